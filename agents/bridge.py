@@ -1,0 +1,134 @@
+"""Runs an agent class of the user's in another environment's Python, 3.8 or newer: `python:module:Class?interpreter=PATH`.
+
+    PATH bridge.py module:Class '{"option": "value"}'
+
+It imports nothing but the standard library and the user's module, and speaks longspan's protocol on what were standard
+input and output. The class sees neither: what it prints goes to standard error, and there is nothing for it to read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import json
+import os
+import sys
+import traceback
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Message(NamedTuple):
+    """What the class is given."""
+
+    text: str
+    sent_at: datetime
+    turn_id: str
+
+
+class Bridge:
+    """Answers requests with an object of the class, made when the first one comes."""
+
+    def __init__(self, target: str, arguments: dict[str, str]) -> None:
+        self.target = target
+        self.arguments = arguments
+        self.object: Any = None
+        self.loop: Any = None
+
+    def answer(self, request: Any) -> Any:
+        """The answer to a request. What the class raises goes through."""
+        call = request["call"]
+        if self.object is None:
+            self.object = self.make()
+        if call == "hello":
+            return self.hello()
+        if call == "reply":
+            return given(self.call("reply", message(request)))
+        if call == "observe":
+            self.call("observe", message(request), request["reply"])
+        elif call == "reset" and not self.has("reset"):
+            self.object = self.make()
+        elif call == "reset":
+            self.call("reset")
+        else:
+            self.call(call, Path(request["folder"]))
+        return {}
+
+    def make(self) -> Any:
+        module, _, path = self.target.partition(":")
+        found: Any = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+        made = found(**self.arguments)
+        if not callable(getattr(made, "reply", None)):
+            raise TypeError("it has no method reply: give it `def reply(self, message)` that returns a str")
+        return made
+
+    def has(self, *names: str) -> bool:
+        return all(callable(getattr(self.object, name, None)) for name in names)
+
+    def hello(self) -> Any:
+        can = ["reset", *["observe"] * self.has("observe"), *["save", "load"] * self.has("save", "load")]
+        return {"protocol": 1, "can": can, "repeatable": getattr(self.object, "repeatable", False) is True}
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a method of the object; what it awaits runs under asyncio, in one loop for all calls."""
+        result = getattr(self.object, name)(*arguments)
+        if inspect.isawaitable(result):
+            if self.loop is None:
+                self.loop = asyncio.new_event_loop()
+                asyncio.set_event_loop(self.loop)
+            result = self.loop.run_until_complete(awaited(result))
+        return result
+
+
+async def awaited(what: Any) -> Any:
+    return await what
+
+
+def message(request: Any) -> Message:
+    return Message(request["text"], datetime.fromisoformat(request["sent_at"]), request["turn"])
+
+
+def given(reply: Any) -> Any:
+    """What `reply` returned, as the protocol has it: a str, a dict, or an object with text, usage and trace."""
+    if isinstance(reply, str):
+        return {"text": reply}
+    if isinstance(reply, dict):
+        return reply
+    if not hasattr(reply, "text"):
+        raise TypeError(f"reply returned {type(reply).__name__}; it has to return a str, or a dict with text, usage and trace")
+    usage = getattr(reply, "usage", None)
+    counts = ("input_tokens", "cached_tokens", "output_tokens")
+    return {
+        "text": reply.text,
+        "usage": {name: getattr(usage, name, 0) for name in counts} if usage is not None else None,
+        "trace": getattr(reply, "trace", None),
+    }
+
+
+def one_line(error: BaseException) -> str:
+    words = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def main() -> None:
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    bridge = Bridge(sys.argv[1], json.loads(sys.argv[2]))
+    for line in requests:
+        try:
+            answer = json.dumps(bridge.answer(json.loads(line)), allow_nan=False)
+            print(end="", flush=True)
+        except (Exception, SystemExit) as error:
+            traceback.print_exc()
+            answer = json.dumps({"error": one_line(error)})
+        answers.write(answer.encode() + b"\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

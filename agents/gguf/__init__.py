@@ -1,0 +1,1 @@
+"""gguf/PATH: chat models in this process, by llama.cpp."""

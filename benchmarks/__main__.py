@@ -1,0 +1,35 @@
+"""python -m benchmarks NAME [--span S]: prints a table and JSON. Each is a module of this package with a function `measure`,
+which takes the span, and the module's OPTIONS if it has any: argparse's options, with what argparse knows of each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from importlib import import_module
+from pkgutil import iter_modules
+
+import benchmarks
+
+SPAN = 500_000
+"""Tokens of a span, for benchmarks that do not say otherwise."""
+
+
+def main() -> None:
+    names = [module.name for module in iter_modules(benchmarks.__path__) if not module.name.startswith("_")]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("name", choices=names)
+    parser.add_argument("--span", type=int, help="tokens of a span")
+    given, rest = parser.parse_known_args()
+    module = import_module(f"benchmarks.{given.name}")
+    span = given.span or getattr(module, "SPAN", SPAN)
+    own = argparse.ArgumentParser(prog=f"python -m benchmarks {given.name}")
+    for option, settings in getattr(module, "OPTIONS", {}).items():
+        own.add_argument(option, **settings)
+    figures: dict[str, float] = module.measure(span, **vars(own.parse_args(rest)))
+    for name, value in figures.items():
+        print(f"{name:48}{value:>12.3f}")
+    print(json.dumps({"benchmark": given.name, "span": span} | figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""One run of suite ltm with agent `oracle` in a process of its own, measured: `python -m benchmarks._played SPAN TESTS`.
+
+What is loaded late is loaded before, by a run of one test of each scenario at 2k: the figures are those beyond start-up.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
+
+__all__ = ["RUNS", "medians"]
+
+RUNS = 5
+"""Processes of which the median is taken."""
+
+
+def medians(span: int, tests: int = 3) -> dict[str, float]:
+    """The median of each figure over some processes: see `measured`."""
+    command = [sys.executable, "-m", "benchmarks._played", str(span), str(tests)]
+    found = [json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(RUNS)]  # noqa: S603
+    return {name: median(each[name] for each in found) for name in found[0]}
+
+
+def measured(span: int, tests: int) -> dict[str, float]:
+    """Seconds (`wall`, `cpu`; `report`: of them for writing report.html), megabytes, tokens; and ratios to one pass of the
+    tokenizer over the same text, and to its bytes."""
+    import trio
+
+    from simulator import events
+    from simulator.folder import RunFolder
+    from simulator.grades import Result
+    from simulator.journal import read
+    from simulator.report import write_report
+    from simulator.runner import Outcome, plan, play
+    from simulator.suite import load_suite
+    from simulator.tokens import Tokenizer
+
+    def played(span: int, tests: int, out: Path) -> Outcome:
+        planned = plan(load_suite("ltm").changed([], [], [], tests), span=span, seed=0, agent="oracle", out=out)
+        return trio.run(lambda: play([planned]))[0]
+
+    with TemporaryDirectory() as folder:
+        played(2000, 1, Path(folder))
+        began = perf_counter(), process_time()
+        outcome = played(span, tests, Path(folder))
+        wall, cpu = perf_counter() - began[0], process_time() - began[1]
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        run = RunFolder(outcome.folder)
+        texts = [event.text for event in read(run.journal("main")) if isinstance(event, events.Message | events.Reply)]
+        written = sum(path.stat().st_size for path in outcome.folder.rglob("*") if path.is_file())
+        result = outcome.result
+        assert isinstance(result, Result)  # noqa: S101
+        began = perf_counter(), process_time()
+        write_report(run, result)
+        report = perf_counter() - began[0]
+    passes = []
+    for _ in range(3):
+        begun = process_time()
+        tokens = sum(len(Tokenizer().encode(text)) for text in texts)
+        passes.append(process_time() - begun)
+    one = median(passes)
+    return {
+        "wall s": wall,
+        "cpu s": cpu,
+        "cpu s per million tokens": cpu / tokens * 1e6,
+        "tokenizer pass s": one,
+        "cpu / tokenizer pass": cpu / one,
+        "report s": report,
+        "process at most MB": most,
+        "written MB": written / 1e6,
+        "written / transcript": written / sum(len(text.encode()) for text in texts),
+        "tokens": tokens,
+        "turns": result.turns,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured(int(sys.argv[1]), int(sys.argv[2]))))

@@ -1,0 +1,44 @@
+"""How much of their prompts agents read from the provider's cache, by how they drop what no longer fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import trio
+
+from benchmarks._loopback import base_url, provider
+from simulator import events
+from simulator.journal import read
+from simulator.runner import plan, play
+from simulator.suite import load_suite
+
+__all__ = ["SPAN", "measure", "share"]
+
+SPAN: Final = 32_000
+KINDS: Final = ("openai", "anthropic", "google", "ltm/openai", "ltm/anthropic")
+
+
+def measure(span: int) -> dict[str, float]:
+    """The share of input tokens read from the cache over a run of the suite `ltm`, with a context of 16k."""
+    figures = {}
+    with provider() as port:
+        for kind in KINDS:
+            for eviction in ("block", "sliding"):
+                url = base_url(kind.rpartition("/")[2], port)
+                spec = f"{kind}/some-model?base_url={url}&context=16k&eviction={eviction}"
+                figures[f"{kind}, {eviction}, share from cache"] = share(spec, span)
+    return figures
+
+
+def share(agent: str, span: int) -> float:
+    """The share of its input tokens that the agent of a spec reads from the cache in such a run."""
+    with TemporaryDirectory() as folder:
+        planned = plan(load_suite("ltm"), span=span, seed=0, agent=agent, out=Path(folder))
+        (outcome,) = trio.run(lambda: play([planned]))
+        if outcome.error is not None:
+            raise outcome.error
+        used = [each.usage for path in outcome.folder.rglob("journal.jsonl") for each in read(path) if isinstance(each, events.Reply)]
+    counts = [each for each in used if each]
+    return sum(each["cached_tokens"] for each in counts) / sum(each["input_tokens"] for each in counts)

@@ -1,0 +1,131 @@
+"""Many conversations at once with a model behind an API: how much longer than the longest of them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
+from typing import Final, final
+
+import trio
+
+from agents.base import Message
+from benchmarks._loopback import base_url, provider
+from simulator import events
+from simulator.agent import Agent
+from simulator.almanac import Almanac
+from simulator.conversation import Conversation, Setting, left_out
+from simulator.filler import Filler
+from simulator.journal import Journal
+from simulator.snapshots import Snapshots
+from simulator.specs import AgentSpec, make_agent
+from simulator.suite import load_suite, make_tests
+from simulator.tokens import Tokenizer
+
+__all__ = ["SPAN", "measure"]
+
+SPAN: Final = 2_000
+LATENCY: Final = 0.5
+HELD: Final = 1.2
+"""How much longer than the longest conversation alone all of them may take."""
+
+KINDS: Final = ("openai", "anthropic", "google")
+STEPS: Final = (25, 50, 75, 100, 125, 150, 200)
+"""Conversations at once with full windows, until they no longer hold."""
+
+
+def measure(span: int) -> dict[str, float]:
+    """Seconds, ratios, and milliseconds of this process's time for each turn, engine and journal included."""
+    figures: dict[str, float] = {}
+    with provider(LATENCY) as port:
+        figures["openai, context 2k, 50 at once / alone"] = _ratio(span, port, 2_000, 50)
+    with provider() as port:
+        for kind in KINDS:
+            for context in (2_000, 16_000):
+                figures[f"{kind}, context {context // 1000}k, ms a turn"] = _cost(span, kind, port, context) * 1000
+    with provider(LATENCY) as port:
+        held = 0
+        for at_once in STEPS:
+            ratio = figures[f"openai, context 16k, {at_once} at once / alone"] = _ratio(span, port, 16_000, at_once)
+            if ratio > HELD:
+                break
+            held = at_once
+        figures["openai, context 16k, at once at most"] = held
+    return figures
+
+
+def _ratio(span: int, port: int, context: int, at_once: int) -> float:
+    """How much longer so many conversations take than the one that ended last takes alone."""
+    many = _Play(span, "openai", port, context)
+    together = many.seconds(range(at_once))
+    alone = _Play(span, "openai", port, context).seconds([many.last])
+    return together / alone
+
+
+def _cost(span: int, kind: str, port: int, context: int) -> float:
+    """Seconds of this process's time for each turn that a model is asked."""
+    playing = _Play(span, kind, port, context)
+    playing.seconds([0])  # whatever is loaded at first use
+    before = playing.asked
+    playing.seconds(range(1, 6))
+    return playing.cpu / (playing.asked - before)
+
+
+@final
+class _Play:
+    """Plays conversations of the suite `ltm`, one test of each scenario; with a context larger than the span, the windows are full
+    from the first turn on.
+
+    `asked` counts the turns that the model was asked; `last` is the seed of the conversation that ended last, `cpu` the seconds
+    of this process's time that the last ones took.
+    """
+
+    def __init__(self, span: int, kind: str, port: int, context: int) -> None:
+        self._suite = load_suite("ltm").changed([], [], [], 1)
+        self._span = span
+        self._spec = AgentSpec.parse(f"{kind}/some-model?base_url={base_url(kind, port)}&context={context}&at_once=1000")
+        self._context = context
+        self.asked = 0
+        self.last = 0
+        self.cpu = 0.0
+
+    def seconds(self, seeds: Sequence[int]) -> float:
+        """How long the conversations of these seeds take, played at once. Preparing them does not count."""
+        return trio.run(self._all, seeds)
+
+    async def _all(self, seeds: Sequence[int]) -> float:
+        with TemporaryDirectory() as folder, ExitStack() as journals:
+            prepared = [(seed, await self._prepare(seed, Path(folder, str(seed)), journals)) for seed in seeds]
+            began, used = perf_counter(), process_time()
+            async with trio.open_nursery() as nursery:
+                for seed, conversation in prepared:
+                    nursery.start_soon(self._one, seed, conversation)
+            self.cpu = process_time() - used
+            return perf_counter() - began
+
+    async def _one(self, seed: int, conversation: Conversation) -> None:
+        await conversation.play()
+        self.last = seed
+
+    async def _prepare(self, seed: int, folder: Path, journals: ExitStack) -> Conversation:
+        tokenizer = Tokenizer()
+        setting = Setting(id="main", span=self._span, tokenizer=tokenizer, filler=Filler(Almanac(seed), tokenizer))
+        tests = [test for test in make_tests(self._suite, seed) if left_out(test, setting) is None]
+        agent = make_agent(self._spec)
+        if self._context > self._span:
+            await _fill(agent, self._context)
+        journal = journals.enter_context(Journal(folder / "journal.jsonl"))
+        return Conversation(setting, tests, agent, journal, snapshots=Snapshots(folder / "snapshots"), listener=self._count)
+
+    def _count(self, event: events.Event) -> None:
+        self.asked += isinstance(event, events.Reply) and event.asked
+
+
+async def _fill(agent: Agent, context: int) -> None:
+    """Tell the agent of as much as it can keep: turns of some 60 tokens."""
+    for number in range(context // 60):
+        text = f"On day {number} of the log: the wind was fresh, two boats came in, and the harbour master noted their names and cargo."
+        await agent.observe(Message(text, datetime(2023, 12, 1), f"before-{number}"), "Noted: two boats.")

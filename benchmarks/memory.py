@@ -1,0 +1,116 @@
+"""The memory of agent `ltm`, at 100,000 memories unless told otherwise: adding, finding, saving, and how much of the machine it takes."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import trio
+
+from agents.base import Message, Usage
+from agents.core import ChatMessage, Completion
+from agents.ltm.agent import MemoryAgent
+from agents.ltm.embedders import HashEmbedder
+from agents.ltm.index import Index
+from agents.ltm.options import LtmOptions
+from simulator.snapshots import Snapshots
+from simulator.tokens import Tokenizer
+
+__all__ = ["OPTIONS", "measure"]
+
+OPTIONS = {"--memories": {"type": int, "default": 100_000, "help": "how many memories (default: 100000)"}}
+LOOKUPS = 500
+WORDS = 20_000
+"""Different words, of which the n-th most frequent is said 1/n times as often as the first."""
+
+
+def measure(span: int, memories: int) -> dict[str, float]:
+    """Turns of 30 to 60 words are put before an agent until it has so many memories, whatever the span. Seconds, milliseconds
+    and megabytes; `stall` is how long Trio's loop stood still at most while memories were looked up."""
+    return trio.run(_measure, memories)
+
+
+async def _measure(memories: int) -> dict[str, float]:
+    random = Random(0)
+    words = ["".join(random.choice("bcdfglmnprst") + random.choice("aeiou") for _ in range(random.randint(1, 4))) for _ in range(WORDS)]
+    weights = [1 / (rank + 1) for rank in range(WORDS)]
+
+    def message(number: int) -> Message:
+        text = " ".join(random.choices(words, weights, k=random.randint(30, 60)))
+        return Message(f"{text}.", datetime(2024, 1, 1) + number * timedelta(seconds=30), f"turn-{number}")
+
+    agent = _agent()
+    began = perf_counter()
+    number = 0
+    while len(agent.memories) < memories:
+        await agent.observe(message(number), "OK.")
+        number += 1
+    await agent.memories.flush()
+    adding = perf_counter() - began
+    seconds, stall = await _look_up(agent, [message(number + each).text for each in range(LOOKUPS)])
+    figures = {
+        "memories": len(agent.memories),
+        "added a second": number / adding,
+        "lookup median ms": median(seconds) * 1000,
+        "lookup 95th percentile ms": quantiles(seconds, n=20)[-1] * 1000,
+        "stall ms": stall * 1000,
+    }
+    with TemporaryDirectory() as folder:
+        began = perf_counter()
+        await Snapshots(Path(folder)).save(agent, number)
+        figures["snapshot s"] = perf_counter() - began
+        figures["snapshot MB"] = sum(path.stat().st_size for path in Path(folder).rglob("*.*") if path.is_file()) / 1e6
+        figures["process at most MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # before there are two of them
+        copy = _agent()
+        began = perf_counter()
+        await Snapshots(Path(folder)).restore(copy, number)
+        figures["restored in s"] = perf_counter() - began
+    return figures | {"cores": os.cpu_count() or 0}
+
+
+async def _look_up(agent: MemoryAgent, queries: Sequence[str]) -> tuple[list[float], float]:
+    """Seconds that each lookup took, and the longest time that nothing else could run."""
+    seconds: list[float] = []
+    longest = 0.0
+
+    async def tick() -> None:
+        nonlocal longest
+        while True:
+            before = perf_counter()
+            await trio.sleep(0.001)
+            longest = max(longest, perf_counter() - before - 0.001)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tick)
+        for query in queries:
+            began = perf_counter()
+            await agent.memories.search([query], 10)
+            seconds.append(perf_counter() - began)
+        nursery.cancel_scope.cancel()
+    return seconds, longest
+
+
+def _agent() -> MemoryAgent:
+    return MemoryAgent(_Mute(), LtmOptions(memory="semantic"), HashEmbedder(), Index())
+
+
+class _Mute:
+    """A core that is never asked."""
+
+    name, overhead, window, most_output = "mute", 4, None, 100
+
+    def __init__(self) -> None:
+        self.count = Tokenizer().count
+
+    async def complete(
+        self, messages: Sequence[ChatMessage], *, most: int | None = None, schema: Mapping[str, Any] | None = None
+    ) -> Completion:
+        return Completion("OK.", Usage())

@@ -1,0 +1,56 @@
+"""What it costs to come back: reading a finished run's journal, and resuming it, against playing it with an instant agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TypeVar
+
+import trio
+
+from simulator import events
+from simulator.folder import RunFolder
+from simulator.journal import read
+from simulator.runner import Outcome, plan, play, replay, resume
+from simulator.suite import load_suite
+from simulator.tokens import Tokenizer
+
+__all__ = ["measure"]
+
+Value = TypeVar("Value")
+
+
+def measure(span: int) -> dict[str, float]:
+    """Seconds to play, resume, replay and read a run of the ltm suite at `span`, and their ratios to playing and to one
+    pass of the tokenizer over the same text."""
+    tokenizer = Tokenizer()
+    with TemporaryDirectory() as folder:
+        playing, (outcome,) = _timed(lambda: _play(span, Path(folder)))
+        run = RunFolder(outcome.folder)
+        reading, found = _timed(lambda: list(read(run.journal("main"))))
+        resuming, _ = _timed(lambda: trio.run(lambda: resume(run, "silent")))
+        replaying, _ = _timed(lambda: trio.run(lambda: replay(run)))
+    texts = [event.text for event in found if isinstance(event, events.Message | events.Reply)]
+    counting, _ = _timed(lambda: [tokenizer.count(text) for text in texts])
+    return {
+        "play_s": playing,
+        "tokenizer_pass_s": counting,
+        "play / tokenizer pass": playing / counting,
+        "read / play": reading / playing,
+        "resume / play": resuming / playing,
+        "replay / play": replaying / playing,
+    }
+
+
+def _play(span: int, out: Path) -> list[Outcome]:
+    """What `longspan run` does: plan, play and grade."""
+    planned = plan(load_suite("ltm"), span=span, seed=0, agent="silent", out=out)
+    return trio.run(lambda: play([planned]))
+
+
+def _timed(action: Callable[[], Value]) -> tuple[float, Value]:
+    began = perf_counter()
+    result = action()
+    return perf_counter() - began, result

@@ -1,0 +1,1 @@
+"""The scenarios that come with longspan, one per module, found by entry point."""

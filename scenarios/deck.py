@@ -1,0 +1,26 @@
+"""A deck deals all its cards before it deals any of them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Generic, TypeVar, final
+
+__all__ = ["Deck"]
+
+Card = TypeVar("Card")
+
+
+@final
+class Deck(Generic[Card]):
+    """Cards in an order drawn from `random`; shuffled anew when all are dealt."""
+
+    def __init__(self, random: Random, cards: Sequence[Card]) -> None:
+        self._random = random
+        self._cards = list(cards)
+        self._left: list[Card] = []
+
+    def deal(self) -> Card:
+        if not self._left:
+            self._left = self._random.sample(self._cards, len(self._cards))
+        return self._left.pop()

@@ -1,0 +1,195 @@
+"""GoodAI's files: recorded results (JSON lines, or a folder of JSON files) and what a run cost. Told apart by content."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from simulator.errors import InputError, first_problem, one_line
+
+__all__ = ["LARGEST", "RunStats", "Said", "TestRecord", "content_of", "json_lines", "read_records", "run_stats"]
+
+LARGEST = 1 << 30
+"""Bytes of a file, unpacked, that are read at most: a few kilobytes of gzip can unpack to anything."""
+
+GZIP = b"\x1f\x8b"
+
+_SAID = re.compile(r"\s*(Test|System|Agent) \(([^()\n]{1,40})\): ?", re.IGNORECASE)
+
+
+class Said(NamedTuple):
+    """An entry of a task log: a message of the test's conversation, and its reply ("" where the log ends before it)."""
+
+    text: str
+    reply: str
+
+
+@final
+class TestRecord(BaseModel):
+    """One recorded test: what was said, what the peer expected and what it gave.
+
+    `score` of `max_score` is the published one; `auto_score` the machine's own, where a person corrected it. `tokens` of
+    the conversation run to after the message that ends the test. `task_log` are texts "Test (TIME): ...", "System (TIME): ..." (filler) and
+    "Agent (TIME): ...".
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    benchmark: str = ""
+    agent: str
+    dataset: str
+    example: Annotated[str, BeforeValidator(str)]
+    task_log: list[str]
+    expected_responses: list[Any]
+    actual_responses: list[Any]
+    reasoning: list[Any] | str = ""
+    score: float = Field(allow_inf_nan=False)
+    max_score: float = Field(gt=0, allow_inf_nan=False)
+    auto_score: float | None = Field(default=None, allow_inf_nan=False)
+    tokens: int = 0
+
+    @property
+    def share(self) -> float:
+        """The recorded score in [0, 1]."""
+        return self.score / self.max_score
+
+    @property
+    def auto_share(self) -> float:
+        """The machine's score in [0, 1]: the recorded one where no person corrected it."""
+        return self.share if self.auto_score is None else self.auto_score / self.max_score
+
+    @property
+    def why(self) -> str:
+        """The peer's reason, in one line."""
+        parts = [self.reasoning] if isinstance(self.reasoning, str) else [str(each) for each in self.reasoning]
+        return " ".join("; ".join(parts).split())
+
+    @property
+    def said(self) -> list[Said]:
+        """The conversation as the task log has it, turn by turn."""
+        turns: list[Said] = []
+        for entry in self.task_log:
+            match = _SAID.match(entry)
+            text = entry[match.end() :] if match else entry
+            if match and match[1].casefold() != "agent":
+                turns.append(Said(text, ""))
+            elif match and turns:
+                turns[-1] = Said(turns[-1].text, turns[-1].reply + text)
+        return turns
+
+
+@final
+class RunStats(BaseModel):
+    """What a run of the peer's cost, in dollars and seconds of wall clock."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    agent_costs_usd: float
+    managing_costs_usd: float = 0.0
+    duration: float
+    total_tokens: int = 0
+
+
+def read_records(paths: Sequence[Path]) -> list[TestRecord]:
+    """The recorded tests in files of JSON lines (plain or gzip) and in folders of results, in order, each once.
+
+    A folder is searched for files; whatever in it is no recorded test is passed over, a file that is named is not.
+    Raises InputError for a path that holds none, or one that is damaged.
+    """
+    found: dict[tuple[str, str, str, str], TestRecord] = {}
+    for path in paths:
+        records = list(_in_folder(path) if path.is_dir() else _in_file(path))
+        if not records and not (path.is_dir() and run_stats([path])):
+            raise InputError(f"{path}: holds no recorded tests: expected JSON with agent, dataset, task_log and score, a line each")
+        found |= {(each.benchmark, each.agent, each.dataset, each.example): each for each in records}
+    return list(found.values())
+
+
+def run_stats(paths: Iterable[Path]) -> dict[tuple[str, str], RunStats]:
+    """The run statistics in the folders among `paths`, by benchmark and agent, as their files' places name them."""
+    found = {}
+    for folder in paths:
+        for path in sorted(folder.rglob("runstats.json")) if folder.is_dir() else ():
+            try:
+                stats = RunStats.model_validate_json(content_of(path))
+            except ValidationError as error:
+                raise InputError(f"{path}: not the statistics of a run: {first_problem(error)}") from None
+            found[_benchmark(path.resolve().parent), path.resolve().parent.name] = stats
+    return found
+
+
+def content_of(path: Path) -> bytes:
+    """A file's content, unpacked where it is gzip. Raises InputError."""
+    try:
+        content = path.read_bytes()
+        if content.startswith(GZIP):
+            with gzip.open(path) as file:
+                content = file.read(LARGEST + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or one_line(error)}") from error
+    if len(content) > LARGEST:
+        raise InputError(f"{path}: larger than {LARGEST:,} bytes; split it")
+    return content
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """The JSON values of a file, a line each, with the numbers of their lines. Raises InputError for a line that is none."""
+    for number, line in enumerate(BytesIO(content_of(path)), 1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{path}, line {number}: not JSON: {one_line(error)}") from error
+
+
+def _in_file(path: Path) -> Iterator[TestRecord]:
+    """The tests of a file: one JSON object, or one a line."""
+    try:
+        whole = json.loads(content_of(path))
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, dict):
+        yield _record(path, "", whole)
+        return
+    for number, value in json_lines(path):
+        yield _record(path, f", line {number}", value)
+
+
+def _in_folder(folder: Path) -> Iterator[TestRecord]:
+    """The tests in the folder's files: JSON whose object has a task log."""
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        try:
+            if b'"task_log"' in content_of(path):
+                yield from _in_file(path)
+        except InputError:
+            if path.name.partition(".")[2] in ("json", "jsonl", "json.gz", "jsonl.gz"):
+                raise
+
+
+def _record(path: Path, where: str, value: Any) -> TestRecord:
+    """A recorded test. In a results folder (BENCHMARK/results/AGENT/DATASET/EXAMPLE_0.json) its place says whose it is."""
+    place = path.resolve()
+    known = {
+        "benchmark": _benchmark(place.parent.parent),
+        "agent": place.parent.parent.name,
+        "dataset": place.parent.name,
+        "example": place.name.partition(".")[0].rpartition("_")[0] or place.name.partition(".")[0],
+    }
+    try:
+        return TestRecord.model_validate((known if not where else {}) | value if isinstance(value, dict) else value)
+    except ValidationError as error:
+        raise InputError(f"{path}{where}: not a recorded test: {first_problem(error)}") from None
+
+
+def _benchmark(agent: Path) -> str:
+    """The benchmark whose run an agent's folder belongs to: BENCHMARK/results/AGENT, or BENCHMARK/AGENT."""
+    above = agent.parent
+    return above.parent.name if above.name == "results" else above.name

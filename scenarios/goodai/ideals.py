@@ -1,0 +1,35 @@
+"""What a perfect agent would reply to the question of a test of GoodAI's, from what our grader of it knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["ideal"]
+
+
+def ideal(scenario: str, facts: Mapping[str, Any]) -> str:
+    """The ideal reply to a question of `scenario`, given the facts of its test. Raises KeyError for a scenario that asks none."""
+    match scenario:
+        case "chapterbreak":
+            return str(facts["answer"])
+        case "colours":
+            return f"{facts['colour']}."
+        case "jokes":
+            return str(facts["jokes"][facts["asked"]])
+        case "locations":
+            first, *others = facts["places"]
+            legs = [f"{far:g} {facts['unit']} {way} to {place}" for (way, far), place in zip(facts["legs"], others, strict=True)]
+            return f"From {first}, go {', then '.join(legs)}."
+        case "name_list":
+            return json.dumps(facts["names"])
+        case "sally_anne":
+            return json.dumps({"answer": facts["answer"]})
+        case "shopping":
+            return json.dumps([{"item": item, "quantity": count} for item, count in facts["list"].items()])
+        case "spy_meeting":
+            return f"{', '.join(meanings[0] for meanings in facts['accepted'])}."
+        case "trigger_response":
+            return f"{facts['phrase']}."
+    raise KeyError(scenario)

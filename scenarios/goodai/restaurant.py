@@ -1,0 +1,98 @@
+"""GoodAI's recorded restaurant visits: our grades beside the recorded ones, phase by phase, and why they differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, final
+
+from scenarios.goodai.files import TestRecord
+from scenarios.goodai.visit import PHASES, Award, grade_visit
+
+__all__ = ["Phase", "Visit", "grade_record"]
+
+FIFTH: Final = 0.2
+"""What a phase is worth."""
+
+_REASONS: Final[Mapping[str, re.Pattern[str]]] = {
+    "GoodAI's model found something that is not on the menu": re.compile(r"not in the menu"),
+    "GoodAI's model found something ordered again": re.compile(r"again"),
+    "GoodAI's model gave no verdict": re.compile(r"\bJSON\b"),
+    "GoodAI's model saw no guest": re.compile(r"\brole\b"),
+    "GoodAI's model saw no order": re.compile(r"did not order"),
+    "GoodAI's model saw no objection": re.compile(r"not notice"),
+    "GoodAI's model saw no recollection": re.compile(r"forgot"),
+}
+"""Why GoodAI withheld the points of a phase, by the record's reason."""
+
+
+@final
+class Phase(NamedTuple):
+    """A phase as we grade it and as it was recorded; None where it was not reached. `category`: why they differ, if they do."""
+
+    name: str
+    ours: bool | None
+    theirs: bool | None
+    reason: str
+    category: str | None
+
+
+@final
+class Visit(NamedTuple):
+    """A recorded visit with our grade.
+
+    `score` in [0, 1]; `phases`: those that the transcript or the record reaches; `category`: why the score differs from
+    the recorded one, None where it does not.
+    """
+
+    score: float
+    reason: str
+    phases: tuple[Phase, ...]
+    category: str | None
+
+
+def grade_record(test: TestRecord) -> Visit:
+    """Our grade of a recorded visit, and how each phase that was reached compares with the record.
+
+    A visit of GoodAI's ended with the first phase that was missed, so the phases that it awarded are the first ones, as
+    many as the score has fifths. Who corrected a score by hand at times gave credit for phases that were never played:
+    these are not among the phases, but the category says so.
+    """
+    awards = grade_visit(test.said)
+    fifths, reached = round(test.share / FIFTH), len(test.expected_responses)
+    phases = []
+    for number, name in enumerate(PHASES):
+        theirs = number < fifths if number < reached else None
+        if name in awards or theirs is not None:
+            phases.append(_phase(test, number, awards.get(name), theirs))
+    score = round(FIFTH * sum(award.right for award in awards.values()), 6)
+    reason = "; ".join(f"{phase.name}: {phase.reason}" for phase in phases) or "the transcript has no visit"
+    return Visit(score, reason, tuple(phases), _category(test, score, phases))
+
+
+def _phase(test: TestRecord, number: int, award: Award | None, theirs: bool | None) -> Phase:
+    if award is None:
+        return Phase(PHASES[number], None, theirs, "the transcript does not reach it", "not in the transcript")
+    category = None if award.right == theirs else _difference(test, number, award, theirs)
+    return Phase(PHASES[number], award.right, theirs, award.why, category)
+
+
+def _difference(test: TestRecord, number: int, award: Award, theirs: bool | None) -> str:
+    """Of what kind the difference in a phase is, by our reading of it and by the record's reason."""
+    if theirs is None:
+        return "not in the record"
+    if test.auto_score is not None and (number < round(test.auto_share / FIFTH)) == award.right:
+        return "corrected by hand: ours is the machine's grade"
+    if not award.right:
+        return award.miss
+    why = str(test.reasoning[number]) if not isinstance(test.reasoning, str) and number < len(test.reasoning) else test.why
+    return next((kind for kind, reason in _REASONS.items() if reason.search(why)), "GoodAI's reason is another")
+
+
+def _category(test: TestRecord, score: float, phases: Sequence[Phase]) -> str | None:
+    """Of what kind a difference in the score is: that of the first phase that differs, but for credit without play."""
+    if abs(score - test.share) < 1e-3:
+        return None
+    if round(test.share / FIFTH) > len(test.expected_responses):
+        return "corrected by hand: credit for phases never played"
+    return next((phase.category for phase in phases if phase.category), "the recorded score is no number of fifths")

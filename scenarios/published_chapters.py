@@ -1,0 +1,115 @@
+"""Reading ChapterBreak as its authors published it (Sun et al., 2022): JSON, or JSON compressed with zstd.
+
+At the top are splits ("pg19", "ao3"), each a dictionary from a work's id to a list of examples; an example is a
+dictionary of `ctx` (what comes before a chapter break), `pos` (how the next chapter begins) and `negs` (five beginnings
+of other chapters). Splits and works may also be left out: examples are found at any of these levels.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple, final
+
+from simulator.errors import InputError
+
+__all__ = ["Example", "examples"]
+
+ZSTD: Final = b"\x28\xb5\x2f\xfd"
+"""The first bytes of zstd's frames."""
+WRONG: Final = 5
+"""How many beginnings of other chapters an example has."""
+DEPTH: Final = 4
+"""Splits, works, examples: how deep an example can lie."""
+
+
+@final
+class Example(NamedTuple):
+    """`where`: its split, work and number, such as "pg19/1342/0"."""
+
+    where: str
+    context: str
+    right: str
+    wrong: tuple[str, ...]
+
+
+def examples(path: Path) -> tuple[Example, ...]:
+    """The file's examples, in its order. Read once while the file stays as it is.
+
+    Raises InputError for a file that cannot be read or holds anything that is not an example; one that has a blank text
+    is left out, unless all have.
+    """
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}; give chapterbreak's data as JSON or as JSON in zst") from error
+    return _load(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1)
+def _load(path: Path, changed: int, size: int) -> tuple[Example, ...]:
+    found = tuple(_examples(_parsed(path), path, "", DEPTH))
+    if not found:
+        raise InputError(f'{path}: holds no examples: expected {{"pg19": {{WORK: [{{"ctx": ..., "pos": ..., "negs": [...]}}, ...]}}}}')
+    usable = tuple(example for example in found if all(text.strip() for text in (example.context, example.right, *example.wrong)))
+    if not usable:
+        raise InputError(f"{path}: every example has a blank text: none can be asked")
+    return usable
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}; give chapterbreak's data as JSON or as JSON in zst") from error
+    if content.startswith(ZSTD) or path.suffix in (".zst", ".zstd"):
+        content = _unpacked(content, path)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {' '.join(str(error).split())[:200]}") from error
+
+
+def _unpacked(content: bytes, path: Path) -> bytes:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise InputError(f"{path}: reading zst needs the zstandard package: pip install 'longspan[zst]', or unpack the file") from error
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True) as reader:
+            return reader.read()
+    except zstandard.ZstdError as error:
+        raise InputError(f"{path}: not zst, or damaged: {error}") from error
+
+
+def _examples(value: Any, path: Path, where: str, depth: int) -> Iterator[Example]:
+    """The examples inside `value`, which stands at `where` in the file."""
+    if isinstance(value, dict) and value.keys() & {"ctx", "pos", "negs"}:
+        yield _example(value, path, where)
+    elif isinstance(value, (dict, list)) and depth:
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _examples(inner, path, f"{where}/{key}" if where else str(key), depth - 1)
+    else:
+        raise InputError(f"{path}: at {where or 'the top'}: expected an example, or works with examples, got {_kind(value)}")
+
+
+def _example(value: dict[str, Any], path: Path, where: str) -> Example:
+    for key in ("ctx", "pos", "negs"):
+        if key not in value:
+            raise InputError(f"{path}: at {where or 'the top'}: the example has no {key!r}; it needs ctx, pos and negs")
+    context, right, wrong = value["ctx"], value["pos"], value["negs"]
+    for key, text in (("ctx", context), ("pos", right)):
+        if not isinstance(text, str):
+            raise InputError(f"{path}: at {where or 'the top'}: {key!r} must be a text, got {_kind(text)}")
+    if not isinstance(wrong, list) or len(wrong) != WRONG or not all(isinstance(text, str) for text in wrong):
+        got = f"{len(wrong)} values" if isinstance(wrong, list) else _kind(wrong)
+        raise InputError(f"{path}: at {where or 'the top'}: 'negs' must be a list of {WRONG} texts, got {got}")
+    return Example(where, context, right, tuple(wrong))
+
+
+def _kind(value: Any) -> str:
+    """What a JSON value is, for an error."""
+    kinds = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number")

@@ -1,0 +1,106 @@
+"""The command line. One module per group of commands; whatever a command needs is imported when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from simulator.cli import again, chat, check, compare, estimate, export, importing, listing, plot, publishing, reproduce, run, sweep, view
+from simulator.errors import InputError, LongspanError
+
+__all__ = ["main"]
+
+app = typer.Typer(
+    name="longspan",
+    help="Test the memory of conversational agents in one very long conversation.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"longspan {version('longspan')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and leave.")] = False,
+) -> None:
+    """What holds for all commands."""
+
+
+app.command("run")(run.run)
+app.command("sweep")(sweep.sweep)
+app.command("resume")(again.resume)
+app.command("replay")(again.replay)
+app.command("score")(again.score)
+app.command("correct")(again.correct)
+app.command("publish")(publishing.publish)
+app.command("verify")(publishing.verify)
+app.command("estimate")(estimate.estimate)
+app.command("reproduce")(reproduce.reproduce)
+app.command("import")(importing.import_)
+app.add_typer(listing.app, name="list")
+app.command("view")(view.view)
+app.command("compare")(compare.compare)
+app.command("plot")(plot.plot)
+app.command("export")(export.export)
+app.command("chat")(chat.chat)
+app.command("check")(check.check)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and leave with its exit code: 0 done, 1 something failed while running, 2 something given is wrong."""
+    sys.exit(_main(arguments))
+
+
+def _main(arguments: Sequence[str] | None) -> int:
+    try:
+        code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    except typer.Abort:
+        return _say("nothing was done: there was no answer; --yes goes on without asking", 1)
+    except typer.TyperException as error:
+        return _say(error.format_message() if hasattr(error, "format_message") else str(error), 2)
+    except OSError as error:  # a pipe whose reader has gone, a full disk behind it: the runs themselves raise errors of ours
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+        return 1 if isinstance(error, BrokenPipeError) else _say(f"cannot write: {error.strerror}", 1)
+    except (KeyboardInterrupt, LongspanError, BaseExceptionGroup) as error:
+        cause = _cause(error)
+        match cause:
+            case KeyboardInterrupt():
+                return _say("interrupted; what was played is kept in the run's folder", 130)
+            case InputError():
+                return _say(str(cause), 2)
+            case LongspanError():
+                return _say(str(cause), 1)
+        raise
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The error that a group of them comes down to: an interruption first, then an error of ours, else the group."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    found: BaseException | None = error.subgroup(KeyboardInterrupt) or error.subgroup(LongspanError)
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found or error
+
+
+def _say(message: str, code: int) -> int:
+    """Print an error as one line. Without a message, the help has said it all."""
+    if message.strip():
+        print(f"longspan: {' '.join(message.split())}", file=sys.stderr)
+    return code

@@ -1,0 +1,84 @@
+"""longspan compare: runs side by side."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from typing import IO
+
+    from simulator.compare import Comparison
+
+__all__ = ["RunsArgument", "compare"]
+
+RunsArgument = Annotated[list[Path], typer.Argument(help="Runs' folders, or folders of runs.", metavar="RUN...")]
+
+Format = Literal["terminal", "markdown", "csv", "html"]
+
+SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".csv": "csv", ".html": "html"}
+
+WIDTH: Final = 160
+"""Columns of a line where the output is no terminal."""
+
+
+def compare(
+    runs: RunsArgument,
+    format: Annotated[Format | None, typer.Option(help="What to make; by default what --out is called after, else tables here.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file to write.", metavar="FILE")] = None,
+) -> int:
+    """Set runs side by side: agents by spans, in pairs, by scenario, skill and evidence distance, with intervals and tests.
+
+    Runs have to be of one suite. A run that is damaged or not finished is named and left out.
+    """
+    from simulator.compare import load_comparison
+    from simulator.files import writing
+
+    comparison = load_comparison(runs)
+    wanted = format or SUFFIXES.get(out.suffix.lower() if out is not None else "", "terminal")
+    if out is None:
+        _write(comparison, wanted, sys.stdout)
+        return 0
+    with writing(out) as partial, partial.open("x", encoding="utf-8", newline="\n") as file:
+        _write(comparison, wanted, file)
+    typer.echo(f"{out}: {len(comparison.agents)} agents, {comparison.runs} runs")
+    return 0
+
+
+def _write(comparison: Comparison, format: Format, file: IO[str]) -> None:
+    from simulator.report.tables import as_csv, as_markdown
+
+    match format:
+        case "terminal":
+            _print(comparison, file)
+        case "markdown":
+            file.write(as_markdown(comparison))
+        case "csv":
+            file.write(as_csv(comparison))
+        case "html":
+            from simulator.report.comparison import as_html
+
+            file.write(as_html(comparison))
+
+
+def _print(comparison: Comparison, file: IO[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    from simulator.report.tables import notes, numeric, tables
+
+    console = Console(file=file, width=None if file.isatty() else WIDTH)
+    for table in tables(comparison):
+        console.print(Text(table.title), style="bold")
+        grid = Grid()
+        for column, right in zip(table.columns, numeric(table), strict=True):
+            grid.add_column(Text(column), overflow="fold", justify="right" if right else "left")
+        for row in table.rows:
+            grid.add_row(*map(Text, row))
+        console.print(grid)
+    for note in notes(comparison):
+        console.print(Text(note))

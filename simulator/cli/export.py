@@ -1,0 +1,32 @@
+"""longspan export: runs as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from simulator.cli.compare import RunsArgument
+from simulator.cli.plot import tell_unusable
+
+__all__ = ["export"]
+
+
+def export(
+    runs: RunsArgument,
+    format: Annotated[Literal["csv", "jsonl", "parquet"], typer.Option(help="What to write.")],
+    out: Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")],
+) -> int:
+    """Write all tests and turns of runs as two tables.
+
+    A run that is damaged or not finished is named and left out.
+    """
+    from simulator.export import export as write
+    from simulator.runs import load
+
+    found, unusable = load(runs)
+    damaged = write(found, format, out)
+    tell_unusable([*unusable, *damaged])
+    typer.echo(f"{out}: {len(found) - len(damaged)} runs")
+    return 0

@@ -1,0 +1,114 @@
+"""longspan list: what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["app"]
+
+app = typer.Typer(help="List scenarios, agents, suites or runs.", no_args_is_help=True)
+
+
+@app.command()
+def scenarios() -> None:
+    """The scenarios that are installed, with their skills and parameters."""
+    from simulator.errors import InputError
+    from simulator.plugins import SCENARIOS, installed, scenario_class
+
+    table = _table("scenario", "skills", "parameters", "what it is")
+    for name in installed(SCENARIOS):
+        try:
+            cls = scenario_class(name)
+        except InputError as error:
+            _row(table, name, "", "", str(error))
+            continue
+        parameters = ", ".join(f"{field}={info.get_default(call_default_factory=True)}" for field, info in cls.model_fields.items())
+        about = (cls.__doc__ or "").strip().splitlines()[0] if cls.__doc__ else ""
+        _row(table, name, ", ".join(cls.skills), parameters, about)
+    _print(table)
+
+
+@app.command()
+def agents() -> None:
+    """The kinds of agent that are installed."""
+    from simulator.errors import InputError
+    from simulator.plugins import installed, load
+    from simulator.specs import GROUP
+
+    table = _table("agent", "what it is")
+    for kind in installed(GROUP):
+        try:
+            doc = (load(GROUP, "kind of agent", kind).__doc__ or "").strip().splitlines()
+        except InputError as error:
+            doc = [str(error)]
+        _row(table, kind, doc[0] if doc else "")
+    _print(table)
+
+
+@app.command()
+def suites() -> None:
+    """The suites that come with longspan."""
+    from simulator.suite import load_suite
+    from simulator.suite import suites as known
+
+    table = _table("suite", "tests of each", "scenarios", "what it is")
+    for name in known():
+        suite = load_suite(name)
+        _row(table, name, str(suite.tests), ", ".join(suite.scenarios), suite.title)
+    _print(table)
+
+
+@app.command()
+def runs(out: Annotated[Path, typer.Argument(help="The folder that runs land in.", metavar="DIR")] = Path("runs")) -> None:
+    """The runs in a folder, with their scores."""
+    import json
+
+    from simulator.errors import InputError
+    from simulator.folder import MANIFEST, RunFolder
+
+    if not out.is_dir():
+        raise InputError(f"{out}: there is no such folder; name the folder that runs land in (--out of longspan run)")
+    table = _table("run", "suite", "span", "agent", "seed", "score")
+    for folder in sorted(path.parent for path in out.glob(f"*/{MANIFEST}")):
+        try:
+            manifest = RunFolder(folder).manifest
+            result = json.loads((folder / "result.json").read_text("utf-8")) if (folder / "result.json").exists() else None
+            score = "unfinished" if result is None else _score(result)
+        except (InputError, OSError, RecursionError, ValueError, KeyError, TypeError) as error:
+            _row(table, folder.name, "", "", "", "", f"unreadable: {error}")
+            continue
+        _row(table, folder.name, manifest.suite.name, f"{manifest.span:,}", manifest.agent, str(manifest.seed), score)
+    _print(table)
+
+
+def _score(result: dict[str, object]) -> str:
+    score = result["score"]
+    return f"{score:.2f} of {result['max_score']}" if isinstance(score, int | float) else "incomplete"
+
+
+def _row(table: Table, *cells: str) -> None:
+    """A row of plain text: names come from files and packages of anybody's."""
+    from rich.text import Text
+
+    table.add_row(*map(Text, cells))
+
+
+def _table(*columns: str) -> Table:
+    from rich.table import Table
+
+    table = Table()
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _print(table: Table) -> None:
+    from rich.console import Console
+
+    Console().print(table)

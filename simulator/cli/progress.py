@@ -1,0 +1,218 @@
+"""What a run shows at the terminal: while it plays, and when it is over."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import fsum
+from pathlib import Path
+from statistics import fmean
+from types import TracebackType
+from typing import final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from simulator import events
+from simulator.grades import Result, grade
+from simulator.plugins import make_scenario
+from simulator.runner import Outcome, Plan
+from simulator.scenario import Scenario
+from simulator.specs import reaches_out
+from simulator.transcript import Transcript
+
+__all__ = ["Progress", "table_of", "tell"]
+
+
+@final
+class Progress:
+    """Live progress of several runs: turn, tokens, virtual time, open tests, running score.
+
+    On a terminal it is a table that is kept up; elsewhere a line when a run begins and one for each tenth of its tests.
+    Where a person is the agent it shows nothing: the terminal is theirs, and their score is nothing for them to know yet.
+    """
+
+    def __init__(self, plans: Sequence[Plan], console: Console | None = None) -> None:
+        self._console = console or Console()
+        self._plans = list(plans)
+        self._quiet = any(plan.agent.kind == "human" for plan in plans)
+        self._table_kept = self._console.is_terminal and bool(plans) and not self._quiet
+        self._runs: dict[Path, _Run] = {}
+        self._live = Live(console=self._console, get_renderable=self._table, refresh_per_second=8, transient=True)
+
+    def __enter__(self) -> Progress:
+        told: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for plan in self._plans:
+            late = f"the form of {', '.join(plan.manifest.late)} forbids early placement"
+            for line in [*plan.manifest.left_out, *([late] if plan.manifest.late else [])]:
+                what, _, why = line.partition(": ")
+                told[what].append((plan.name, why and f": {why}"))
+        for what, each in told.items():
+            name, why = each[0]
+            line = f"{name}: {what}{why}" if len(each) == 1 else f"{len(each)} runs: {what}{why and f'; for {name}{why}'}"
+            self._console.print(Text(line, style="yellow"))
+        if self._table_kept:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._table_kept:
+            self._live.stop()
+
+    def heard(self, plan: Plan, folder: Path, conversation: str, event: events.Event) -> None:
+        """Take the next event of a conversation of the run that lands in `folder`. A terminal that has gone ends no run."""
+        if self._quiet:
+            return
+        try:
+            self._heard(plan, folder, conversation, event)
+        except (OSError, SystemExit):  # rich leaves the program where a pipe is closed
+            self._quiet = True
+
+    def _heard(self, plan: Plan, folder: Path, conversation: str, event: events.Event) -> None:
+        run = self._runs.get(folder)
+        if run is None:
+            run = self._runs[folder] = _Run(folder.name, plan, next((n for n, each in enumerate(self._plans) if each.name == plan.name), 0))
+            if not self._console.is_terminal:
+                self._console.print(f"{run.name}: {run.total} tests begin", markup=False, highlight=False)
+        run.heard(conversation, event)
+        if isinstance(event, events.End | events.ScenarioError) and not self._console.is_terminal and run.milestone():
+            self._console.print(f"{run.name}: {run.line()}", soft_wrap=True, highlight=False, markup=False)
+
+    def _table(self) -> RenderableType:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("run", ratio=1, no_wrap=True, overflow="ellipsis", min_width=24)
+        table.add_column("tests", justify="right", no_wrap=True)
+        for column in ("turn", "tokens", "virtual time", "open", "score so far"):
+            table.add_column(column, justify="right", no_wrap=True)
+        shown, hidden = self._shown()
+        for run in shown:
+            table.add_row(Text(run.name), f"{run.ended}/{run.total}", *run.figures())
+        if hidden:
+            done = sum(run.done for run in hidden)
+            table.caption = f"and {len(hidden)} more, {done} of them done"
+            table.caption_justify = "left"
+        return table if self._runs else Text("making the tests ...")
+
+    def _shown(self) -> tuple[list[_Run], list[_Run]]:
+        """The runs that the terminal has room for, those that still play before others, and the rest."""
+        room = max(3, self._console.height - 6)
+        runs = sorted(self._runs.values(), key=lambda run: (run.done, run.place))
+        if len(runs) <= room:
+            return sorted(runs, key=lambda run: run.place), []
+        return sorted(runs[: room - 1], key=lambda run: run.place), runs[room - 1 :]
+
+
+@final
+class _Run:
+    """One run as its events so far tell it."""
+
+    def __init__(self, name: str, plan: Plan, place: int) -> None:
+        self.name = name
+        self.place = place
+        self.total = sum(len(tests) for tests in plan.tests.values())
+        self.ended = 0
+        self._told = 0
+        self._scenarios: dict[str, Scenario] = {}
+        self._plan = plan
+        self._transcripts: dict[str, Transcript] = defaultdict(Transcript)
+        self._scores: dict[str, list[float]] = defaultdict(list)
+
+    @property
+    def done(self) -> bool:
+        """Whether all its tests have ended."""
+        return self.ended == self.total
+
+    def heard(self, conversation: str, event: events.Event) -> None:
+        transcript = self._transcripts[conversation]
+        transcript.add(event)
+        match event:
+            case events.End():
+                self.ended += 1
+                played = transcript.tests[event.test]
+                given = grade(self._scenario(played.definition.scenario), played, transcript, {})
+                if given.score is not None:
+                    self._scores[played.definition.scenario].append(given.score)
+            case events.ScenarioError():
+                self.ended += 1
+
+    def milestone(self) -> bool:
+        """Whether another tenth of the tests has ended."""
+        tenth = 10 * self.ended // self.total
+        new, self._told = tenth > self._told, tenth
+        return new
+
+    def figures(self) -> list[str]:
+        """Where the run is: turn, tokens, virtual time, open tests, score of the scenarios that have one."""
+        transcripts = list(self._transcripts.values())
+        times = [t.now for t in transcripts if t.now is not None]
+        score = fsum(fmean(scores) for scores in list(self._scores.values()))
+        return [
+            f"{sum(t.turns for t in transcripts):,}",
+            f"{sum(t.tokens for t in transcripts):,}",
+            f"{max(times):%a %d %b %H:%M}" if times else "",
+            str(sum(len(t.open) for t in transcripts)),
+            f"{score:.2f} of {len(self._scores)}",
+        ]
+
+    def line(self) -> str:
+        """The same in one line."""
+        turn, tokens, now, _, score = self.figures()
+        return f"{self.ended}/{self.total} tests, turn {turn}, {tokens} tokens, {now}, score so far {score}"
+
+    def _scenario(self, name: str) -> Scenario:
+        if not self._scenarios:
+            suite = self._plan.manifest.suite
+            made = [make_scenario(each, parameters) for each, parameters in suite.scenarios.items()]
+            self._scenarios = {scenario.name: scenario for scenario in made}
+        return self._scenarios[name]
+
+
+def tell(outcome: Outcome, console: Console | None = None) -> None:
+    """Print what came out of a run: a table of scores by scenario, the total, and where everything lies."""
+    console = console or Console()
+    if outcome.result is not None:
+        table_of(outcome.result, console)
+    if outcome.error is not None:
+        console.print(Text(f"broken off: {outcome.error}", style="red"))
+        code = " --trust" if outcome.result is not None and reaches_out(outcome.result.agent) else ""
+        console.print(f"go on   longspan resume {outcome.folder}{code}", soft_wrap=True, highlight=False, markup=False)
+    for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
+        console.print(f"{label:8}{path}", soft_wrap=True, highlight=False, markup=False)
+
+
+def table_of(result: Result, console: Console | None = None) -> None:
+    """Print a run's scores by scenario, and the total."""
+    console = console or Console()
+    table = Table(title=Text(f"{result.suite} at {result.span:,} tokens · {result.agent} · seed {result.seed}"), title_justify="left")
+    table.add_column("scenario")
+    for column in ("score", "std", "chance", "tests", "certified", "at distance"):
+        table.add_column(column, justify="right")
+    for name, scenario in result.scenarios.items():
+        tests = [test for test in result.tests if test.scenario == name]
+        table.add_row(
+            name,
+            _figure(scenario.score),
+            _figure(scenario.std),
+            _figure(scenario.chance),
+            str(scenario.tests),
+            f"{sum(test.certified for test in tests)}/{len(tests)}",
+            "exempt" if all(test.exempt for test in tests) else f"{sum(test.at_distance for test in tests)}/{len(tests)}",
+        )
+    console.print(table)
+    for test in result.tests:
+        if test.status in ("unscored", "scenario_error"):
+            console.print(Text(f"{test.id} has no score: {test.reason}", style="yellow"), soft_wrap=True)
+    if broken := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
+        console.print(Text(f"{broken} of {len(result.tests)} tests have no score: the conversation ended before they did", style="yellow"))
+    low, high = result.score_bounds
+    total = f"{result.score:.2f}" if result.score is not None else f"between {low:.2f} and {high:.2f}"
+    console.print(
+        f"score {total} of {result.max_score} · {result.turns:,} turns · {result.tokens:,} tokens, {result.filler_tokens:,} of them filler"
+    )
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

@@ -1,0 +1,44 @@
+"""longspan view: runs in the browser."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["view"]
+
+
+def view(
+    folder: Annotated[Path, typer.Argument(help="The folder that runs land in.", metavar="DIR")] = Path("runs"),
+    host: Annotated[
+        str, typer.Option(help="The address to listen at. Beyond this machine, the printed token is demanded.", metavar="ADDRESS")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen at; 0 picks a free one.", min=0, max=65535, metavar="N")] = 8642,
+) -> None:
+    """Show runs in the browser: list them, open reports, compare, and follow those that are being played.
+
+    Prints the address. Ctrl-C ends it.
+    """
+    import trio
+
+    from simulator.errors import InputError
+
+    try:
+        from simulator.view import view as serve
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] in ("starlette", "hypercorn"):
+            raise InputError("longspan view needs more than longspan itself: pip install 'longspan[view]'") from error
+        raise
+
+    async def until_stopped() -> None:
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as stopped:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(lambda: serve(folder, host, port, ready=lambda url: print(url, flush=True)))
+                async for _ in stopped:
+                    break
+                nursery.cancel_scope.cancel()
+
+    trio.run(until_stopped)

@@ -1,0 +1,385 @@
+"""The conductor: decides who speaks next, so that every test keeps its span and as little filler as possible is needed.
+
+It only decides. It knows tokens, virtual time and what each test has still to say; the conversation does the rest.
+
+A span is kept by looking ahead. Everything that open tests have still to say is a list of jobs: a segment may start at
+its release, must be over by its deadline, and costs its tokens plus the replies expected. Positions are in tokens.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import fmean, pstdev
+from typing import Final, NamedTuple, final
+
+from simulator.scenario import LAST, Segment, Test
+
+__all__ = ["Conductor", "Fill", "Part", "Release", "Speak"]
+
+OPENING_MARGIN: Final = 4.0
+"""Deviations of reply length kept spare when a test opens; the root of the replies still to come multiplies it."""
+SPEAKING_MARGIN: Final = 2.0
+"""The same when an open test speaks."""
+AIM: Final = 0.99
+"""The share of its span that a test is planned to take at most."""
+URGENT: Final = 0.1
+"""The share of the span below which a test's slack makes a time jump due."""
+HURRIED: Final = 0.05
+"""The share of the span below which a test's slack lets it speak before others open."""
+CROWD: Final = 10.0
+"""How many times its own length the needles of an early placed test may take, said among those of others."""
+LIGHT: Final = 0.08
+"""Open tests whose remaining jobs cost less than this share of the span need no plan in detail."""
+HEAVY: Final = 0.4
+"""A test that fills more than this share of its span is heavy: it opens before all others."""
+SHORT: Final = 60
+"""Tokens of a filler that is said to pass turns, not tokens."""
+
+
+FAREWELL: Final = Segment(0, 40, 1)
+"""What a farewell is expected to take."""
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Part:
+    """A test as the conductor sees it.
+
+    `segment` is the next one of `outline` to be said; `start` the position of the first line. A part that waits may
+    speak when all of `due`, `due_turn` and `due_time` are reached. `watching`: it watches turns, up to turn number
+    `until` (None: unbounded). `leaving`: it is over but for its farewell.
+    """
+
+    test: Test
+    outline: Sequence[Segment]
+    segment: int = 0
+    start: int = 0
+    due: int = 0
+    due_turn: int = 0
+    due_time: datetime = datetime.min
+    speaking: bool = False
+    watching: bool = False
+    until: int | None = None
+    leaving: bool = False
+
+    @property
+    def topics(self) -> frozenset[str]:
+        return self.test.scenario.topics | {self.test.scenario.name}
+
+    @property
+    def pending(self) -> bool:
+        """Whether it has more to say, after a wait."""
+        return not self.watching and not self.leaving
+
+
+class Speak(NamedTuple):
+    """`part` has the floor; it opens if it was not open. `jump`: the virtual clock first jumps there."""
+
+    part: Part
+    jump: datetime | None = None
+
+
+class Fill(NamedTuple):
+    """Filler of about `tokens` tokens. `asked`: the agent answers it (a bounded watch runs)."""
+
+    tokens: int
+    asked: bool
+
+
+class Release(NamedTuple):
+    """Nothing else is open or can open: the unbounded watch of `part` ends."""
+
+    part: Part
+
+
+class Job(NamedTuple):
+    """A segment still to be said: not before `release`, over by `deadline`, with `replies` replies in its `cost`."""
+
+    release: float
+    deadline: float
+    cost: float
+    replies: int
+
+
+@final
+@dataclass(slots=True)
+class _Replies:
+    """How long this agent's replies of one sort are: mean and deviation of the last forty, in tokens; a guess to begin with."""
+
+    last: deque[int] = field(default_factory=lambda: deque(maxlen=40))
+    mean: float = 45.0
+    deviation: float = 27.0
+
+    def add(self, tokens: int) -> None:
+        self.last.append(tokens)
+        if len(self.last) < 8:
+            self.mean, self.deviation = (2 * 45 + sum(self.last)) / (len(self.last) + 2), 20.0
+        else:
+            self.mean, self.deviation = fmean(self.last), pstdev(self.last)
+
+
+@final
+class Conductor:
+    """Schedules tests over a conversation in which each has `span` tokens, first needle to last question.
+
+    Without `paced` (an isolated test) waits for tokens are over at once.
+    """
+
+    def __init__(self, parts: Iterable[Part], span: int, *, paced: bool = True) -> None:
+        self.span = span
+        self.open: list[Part] = []
+        self._paced = paced
+        self._replies, self._remarks, self._answers = _Replies(), _Replies(), _Replies()
+        self._last: Part | None = None
+        self._reopens: dict[str, float] = {}
+        self._queues: dict[str, deque[Part]] = {}
+        for part in sorted(parts, key=self._rank):
+            self._queues.setdefault(part.test.scenario.name, deque()).append(part)
+
+    def _rank(self, part: Part) -> tuple[int, bool, int]:
+        """The order in which tests should open: heavy ones first, the largest segment before the others; then the rest as
+        they were made; but those said in one go last, when most others are open."""
+        heavy = sum(segment.tokens for segment in part.outline) > HEAVY * self.span
+        weight = max(segment.tokens for segment in part.outline) if heavy else 0
+        return -weight, len(part.outline) == 1, part.test.order
+
+    # What the conversation tells.
+
+    def heard(self, tokens: int, *, question: bool) -> None:
+        """The agent replied to a message, or to a question, with so many tokens."""
+        self._replies.add(tokens)
+        if question:
+            self._answers.add(tokens)
+        else:
+            self._remarks.add(tokens)
+
+    def speaks(self, part: Part, position: int) -> None:
+        """`part` takes the floor at `position`; if it was not open, it opens."""
+        if part not in self.open:
+            scenario = part.test.scenario.name
+            queue = self._queues[scenario]
+            queue.remove(part)
+            if not queue:
+                del self._queues[scenario]
+            part.start = position
+            self._reopens[scenario] = position + LAST * self.span
+            self.open.append(part)
+            self.open.sort(key=lambda part: part.test.order)
+        self._last = part
+
+    def waits(self, part: Part, *, tokens: int, turn: int, time: datetime) -> None:
+        """`part` gives up the floor until position `tokens`, turn number `turn` and virtual time `time` are reached."""
+        part.segment += 1
+        part.due = tokens if self._paced else 0
+        part.due_turn = turn
+        part.due_time = time
+
+    def ends(self, part: Part) -> bool:
+        """`part` is over. Returns whether another test of its scenario is still to come."""
+        self.open.remove(part)
+        return part.test.scenario.name in self._queues
+
+    # Who speaks next.
+
+    def next(self, position: int, turn: int, now: datetime) -> Speak | Fill | Release | None:
+        """The next step at token `position`, before turn number `turn`, at virtual time `now`. None: all is said."""
+        ready = self._ready(position, turn, now)
+        timely = [part for part in ready if part.due_time <= now or self._urgent(part, position)]
+        unhurried = not any(part.speaking or self._latest(part) <= position + HURRIED * self.span for part in timely)
+        if unhurried and (part := self._opening(position)):
+            return self._speak(part, now)
+        for part in timely:
+            if self._may_speak(part, position):
+                return self._speak(part, now)
+        if timely and not _feasible(position, self._jobs(), self._spare(SPEAKING_MARGIN)):
+            return self._speak(timely[0], now)  # too late for all: holding back would make everything later
+        if not unhurried and (part := self._opening(position)):
+            return self._speak(part, now)
+        for part in self.open:
+            if part.leaving and part is not self._last and self._may_speak(part, position):
+                return Speak(part)
+        for part in sorted((part for part in ready if part not in timely), key=lambda part: (part.due_time, part.test.order)):
+            if self._may_speak(part, position):
+                return self._speak(part, now)
+        dues = [part.due for part in self.open if part.pending and part.due > position]
+        if ready and (not dues or not _feasible(min(dues), self._jobs(), self._spare(SPEAKING_MARGIN))):
+            return self._speak(ready[0], now)  # a jump kept for last starves its test
+        return self._pass(position, turn, dues)
+
+    def _pass(self, position: int, turn: int, dues: list[int]) -> Speak | Fill | Release | None:
+        """Nobody may speak: let tokens or turns pass, end an unbounded watch, or see that all is said."""
+        asked = any(part.watching and part.until is not None for part in self.open)
+        short = asked or any(part.pending and part.due_turn > turn for part in self.open)
+        if short:
+            return Fill(min([SHORT, *(due - position for due in dues)]), asked)
+        if dues:
+            return Fill(min(dues) - position, asked=False)
+        if watcher := next((part for part in self.open if part.watching), None):
+            return Release(watcher)
+        farewell = next((part for part in self.open if part.leaving), None)
+        return Speak(farewell) if farewell else None
+
+    @staticmethod
+    def _speak(part: Part, now: datetime) -> Speak:
+        return Speak(part, part.due_time if part.due_time > now else None)
+
+    def _ready(self, position: int, turn: int, now: datetime) -> list[Part]:
+        """Open tests whose wait is over, waits on time apart: least slack first, the last speaker behind others."""
+        ready = [
+            part for part in self.open if part.speaking or (part.pending and part.due <= position and part.due_turn <= turn)
+        ]
+
+        def rank(part: Part) -> tuple[bool, bool, float, int]:
+            later = part.due_time > now and not self._urgent(part, position)
+            return part is self._last, later, self._latest(part), part.test.order
+
+        return sorted(ready, key=rank)
+
+    def _latest(self, part: Part) -> float:
+        """The latest position at which a part can start its next segment and keep its span, said when it should be."""
+        jobs = self._chain(part, part.segment, part.start)
+        if not jobs:
+            return 0.0
+        by = part.start + part.outline[part.segment].by * self.span
+        return min(jobs[0].deadline, by) - jobs[0].cost
+
+    def _urgent(self, part: Part, position: int) -> bool:
+        return self._latest(part) <= position + URGENT * self.span
+
+    def _may_speak(self, part: Part, position: int) -> bool:
+        """Whether everything else still fits after this part's next segment."""
+        if part.speaking or part.segment >= len(part.outline):
+            return True
+        after = position + self._cost(FAREWELL if part.leaving else part.outline[part.segment])
+        return _feasible(after, self._jobs(without=part), self._spare(SPEAKING_MARGIN))
+
+    def _candidates(self) -> list[Part]:
+        """The next test of each scenario, in the order in which they should open."""
+        heads = [queue[0] for queue in self._queues.values()]
+        return sorted(heads, key=self._rank)
+
+    def _opening(self, position: int) -> Part | None:
+        """The test to open at `position`, or one whose farewell must be said before; None where none may open."""
+        for part in self._candidates():
+            if self._may_open(part, position):
+                return self._blocking(part) or part
+        return None
+
+    def _may_open(self, part: Part, position: int) -> bool:
+        if any(part.topics & other.topics and not other.leaving for other in self.open):
+            return False
+        if not any(other.pending for other in self.open):
+            return True
+        return position >= self._reopens.get(part.test.scenario.name, 0) and self._plan(part, position)
+
+    def _blocking(self, part: Part) -> Part | None:
+        """A test that must say its farewell before `part` can open."""
+        return next((other for other in self.open if other.leaving and part.topics & other.topics), None)
+
+    # The look-ahead.
+
+    def _cost(self, segment: Segment) -> float:
+        remarks = segment.replies - segment.answers
+        return segment.tokens + remarks * self._remarks.mean + segment.answers * self._answers.mean
+
+    def _spare(self, margin: float) -> float:
+        return margin * self._replies.deviation
+
+    def _chain(self, part: Part, first: int, start: float) -> list[Job]:
+        """A part's segments from `first` on, in order; each deadline leaves room for the segments after it."""
+        deadline = start + AIM * self.span + self._answers.mean  # a span ends with the last question, not with its reply
+        costs = [self._cost(segment) for segment in part.outline]
+        jobs = []
+        for number in range(len(part.outline) - 1, first - 1, -1):
+            segment, cost = part.outline[number], costs[number]
+            if segment.by < 1:  # never asking for more than can be done among others
+                by = max(segment.by * self.span, CROWD * sum(costs[: number + 1]))
+                deadline = min(deadline, start + by)
+            jobs.append(Job(start + segment.at * self.span, deadline, cost, segment.replies))
+            deadline -= cost
+        return jobs[::-1]
+
+    def _jobs(self, without: Part | None = None) -> list[Job]:
+        """All that open tests have still to say, by release; of `without`, only what follows its next segment."""
+        return sorted(
+            job for part in self.open if part.pending for job in self._chain(part, part.segment + (part is without), part.start)
+        )
+
+    def _plan(self, part: Part, position: int) -> bool:
+        """Play out on paper all that is still to be said if `part` opened now, one segment after another.
+
+        True when every span is kept with a margin.
+        """
+        spare = self._spare(OPENING_MARGIN)
+        chains = [self._chain(other, other.segment, other.start) for other in self.open if other.pending]
+        chains.append(self._chain(part, 0, position))
+        chains = [chain for chain in chains if chain]
+        jobs = sorted(job for chain in chains for job in chain)
+        if not _feasible(position, jobs, spare):
+            return False
+        if sum(job.cost for job in jobs) < LIGHT * self.span:
+            return True
+        return _plays_out(float(position), chains, spare)
+
+
+def _plays_out(position: float, chains: list[list[Job]], spare: float) -> bool:
+    """Whether the chains can be said one whole segment after another, the last chain's first segment before all others.
+
+    At each step the most urgent segment that leaves all others feasible goes first.
+    """
+    heads = [chains[-1][0]]
+    forced = True
+    while chains:
+        for head in heads:
+            rest = sorted(job for chain in chains for job in chain if job is not head)
+            if _feasible(position + head.cost, rest, spare):
+                break
+        else:
+            later = [chain[0].release for chain in chains if chain[0].release > position]
+            if forced or not later:
+                return False
+            position = min(later)
+            heads = _released(chains, position)
+            continue
+        position += head.cost
+        if position + spare > head.deadline:
+            return False
+        chains = [chain[1:] if chain[0] is head else chain for chain in chains]
+        chains = [chain for chain in chains if chain]
+        heads = _released(chains, position)
+        forced = False
+    return True
+
+
+def _released(chains: Iterable[list[Job]], position: float) -> list[Job]:
+    """The chains' next jobs that may start at `position`, least slack first."""
+    return sorted((chain[0] for chain in chains if chain[0].release <= position), key=lambda job: job.deadline - job.cost)
+
+
+def _feasible(position: float, jobs: Sequence[Job], spare: float) -> bool:
+    """Whether all jobs (sorted by release) can meet their deadlines from `position` on, if segments could be split:
+    the earliest deadline goes first, and `spare` times the root of the replies so far must be left at each deadline."""
+    waiting: list[tuple[float, float, int]] = []
+    ahead, replies = 0, 0
+    while ahead < len(jobs) or waiting:
+        if not waiting and jobs[ahead].release > position:
+            position, replies = jobs[ahead].release, 0
+        while ahead < len(jobs) and jobs[ahead].release <= position:
+            heapq.heappush(waiting, jobs[ahead][1:])
+            ahead += 1
+        deadline, cost, count = heapq.heappop(waiting)
+        release = jobs[ahead].release if ahead < len(jobs) else math.inf
+        if position + cost > release:
+            heapq.heappush(waiting, (deadline, position + cost - release, count))
+            position = release
+            continue
+        position += cost
+        replies += count
+        if position + spare * math.sqrt(replies) > deadline:
+            return False
+    return True

@@ -1,0 +1,261 @@
+"""Runs as tidy tables for other programmes: a row for each test, and one for each turn."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final, Literal, get_args
+
+from simulator.errors import InputError, JournalError
+from simulator.files import writing_folder
+from simulator.grades import TestResult
+from simulator.runs import Graded, Unusable
+from simulator.spreadsheet import write_csv
+from simulator.turns import Conversation, Turn, conversations
+
+__all__ = ["FORMATS", "TESTS", "TURNS", "Format", "export", "names", "test_row", "text"]
+
+Format = Literal["csv", "jsonl", "parquet"]
+FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+
+MOST: Final = 2**63
+
+Row = dict[str, Any]
+Add = Callable[[Sequence[Row]], None]
+
+TESTS: Final[dict[str, type]] = {
+    "run": str,
+    "suite": str,
+    "span": int,
+    "isolated": bool,
+    "placement": str,
+    "seed": int,
+    "agent": str,
+    "conversation": str,
+    "test": str,
+    "scenario": str,
+    "skills": str,
+    "status": str,
+    "score": float,
+    "machine_score": float,
+    "corrected_by": str,
+    "chance": float,
+    "certified": bool,
+    "at_distance": bool,
+    "exempt": str,
+    "span_used": int,
+    "evidence": int,
+    "evidence_nearest": int,
+    "evidence_mean": float,
+    "evidence_furthest": int,
+    "turns": str,
+    "reason": str,
+}
+"""The columns of the table of tests; docs/comparing.md describes each."""
+
+TURNS: Final[dict[str, type]] = {
+    "run": str,
+    "conversation": str,
+    "turn": int,
+    "sent_at": str,
+    "kind": str,
+    "test": str,
+    "scenario": str,
+    "needle": bool,
+    "needs": str,
+    "message": str,
+    "tokens": int,
+    "start": int,
+    "reply": str,
+    "reply_tokens": int,
+    "end": int,
+    "asked": bool,
+    "repeated": bool,
+    "latency_s": float,
+    "input_tokens": int,
+    "cached_tokens": int,
+    "output_tokens": int,
+    "cost_usd": float,
+    "trace": str,
+}
+"""The columns of the table of turns; docs/comparing.md describes each."""
+
+
+def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
+    """Write runs into the new folder `out`, in their order, and return those whose journals are damaged: they are left out.
+
+    `tests` and `turns`, each a file, as CSV, JSON lines or Parquet. The folder is there
+    as a whole or not at all. Raises InputError where it exists already, the disk refuses, or a package is missing.
+    """
+    unusable: list[Unusable] = []
+    called = names(runs)
+    with writing_folder(out) as folder, _writers(format, folder) as write:
+        for run in runs:
+            try:
+                write(called[run.folder.path], run, conversations(run.folder))
+            except JournalError as error:
+                unusable.append(Unusable(run.folder.path, str(error)))
+        if len(unusable) == len(runs):
+            raise InputError(f"nothing can be exported: {unusable[0].why}")
+    return unusable
+
+
+def names(runs: Sequence[Graded]) -> dict[Path, str]:
+    """What each run is called: its folder's name, or its path where two have the same."""
+    taken = Counter(run.name for run in runs)
+    return {run.folder.path: run.name if taken[run.name] == 1 else str(run.folder.path) for run in runs}
+
+
+Write = Callable[[str, Graded, Mapping[str, Conversation]], None]
+"""Writes a run, given what it is called and its conversations."""
+
+
+@contextmanager
+def _writers(format: Format, folder: Path) -> Iterator[Write]:
+    with ExitStack() as files:
+        open_table = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format]
+        tests = files.enter_context(open_table(folder / f"tests.{format}", TESTS))
+        turns = files.enter_context(open_table(folder / f"turns.{format}", TURNS))
+
+        def write(name: str, run: Graded, played: Mapping[str, Conversation]) -> None:
+            said = [turn_row(name, run, id, turn) for id, conversation in played.items() for turn in conversation.turns]
+            asked = [test_row(name, run, test) for test in run.result.tests]
+            _check(run, [*said, *asked])
+            tests(asked)
+            turns(said)
+
+        yield write
+
+
+def _check(run: Graded, rows: Iterable[Row]) -> None:
+    """Raises JournalError for numbers that no table can hold: 64 bits, and neither infinite nor none."""
+    for row in rows:
+        for column, value in row.items():
+            if isinstance(value, int | float) and not -MOST < value < MOST:
+                where = row.get("turn", row.get("test"))
+                raise JournalError(f"{run.folder.path}: {column} of {where} cannot be: {value!r:.40}")
+
+
+# ---- rows
+
+
+def test_row(name: str, run: Graded, test: TestResult) -> Row:
+    """A test with what its run was played with. Lists are joined by "; "."""
+    distances = [each.tokens for each in test.evidence]
+    manifest = run.manifest
+    return {
+        "run": name,
+        "suite": manifest.suite.name,
+        "span": manifest.span,
+        "isolated": manifest.isolated,
+        "placement": manifest.placement,
+        "seed": manifest.seed,
+        "agent": manifest.agent,
+        "conversation": run.conversations[test.id],
+        "test": test.id,
+        "scenario": test.scenario,
+        "skills": "; ".join(test.tags),
+        "status": test.status,
+        "score": test.score,
+        "machine_score": test.machine_score,
+        "corrected_by": test.correction.by if test.correction else None,
+        "chance": test.chance,
+        "certified": test.certified,
+        "at_distance": test.at_distance,
+        "exempt": test.exempt,
+        "span_used": test.span_used,
+        "evidence": len(distances),
+        "evidence_nearest": min(distances, default=None),
+        "evidence_mean": fmean(distances) if distances else None,
+        "evidence_furthest": max(distances, default=None),
+        "turns": "; ".join(map(str, test.turns)),
+        "reason": test.reason,
+    }
+
+
+def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
+    """A turn. What only a reply has is None where there was none."""
+    said, reply = turn
+    scenarios = {test.id: test.scenario for test in run.result.tests}
+    row: Row = {
+        "run": name,
+        "conversation": conversation,
+        "turn": said.turn,
+        "sent_at": said.sent_at.isoformat(),
+        "kind": said.kind,
+        "test": said.test,
+        "scenario": scenarios.get(said.test or ""),
+        "needle": said.needle,
+        "needs": "; ".join(map(str, said.needs or [])),
+        "message": said.text,
+        "tokens": said.tokens,
+        "start": said.start,
+    }
+    if reply is None:
+        return row
+    latency = (reply.measured or {}).get("latency_s")
+    costs = list((reply.cost_usd or {}).values())
+    return row | {
+        "reply": reply.text,
+        "reply_tokens": reply.tokens,
+        "end": reply.end,
+        "asked": reply.asked,
+        "repeated": bool(reply.repeated),
+        "latency_s": latency if isinstance(latency, int | float) else None,
+        **{key: (reply.usage or {}).get(key) for key in ("input_tokens", "cached_tokens", "output_tokens")},
+        "cost_usd": sum(cost or 0.0 for cost in costs) if costs and None not in costs else None,
+        "trace": json.dumps(reply.trace, ensure_ascii=False) if reply.trace is not None else None,
+    }
+
+
+def text(value: str) -> str:
+    """A text that can be encoded, whatever an agent made of it."""
+    return value.encode("utf-8", "backslashreplace").decode()
+
+
+# ---- files
+
+
+@contextmanager
+def _csv(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        write_csv(file, list(columns), [])
+        yield lambda rows: write_csv(file, list(columns), _clean(rows, columns), head=False)
+
+
+@contextmanager
+def _jsonl(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+
+        def add(rows: Sequence[Row]) -> None:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _clean(rows, columns))
+
+        yield add
+
+
+@contextmanager
+def _parquet(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
+    try:
+        pa: Any = import_module("pyarrow")
+        parquet: Any = import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise InputError("--format parquet needs more than longspan itself: pip install 'longspan[parquet]'") from error
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
+    with parquet.ParquetWriter(path, schema) as writer:
+
+        def add(rows: Sequence[Row]) -> None:
+            writer.write_table(pa.Table.from_pylist(list(_clean(rows, columns)), schema=schema))
+
+        yield add
+
+
+def _clean(rows: Iterable[Row], columns: Mapping[str, type]) -> Iterator[Row]:
+    """Rows with every column, in order, and texts that can be encoded."""
+    for row in rows:
+        yield {name: text(value) if isinstance(value := row.get(name), str) else value for name in columns}

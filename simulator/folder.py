@@ -1,0 +1,196 @@
+"""A run's folder: what lies in it, who may write to it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from simulator.errors import InputError, JournalError, first_problem, one_line
+from simulator.journal import cut_torn, read
+from simulator.manifest import Manifest, write_json
+from simulator.transcript import Transcript
+
+__all__ = ["Correction", "RunFolder", "locked"]
+
+MANIFEST = "manifest.json"
+
+
+_held: set[int] = set()
+"""Handles of the locks this process holds. A process forked from it must not keep them when it dies."""
+
+
+def _let_go() -> None:
+    for handle in _held:
+        os.close(handle)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
+
+
+@contextmanager
+def locked(folder: Path, what: str) -> Iterator[int]:
+    """Hold a folder alone, with all processes that are given the handle: it is let go when the last of them ends.
+
+    `what` lies there, for the error. Raises InputError where another process holds it.
+    """
+    try:
+        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written to: {error.strerror}") from error
+    _held.add(handle)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{folder}: another process is playing this {what}; wait until it has ended") from None
+        yield handle
+    finally:
+        _held.discard(handle)
+        os.close(handle)
+
+
+@final
+class Correction(BaseModel):
+    """A person's score for a test, beside the machine's: `by` whom, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    test: str
+    score: float = Field(ge=0, le=1)
+    why: str = Field(min_length=1)
+    by: str = Field(min_length=1)
+
+
+@final
+class RunFolder:
+    """The folder of a run that exists. Raises InputError for a folder that is none, at the first look at its manifest."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, out: Path, name: str, manifest: Manifest) -> RunFolder:
+        """Make a folder for a run in `out`, with its manifest. A name that is taken gets a number."""
+        number = 1
+        while True:
+            path = out / (name if number == 1 else f"{name}-{number}")
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                number += 1
+                continue
+            except OSError as error:
+                raise InputError(f"{path}: cannot make the run's folder: {error.strerror}; choose another with --out") from error
+            try:
+                write_json(path / MANIFEST, manifest)
+            except OSError as error:
+                shutil.rmtree(path, ignore_errors=True)
+                raise InputError(f"{path}: cannot write the manifest: {error.strerror}; choose another place with --out") from error
+            return cls(path)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        path = self.path / MANIFEST
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}; name a run's folder, such as runs/NAME") from error
+        try:
+            return Manifest.model_validate_json(content)
+        except ValidationError as error:
+            raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
+
+    def journal(self, conversation: str) -> Path:
+        """Where a conversation's journal lies."""
+        return self.path / "conversations" / conversation / "journal.jsonl"
+
+    def snapshots(self, conversation: str) -> Path:
+        """Where the snapshots of a conversation's agent lie."""
+        return self.path / "conversations" / conversation / "snapshots"
+
+    def transcripts(self) -> dict[str, Transcript]:
+        """The transcripts of the conversations that have begun. Raises JournalError for a damaged journal."""
+        return {id: Transcript.of(read(self.journal(id))) for id in self.manifest.conversations if self.journal(id).exists()}
+
+    def lock(self) -> AbstractContextManager[int]:
+        """Hold the run alone. The lock dies with the process. Raises InputError where another process holds it."""
+        return locked(self.path, "run")
+
+    def incident(self, **entry: str) -> None:
+        """Note what went wrong around the run, beside its journals. A disk that refuses is let be: it is told anyway."""
+        try:
+            self._append("incidents.jsonl", entry)
+        except JournalError:
+            return
+
+    def incidents(self) -> list[dict[str, Any]]:
+        return [entry for entry in self._entries("incidents.jsonl") if isinstance(entry, dict)]
+
+    def correct(self, correction: Correction) -> None:
+        """Add a person's correction. The last one of a test counts."""
+        self._append("corrections.jsonl", correction.model_dump())
+
+    def corrections(self) -> dict[str, Correction]:
+        """The corrections that count, by test. Raises JournalError for a file that is not what `correct` wrote."""
+        try:
+            found = [Correction.model_validate(entry) for entry in self._entries("corrections.jsonl")]
+        except ValidationError as error:
+            raise JournalError(f"{self.path / 'corrections.jsonl'}: not a correction: {first_problem(error)}") from None
+        return {correction.test: correction for correction in found}
+
+    def grades(self) -> list[dict[str, Any]]:
+        """All lines of grades.jsonl, every round of grading."""
+        return [entry for entry in self._entries("grades.jsonl") if isinstance(entry, dict)]
+
+    def add_grades(self, entries: list[dict[str, Any]]) -> None:
+        self._append("grades.jsonl", *entries)
+
+    def judgements(self) -> list[dict[str, Any]]:
+        """What the judge has answered so far, each once."""
+        return [entry for entry in self._entries("judgements.jsonl") if isinstance(entry, dict)]
+
+    def judged(self, entry: dict[str, Any]) -> None:
+        """Keep an answer of the judge's."""
+        self._append("judgements.jsonl", entry)
+
+    def _append(self, name: str, *entries: dict[str, Any]) -> None:
+        path = self.path / name
+        text = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
+        try:
+            if path.is_symlink():
+                raise JournalError(f"{path}: is a link; nothing is written to what lies elsewhere")
+            if path.exists():
+                cut_torn(path)
+            with path.open("ab") as file:
+                file.write(text.encode("utf-8", "backslashreplace"))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise JournalError(f"{path}: cannot be written: {error.strerror}") from error
+
+    def _entries(self, name: str) -> list[Any]:
+        """The lines of a file of JSON lines. A last one that a crash tore is left out; anything else that is no JSON is damage."""
+        path = self.path / name
+        if not path.exists():
+            return []
+        try:
+            *lines, _ = path.read_bytes().split(b"\n")
+        except OSError as error:
+            raise JournalError(f"{path}: cannot be read: {error.strerror}") from error
+        found = []
+        for number, line in enumerate(lines, 1):
+            try:
+                found.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise JournalError(f"{path}, line {number}: not JSON: {one_line(error)}") from error
+        return found

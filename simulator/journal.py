@@ -1,0 +1,167 @@
+"""The journal: one JSON object a line, `seq` rising by one, written before the next step is taken."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, final
+
+from pydantic import ValidationError
+
+from simulator import events
+from simulator.errors import JournalError, ReplayError, StoppedError
+
+__all__ = ["Journal", "cut_torn", "read"]
+
+def read(path: Path) -> Iterator[events.Event]:
+    """The events of a journal, in order. A torn last line is left out.
+
+    Raises JournalError, naming the line, for anything else that is not a journal.
+    """
+    for entry in _entries(path):
+        yield _parse(entry, path)
+
+
+def _entries(path: Path) -> Iterator[dict[str, Any]]:
+    if path.exists() and not path.is_file():
+        raise JournalError(f"{path}: not a file")
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise JournalError(f"{path}: cannot read the journal: {error.strerror}") from error
+    with file:
+        for number, line in enumerate(file):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise JournalError(f"{path}, line {number + 1}: not JSON; the journal is damaged there") from error
+            if not isinstance(entry, dict) or entry.get("seq") != number:
+                raise JournalError(f"{path}, line {number + 1}: expected an event with seq {number}; the journal is damaged there")
+            yield entry
+
+
+def _parse(entry: dict[str, Any], path: Path) -> events.Event:
+    try:
+        return events.parse({key: value for key, value in entry.items() if key != "seq"})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise JournalError(f"{path}, line {entry['seq'] + 1}: not an event of this journal format: {where}: {first['msg']}") from error
+
+
+@final
+class Journal:
+    """A journal being written. Opened on one that exists, it first gives back what that holds.
+
+    While `replaying`, `write` compares the event with the recorded one instead of writing it, and `recorded`
+    gives the reply that the agent gave then. So resuming, replaying and playing are one code path. `torn`: a last line
+    that a crash tore was cut off. With `replay_only` nothing is written, and the end of what is there raises StoppedError.
+    """
+
+    def __init__(self, path: Path, *, replay_only: bool = False) -> None:
+        self.path = path
+        self.seq = 0
+        self.torn = False
+        self._replay_only = replay_only
+        if path.is_symlink():
+            raise JournalError(f"{path}: is a link; nothing is written to what lies elsewhere")
+        try:
+            self._recorded = list(_entries(path)) if path.exists() else []
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("rb" if replay_only else "ab", buffering=0)
+            if not replay_only:
+                self.torn = cut_torn(path)
+        except OSError as error:
+            raise JournalError(f"{path}: cannot write the journal: {error.strerror}") from error
+        self._dirty = False
+        self._broken: JournalError | None = None
+
+    @property
+    def replaying(self) -> bool:
+        return self.seq < len(self._recorded)
+
+    def recorded(self) -> events.Event | None:
+        """The event the journal already holds at this place; None when it holds no more."""
+        return _parse(self._recorded[self.seq], self.path) if self.replaying else None
+
+    def write(self, event: events.Event) -> None:
+        """Append `event`, or compare it with the recorded one.
+
+        Raises ReplayError when it differs, JournalError when it cannot be written.
+        """
+        entry = {"seq": self.seq} | {key: value for key, value in event.model_dump(mode="json").items() if value is not None}
+        if self.replaying:
+            _compare(self._recorded[self.seq], entry, self.path)
+        elif self._replay_only:
+            raise StoppedError(f"{self.path}: the journal ends after event {self.seq - 1}; `longspan resume` goes on from there")
+        else:
+            self._append(json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        self.seq += 1
+        if isinstance(event, events.End | events.ScenarioError):
+            self.sync()
+
+    def _append(self, line: bytes) -> None:
+        if self._broken is not None:
+            raise self._broken
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            # Half a line may stand there now: nothing must follow it.
+            self._broken = JournalError(f"{self.path}: cannot write the journal: {error.strerror}")
+            raise self._broken from error
+        self._dirty = True
+
+    def sync(self) -> None:
+        """See to it that all that was written is on disk. May be called from another thread."""
+        if self._broken is not None:
+            raise self._broken
+        if not self._dirty:
+            return
+        self._dirty = False
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            # A disk tells of lost pages once: nothing written from here on could be trusted.
+            self._broken = JournalError(f"{self.path}: cannot sync the journal: {error.strerror}")
+            raise self._broken from error
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+
+
+def cut_torn(path: Path) -> bool:
+    """Cut off a last line that a crash tore. Returns whether there was one."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
+    return whole < len(content)
+
+
+def _compare(recorded: dict[str, Any], entry: dict[str, Any], path: Path) -> None:
+    # As JSON, not as objects: what was written is all that can be compared.
+    was = {key: value for key, value in recorded.items() if key != "measured"}
+    now = {key: value for key, value in entry.items() if key != "measured"}
+    if was == now or was == (now := json.loads(json.dumps(now))):
+        return
+    differing = sorted(key for key in was.keys() | now.keys() if was.get(key) != now.get(key))
+    key = differing[0]
+    raise ReplayError(
+        f"{path}, line {entry['seq'] + 1}: played again, the event's {key} is {_short(now.get(key))}; "
+        f"the journal says {_short(was.get(key))}"
+    )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."

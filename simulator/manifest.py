@@ -1,0 +1,111 @@
+"""A run's manifest: all that is needed to play it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any, Literal, final
+
+from pydantic import BaseModel, ConfigDict, Field, NaiveDatetime
+
+from simulator.scenario import Placement
+from simulator.suite import Suite
+from simulator.tokens import EncodingName
+
+__all__ = ["Manifest", "Planned", "Source", "commit", "versions", "write_json"]
+
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
+"""What conversations and tests are called: their names become names of folders."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@final
+class Planned(_Frozen):
+    """A test that a run is to play."""
+
+    id: Name
+    scenario: str
+    skills: list[str]
+    chance: float = Field(ge=0, le=1)
+
+
+@final
+class Source(_Frozen):
+    """The file that an imported run was made of: which importer read it, where it lay, and its SHA-256."""
+
+    kind: str
+    file: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+@final
+class Manifest(_Frozen):
+    """What a run is played with. `conversations`: the tests that each conversation is to play, in the order made.
+    `left_out`: why tests were; `late`: the scenarios whose form forbids the early placement that was asked for.
+
+    `commitment` is the SHA-256 over `nonce`, the seed and the tests' definitions (see `commit`): published before, it
+    proves afterwards which tests were played. A run that was `imported` nobody committed to, and nobody can play on.
+    """
+
+    format: Literal[1] = 1
+    suite: Suite
+    span: int = Field(ge=1)
+    seed: int
+    agent: str
+    judge: str | None = None
+    placement: Placement
+    isolated: bool
+    tokenizer: EncodingName
+    filler: str | None
+    filler_sha256: str | None
+    filler_size: int = Field(ge=100, le=100_000)
+    definitions: str | None = None
+    definitions_sha256: str | None = None
+    imported: Source | None = None
+    starts_at: NaiveDatetime = Field(lt=datetime(9000, 1, 1))
+    pace_s: float = Field(ge=0, le=86_400)
+    conversations: dict[Name, list[Planned]]
+    left_out: list[str]
+    late: list[str]
+    nonce: str = Field(pattern=r"^[0-9a-f]{64}$")
+    commitment: str = Field(pattern=r"^[0-9a-f]{64}$")
+    versions: dict[str, str]
+
+
+def commit(nonce: str, seed: int, definitions: Iterable[dict[str, Any]]) -> str:
+    """The commitment to a seed and the definitions of its tests: SHA-256 in hexadecimal, of their JSON with sorted keys."""
+    content = {"nonce": nonce, "seed": seed, "tests": sorted(definitions, key=lambda each: str(each["test"]))}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """The versions that a run's outcome may depend on."""
+    found = {"python": platform.python_version()}
+    for package in ("longspan", "tiktoken", "trio", "pydantic", "jinja2", "json-repair"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def write_json(path: Path, model: BaseModel) -> None:
+    """Write a model as a JSON file, whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    text = json.dumps(model.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    partial.unlink(missing_ok=True)
+    with partial.open("x", encoding="utf-8") as file:  # never through a link that somebody left there
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

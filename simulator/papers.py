@@ -1,0 +1,69 @@
+"""Papers whose published figures can be worked out again from the data that came with them. Found by entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Protocol, final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from simulator.plugins import load
+
+__all__ = ["PAPERS", "Cell", "Paper", "Reproduction", "Rules", "Table", "paper"]
+
+PAPERS = "longspan.papers"
+"""The entry-point group of papers: a name, and a `Paper`."""
+
+Rules = Literal["paper", "longspan"]
+"""Whose rules grade: the paper's, or longspan's own where they ask for more."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@final
+class Cell(_Frozen):
+    """One figure: ours beside the published one (None where nothing was printed), worked out from `n` items."""
+
+    paper: str
+    table: str
+    row: str
+    column: str
+    ours: float | None
+    published: float | None = None
+    n: int = Field(ge=0)
+
+
+@final
+class Table(_Frozen):
+    """What a person reads: a title, columns and rows of text. `heads`: so many columns stand in one line for each row, the
+    others below it, for rows with sentences in them; 0 makes a plain table."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    heads: int = 0
+
+
+@final
+class Reproduction(_Frozen):
+    """All cells, and the tables that show and explain them."""
+
+    cells: list[Cell]
+    tables: list[Table]
+
+
+class Paper(Protocol):
+    """A paper's data, read and worked out again."""
+
+    def __call__(self, paths: Sequence[Path], rules: Rules) -> Reproduction:
+        """Work the paper's figures out from the files and folders in `paths`. Raises InputError for what cannot be read."""
+        ...
+
+
+def paper(name: str) -> Paper:
+    """The paper registered as `name`. Raises InputError."""
+    found: Paper = load(PAPERS, "paper", name)
+    return found

@@ -1,0 +1,74 @@
+"""The report of a run: one HTML file that explains itself, made from the run's files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import fsum
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+from simulator.folder import RunFolder
+from simulator.grades import Result
+from simulator.report.page import environment, policy
+from simulator.report.reading import Test, conversations_of
+from simulator.report.summary import failures, score_interval, times, total_cost, without_score
+from simulator.report.timeline import grade_of, panels
+from simulator.scenario import LAST
+
+__all__ = ["POLICY", "report_of", "write_report"]
+
+NAME: Final = "report.html"
+
+SCRIPTS: Final = ("turns.js", "conversation.js", "timeline.js")
+STYLES: Final = ("base.css", "run.css")
+
+POLICY: Final = policy(SCRIPTS, STYLES)
+"""The Content-Security-Policy of every report that this longspan writes."""
+
+
+def write_report(run: RunFolder, result: Result) -> Path:
+    """Write `report.html` into a run's folder, whole or not at all, and return its path.
+
+    All else it shows is read from the folder's manifest, journals and incidents. A journal that is missing or breaks off
+    is shown as far as it goes. Raises JournalError for one that is damaged, OSError for a disk that refuses.
+    """
+    path = run.path / NAME
+    partial = path.with_name(f".{NAME}.partial")
+    partial.unlink(missing_ok=True)  # never through a link that somebody left there
+    with partial.open("x", encoding="utf-8") as file:
+        file.writelines(report_of(run, result))
+    partial.replace(path)
+    return path
+
+
+def report_of(run: RunFolder, result: Result) -> Iterator[str]:
+    """The page, piece by piece. All is read before the first. Raises JournalError for a damaged journal."""
+    conversations = conversations_of(run)
+    tests = {name: [Test.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
+    page = environment().get_template("run.html.j2")
+    return page.generate(
+        manifest=run.manifest,
+        result=result,
+        chance=fsum(scenario.chance for scenario in result.scenarios.values()),
+        last=LAST,
+        scenarios=tests,
+        bounds={name: _bounds(group) for name, group in tests.items()},
+        panels=panels([test for group in tests.values() for test in group], conversations),
+        conversations=conversations,
+        interval=score_interval(run.manifest, result),
+        failures=failures(run, conversations),
+        times=times(conversations.values()),
+        cost=total_cost(result.costs),
+        without=without_score(result),
+        grade_of=grade_of,
+        policy=POLICY,
+        scripts=SCRIPTS,
+        styles=STYLES,
+    )
+
+
+def _bounds(tests: Iterable[Test]) -> tuple[float, float]:
+    """The least and the most that the mean score of `tests` can be, whatever those without a score deserve."""
+    scores = [test.result.score for test in tests]
+    return fmean(score or 0.0 for score in scores), fmean(1.0 if score is None else score for score in scores)

@@ -1,0 +1,143 @@
+"use strict";
+// The conversations of a report: their turns are made when they come near the window; search, filters, jumps to a turn.
+
+const Conversations = (() => {
+  const AT_ONCE = 50; // turns that are made together
+
+  const all = [...document.querySelectorAll("section.conversation")].map((section) => {
+    const data = JSON.parse(section.querySelector("script").textContent);
+    return { ...data, section, list: section.querySelector(".turns"), where: `; they are in ${data.file}` };
+  });
+  const tools = document.getElementById("tools");
+  const found = document.getElementById("found");
+  const fields = tools.elements;
+  const pending = new Map(); // lists whose turns are not made yet: what makes them
+  const observer = new IntersectionObserver((entries) => {
+    for (const entry of entries) if (entry.isIntersecting) fill(entry.target);
+  }, { rootMargin: "1500px 0px" });
+
+  /** About how many pixels a turn will take, so that the scroll bar is right before it is made. */
+  function height(turn) {
+    if (turn.kinds.includes("filler")) return 39;
+    return Turns.texts(turn).reduce((sum, text) => sum + 28 * Math.ceil((text.length + 1) / 110), 45);
+  }
+
+  function fill(list) {
+    pending.get(list)?.();
+    pending.delete(list);
+    observer.unobserve(list);
+  }
+
+  /** Lists of some of a conversation's turns, still empty. */
+  function lists(conversation, turns, pattern) {
+    const made = [];
+    for (let from = 0; from < turns.length; from += AT_ONCE) {
+      const some = turns.slice(from, from + AT_ONCE);
+      const list = Turns.make("ol", { "aria-label": `Turns ${some[0].number} to ${some.at(-1).number}` });
+      list.dataset.first = some[0].number;
+      list.dataset.last = some.at(-1).number;
+      list.style.minHeight = `${some.reduce((sum, turn) => sum + height(turn), 0)}px`;
+      pending.set(list, () => {
+        list.append(...some.map((turn) => Turns.item(conversation.id, turn, pattern, conversation.where)));
+        list.style.minHeight = "";
+      });
+      observer.observe(list);
+      made.push(list);
+    }
+    return made;
+  }
+
+  /** What is looked for, as a pattern; null where nothing is. White space matches any other. */
+  function wanted() {
+    const text = fields.text.value.trim();
+    if (!text) return null;
+    const words = text.split(/\s+/).map((word) => word.replace(/[\^$\\.*+?()[\]{}|/]/g, "\\$&"));
+    return new RegExp(words.join("\\s+"), "giu");
+  }
+
+  function fits(turn, pattern) {
+    const kind = fields.kind.value;
+    const test = fields.test.value;
+    if (kind === "tests" ? turn.kinds.includes("filler") : kind && !turn.kinds.includes(kind)) return false;
+    if (test && turn.test !== test && !turn.proves?.includes(test)) return false;
+    return pattern === null || Turns.texts(turn).some((text) => text.search(pattern) >= 0);
+  }
+
+  /** Show the turns that the fields ask for. */
+  function show() {
+    const pattern = wanted();
+    const chosen = fields.conversation?.value;
+    const filtered = Boolean(pattern || chosen || fields.kind.value || fields.test.value);
+    let count = 0;
+    observer.disconnect();
+    pending.clear();
+    for (const conversation of all) {
+      const turns = chosen && chosen !== conversation.id ? [] : conversation.turns.filter((turn) => fits(turn, pattern));
+      count += turns.length;
+      conversation.section.hidden = filtered && !turns.length;
+      conversation.list.replaceChildren(...lists(conversation, turns, pattern));
+    }
+    const total = all.reduce((sum, conversation) => sum + conversation.turns.length, 0);
+    found.textContent = filtered ? `${Turns.number(count)} of ${Turns.number(total)} turns` : `${Turns.number(total)} turns`;
+  }
+
+  function clear() {
+    for (const field of [fields.text, fields.kind, fields.test, fields.conversation]) if (field) field.value = "";
+    show();
+  }
+
+  const holds = (list, number) => Number(list.dataset.first) <= number && number <= Number(list.dataset.last);
+
+  /** Bring a turn into view and put the focus on it. Returns false where there is no such turn. */
+  function reveal(conversation, number) {
+    if (!conversation?.turns[number]) return false;
+    const shown = () => [...conversation.list.children].find((list) => holds(list, number));
+    const there = () => document.getElementById(Turns.address(conversation.id, number));
+    if (shown()) fill(shown());
+    if (!there()) clear();
+    for (const list of [shown().previousElementSibling, shown(), shown().nextElementSibling]) if (list) fill(list);
+    const turn = there();
+    for (const other of document.querySelectorAll(".aim")) other.classList.remove("aim");
+    turn.classList.add("aim");
+    const fold = turn.querySelector("details.filler");
+    if (fold) fold.open = true;
+    turn.focus({ preventScroll: true });
+    turn.scrollIntoView();
+    return true;
+  }
+
+  /** Follow an address such as #t-main-12. */
+  function follow(hash) {
+    const match = /^#t-(.+)-(\d+)$/.exec(hash);
+    if (match) reveal(all.find((each) => Turns.anchor(each.id) === match[1]), Number(match[2]));
+  }
+
+  function go(event) {
+    event.preventDefault();
+    if (fields.turn.value === "") return;
+    const conversation = all.find((each) => each.id === fields.conversation?.value) ?? all[0];
+    if (!reveal(conversation, fields.turn.valueAsNumber)) {
+      found.textContent = `There is no such turn: they go from 0 to ${conversation.turns.length - 1}.`;
+    }
+  }
+
+  let typing = 0;
+  fields.text.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(show, 120);
+  });
+  tools.addEventListener("change", (event) => { if (event.target.matches("select")) show(); });
+  tools.addEventListener("submit", go);
+  addEventListener("hashchange", () => follow(location.hash));
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#t-']");
+    if (link && (link.getAttribute("href") === location.hash)) follow(location.hash);
+  });
+  addEventListener("beforeprint", () => { for (const list of [...pending.keys()]) fill(list); });
+  document.getElementById("unshown").remove();
+  tools.hidden = false;
+  show();
+  follow(location.hash);
+
+  return { all };
+})();

@@ -1,0 +1,115 @@
+"use strict";
+// How a turn looks, given the JSON that simulator/report/reading.py makes of it. Texts of anybody's only ever become text.
+
+const Turns = (() => {
+  const MOST_MARKS = 200;
+
+  /** An element with a class, attributes, and what is inside: elements and texts. */
+  function make(tag, attributes, ...inside) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name === "class") element.className = value;
+      else element.setAttribute(name, value);
+    }
+    element.append(...inside.flat().filter((each) => each !== null));
+    return element;
+  }
+
+  const number = (value) => value.toLocaleString("en");
+  const anchor = (conversation) => conversation.replace(/[^A-Za-z0-9_.-]/g, "-");
+  const address = (conversation, turn) => `t-${anchor(conversation)}-${turn}`;
+  const link = (conversation, turn) => make("a", { href: `#${address(conversation, turn)}` }, `#${turn}`);
+
+  /** The parts of a text that is given whole, or as its beginning, its end and its length. */
+  function parts(text) {
+    if (typeof text === "string") return { head: text, tail: "", length: text.length };
+    const [head, tail, length] = text;
+    return { head, tail, length };
+  }
+
+  /** What `pattern` may be looked for in: all that is there of a turn's message and reply. */
+  const texts = (turn) => [turn.text, turn.reply].filter((text) => text !== undefined).flatMap((text) => {
+    const { head, tail } = parts(text);
+    return tail ? [head, tail] : [head];
+  });
+
+  /** A text as nodes, with what matches `pattern` (global, or null) marked. */
+  function marked(text, pattern) {
+    const nodes = [];
+    let at = 0;
+    for (const match of pattern ? text.matchAll(pattern) : []) {
+      if (!match[0] || nodes.length > MOST_MARKS) break;
+      nodes.push(text.slice(at, match.index), make("mark", {}, match[0]));
+      at = match.index + match[0].length;
+    }
+    nodes.push(text.slice(at));
+    return nodes;
+  }
+
+  function shown(text, pattern, where) {
+    const { head, tail, length } = parts(text);
+    if (!tail) return head.trim() ? marked(head, pattern) : [make("em", { class: "blank" }, head ? "(white space)" : "(empty)")];
+    const out = `… ${number(length - head.length - tail.length)} of ${number(length)} characters are left out here${where} …`;
+    return [...marked(head, pattern), make("span", { class: "cut" }, out), ...marked(tail, pattern)];
+  }
+
+  /** What was said in a turn. `where` tells where a text that is cut off can be read. */
+  function exchange(turn, pattern = null, where = "") {
+    const missing = turn.waiting ? "(no reply yet)" : "(no reply: broken off here)";
+    const reply = turn.reply === undefined ? make("em", { class: "blank" }, missing) : shown(turn.reply, pattern, where);
+    return make("dl", { class: "exchange" },
+      make("dt", {}, "User"), make("dd", { dir: "auto" }, shown(turn.text, pattern, where)),
+      make("dt", {}, "Agent"), make("dd", { dir: "auto" }, reply));
+  }
+
+  /** The line above a turn: what it is, whose, when and where. */
+  function about(conversation, turn) {
+    const line = make("p", { class: "meta" }, link(conversation, turn.number));
+    for (const kind of turn.kinds) line.append(make("span", { class: `label ${kind}` }, kind));
+    if (turn.test !== undefined) line.append(make("a", { href: `#test-${anchor(turn.test)}` }, turn.test));
+    if (turn.needs) line.append(make("span", {}, "needs ", turn.needs.flatMap((each, i) => [i ? ", " : "", link(conversation, each)])));
+    for (const test of turn.proves ?? []) {
+      line.append(make("span", { class: "label proof" }, test === turn.test ? "proof" : `proof of ${test}`));
+    }
+    const facts = [`at ${number(turn.at)}: ${number(turn.tokens)} + ${number(turn.replyTokens ?? 0)} tokens`];
+    if (turn.seconds !== undefined) facts.push(turn.seconds < 1 ? `${Math.round(1000 * turn.seconds)} ms` : `${turn.seconds.toFixed(1)} s`);
+    if (turn.dollars) facts.push(`$${turn.dollars.toFixed(4)}`);
+    if (turn.told) facts.push("told, not asked");
+    if (turn.repeated) facts.push("asked twice");
+    line.append(make("time", {}, turn.sent), make("span", {}, facts.join(" · ")));
+    return line;
+  }
+
+  /** The beginning of a text in one line; with a pattern, what stands around the first match. */
+  function excerpt(turn, pattern) {
+    for (const text of pattern ? texts(turn) : []) {
+      const at = text.search(pattern);
+      if (at >= 0) return marked(`${at > 40 ? "… " : ""}${text.slice(Math.max(0, at - 40), at + 160)}`.replace(/\s+/g, " "), pattern);
+    }
+    return [parts(turn.text).head.slice(0, 200).replace(/\s+/g, " ")];
+  }
+
+  function trace(turn) {
+    if (turn.trace === undefined) return null;
+    return make("details", {}, make("summary", {}, "How the reply came about"), make("pre", { tabindex: "0" }, shown(turn.trace, null, "")));
+  }
+
+  /** A turn as an item of a list. Filler is folded, and read only when it is opened. */
+  function item(conversation, turn, pattern = null, where = "") {
+    const shell = make("li", { class: "turn", id: address(conversation, turn.number), tabindex: "-1" });
+    for (const jump of turn.jumps ?? []) shell.append(make("p", { class: "jump" }, `The clock jumps to ${jump.to} for ${jump.test}.`));
+    const whole = () => [about(conversation, turn), exchange(turn, pattern, where), trace(turn)].filter((each) => each !== null);
+    if (!turn.kinds.includes("filler")) {
+      shell.append(...whole());
+      return shell;
+    }
+    const summary = make("summary", {}, make("span", { class: "label" }, "filler"),
+      ` #${turn.number} · ${number(turn.tokens)} tokens · `, make("bdi", {}, excerpt(turn, pattern)));
+    const fold = make("details", { class: "filler" }, summary);
+    fold.addEventListener("toggle", () => { if (fold.childElementCount === 1) fold.append(...whole()); });
+    shell.append(fold);
+    return shell;
+  }
+
+  return { about, address, anchor, exchange, item, make, number, parts, texts };
+})();

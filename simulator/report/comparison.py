@@ -1,0 +1,43 @@
+"""A comparison as a page: one HTML file with its figures, that loads nothing and runs nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from simulator.compare import Comparison
+from simulator.report.figures import FIGURES, FigureName, draw
+from simulator.report.inline_svg import inline_svg
+from simulator.report.page import environment, policy
+from simulator.report.tables import notes, numeric, tables
+
+__all__ = ["POLICY", "as_html"]
+
+STYLES: Final = ("base.css", "compare.css")
+
+POLICY: Final = policy((), STYLES)
+"""The Content-Security-Policy of every comparison that this longspan writes."""
+
+CAPTIONS: Final[dict[FigureName, str]] = {
+    "bars": "Scores by span, as in the paper's Figure 5. A line is the 95 % interval; a pale end is what tests without a score could add.",
+    "spans": "Score against span, with 95 % intervals.",
+    "radar": "Mean scores of the scenarios, a circle for each span.",
+    "cost": "Score against what a run costs at list prices.",
+}
+
+
+def as_html(comparison: Comparison) -> str:
+    """The page. What agents and files say of themselves is escaped, and in figures an outline."""
+    figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, CAPTIONS[name]) for name in FIGURES}
+    shown = tables(comparison)
+    template = environment().get_template("compare.html.j2")
+    return template.render(
+        comparison=comparison,
+        notes=notes(comparison),
+        scores=shown[0],
+        tables=shown[1:],
+        numeric=numeric,
+        figures=figures,
+        captions=CAPTIONS,
+        policy=POLICY,
+        styles=STYLES,
+    )

@@ -1,0 +1,310 @@
+"""The figures of a comparison: drawn by matplotlib, the same bytes each time, as files and for a page."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import cos, log2, pi, sin
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from simulator.compare import Cell, Comparison
+from simulator.report.excerpts import visible
+from simulator.report.styles import MARKERS, Style, labels, styles
+from simulator.runs import Column
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES", "FORMATS", "INK", "FigureName", "Format", "draw"]
+
+FigureName = Literal["bars", "spans", "radar", "cost"]
+FIGURES: Final[tuple[FigureName, ...]] = get_args(FigureName)
+
+Format = Literal["svg", "png", "pdf"]
+FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+
+INK: Final = "#1d2126"
+"""What is written and drawn in, agents' colours apart. Nothing else has this colour, so that a page can replace it."""
+
+METADATA: Final[dict[Format, dict[str, Any]]] = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
+"""What would differ between two drawings of the same."""
+
+SETTINGS: Final[Any] = {
+    "svg.hashsalt": "longspan",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+    "text.parse_math": False,  # a dollar in an agent's name is a dollar
+    "font.size": 10,
+    "hatch.linewidth": 0.6,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+}
+
+
+def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bool = False) -> bytes:
+    """One figure of a comparison as a file's content: the same bytes for the same comparison. For a `page` without background."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    content = io.BytesIO()
+    with matplotlib.rc_context(), _boxes_for_missing_letters():
+        matplotlib.rcdefaults()  # not as somebody's matplotlibrc has it
+        matplotlib.rcParams.update(SETTINGS)
+        drawn = Figure()
+        FigureCanvasAgg(drawn)
+        _DRAWN[figure](comparison, drawn)
+        drawn.savefig(content, format=format, dpi=160, bbox_inches="tight", pad_inches=0.15, transparent=page, metadata=METADATA[format])
+    return content.getvalue()
+
+
+@contextmanager
+def _boxes_for_missing_letters() -> Iterator[None]:
+    """What the font lacks is drawn as boxes: nobody needs to be warned of names in other scripts."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+# ---- figures
+
+
+def _bars(comparison: Comparison, figure: Figure) -> None:
+    """The paper's Figure 5 (GoodAI): grouped bars by span. A pale end is what tests without a score could add."""
+    agents, looks = comparison.agents, styles(comparison.agents)
+    figure.set_size_inches(max(6.0, 1.4 + 0.24 * (len(agents) + 1.2) * len(comparison.columns)), 4)
+    axes = _axes(figure, "score", _most(comparison))
+    width = 0.8 / len(agents)
+    for place, column in enumerate(comparison.columns):
+        for number, agent in enumerate(agents):
+            cell = comparison.cells.get((agent, column))
+            if cell is not None:
+                _bar(axes, place + (number - (len(agents) - 1) / 2) * width, width, cell, looks[agent])
+        cells = _of(comparison, column)
+        _level(axes, place - 0.45, place + 0.45, max(cell.chance for cell in cells), (4, 2))
+        _level(axes, place - 0.45, place + 0.45, max(cell.maximum for cell in cells), (1, 2))
+    axes.set_xticks(range(len(comparison.columns)), [str(column) for column in comparison.columns])
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlabel("span in tokens")
+    _legend(figure, axes, _patches(agents, looks), _levels())
+
+
+def _bar(axes: Axes, at: float, width: float, cell: Cell, style: Style) -> None:
+    low, high = cell.bounds
+    looks = _bar_look(style)
+    axes.bar(at, low, width, **looks)
+    if high > low:
+        axes.bar(at, high - low, width, bottom=low, **looks | {"alpha": 0.3, "hatch": ""})
+    if cell.interval is not None:
+        middle, below, above = _error(cell)
+        axes.errorbar(at, middle, yerr=[[below], [above]], color=INK, linewidth=0.9, capsize=min(3.0, 12 * width))
+
+
+def _bar_look(style: Style) -> dict[str, Any]:
+    return {"facecolor": style.colour, "hatch": style.hatch, "edgecolor": INK, "linewidth": 0.6}
+
+
+def _spans(comparison: Comparison, figure: Figure) -> None:
+    """Score against span, with intervals. Isolated tests stand apart, before the spans."""
+    agents, looks = comparison.agents, styles(comparison.agents)
+    figure.set_size_inches(max(7.5, 1.6 * len(comparison.columns)), 4.2)
+    axes = _axes(figure, "score", _most(comparison))
+    places = _places(comparison.columns)
+    reach = max(places.values()) - min(places.values()) or 1.0
+    for number, agent in enumerate(agents):
+        aside = (number - (len(agents) - 1) / 2) * reach * 0.006
+        points = [(places[c] + aside, cell, c.isolated) for c in comparison.columns if (cell := comparison.cells.get((agent, c)))]
+        _points(axes, points, looks[agent])
+    for isolated in (True, False):
+        columns = [column for column in comparison.columns if column.isolated is isolated]
+        if columns:
+            _stairs(axes, [(places[c], max(cell.chance for cell in _of(comparison, c))) for c in columns], reach, (4, 2))
+            _stairs(axes, [(places[c], max(cell.maximum for cell in _of(comparison, c))) for c in columns], reach, (1, 2))
+    axes.set_xticks(list(places.values()), [str(column) for column in places], rotation=30 if len(places) > 6 else 0)
+    axes.set_xlabel("span in tokens (logarithmic)")
+    _legend(figure, axes, _lines(agents, looks), _levels())
+
+
+def _points(axes: Axes, points: Sequence[tuple[float, Cell, bool]], style: Style) -> None:
+    """An agent's scores; a line joins those of woven tests."""
+    for isolated in (True, False):
+        chosen = [(at, *_error(cell)) for at, cell, apart in points if apart is isolated]
+        if chosen:
+            at, middle, below, above = zip(*chosen, strict=True)
+            axes.errorbar(at, middle, yerr=[below, above], capsize=2.5, elinewidth=0.9, linewidth=1.5, **_line(style))
+
+
+def _radar(comparison: Comparison, figure: Figure) -> None:
+    """The scenarios' mean scores around a circle, one circle for each span. Grey: what guessing would score."""
+    agents, looks = comparison.agents, styles(comparison.agents)
+    across = min(3, len(comparison.columns))
+    down = -(-len(comparison.columns) // across)
+    figure.set_size_inches(4.6 * across, 4.3 * down)
+    figure.subplots_adjust(wspace=0.55, hspace=0.4)
+    for number, column in enumerate(comparison.columns, 1):
+        axes = figure.add_subplot(down, across, number, projection="polar")
+        _circle(axes, comparison.scenarios[column], agents, looks)
+        axes.set_title(f"{column}", pad=26, fontsize=11)
+    _legend(figure, figure, _lines(agents, looks), [_patch("chance", {"color": INK, "alpha": 0.2})])
+
+
+def _circle(axes: Any, scenarios: Mapping[str, Mapping[str, Any]], agents: Sequence[str], looks: Mapping[str, Style]) -> None:
+    angles = [2 * pi * number / len(scenarios) for number in range(len(scenarios))]
+    chance = [max(group.chance for group in by_agent.values()) for by_agent in scenarios.values()]
+    axes.set_theta_zero_location("N")
+    axes.set_theta_direction(-1)
+    axes.fill(angles, chance, color=INK, alpha=0.2, linewidth=0)
+    for agent in agents:
+        means = [by_agent[agent].low if agent in by_agent else 0.0 for by_agent in scenarios.values()]
+        if any(agent in by_agent for by_agent in scenarios.values()):
+            axes.plot([*angles, angles[0]], [*means, means[0]], linewidth=1.4, **_line(looks[agent]))
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0.25, 0.5, 0.75, 1], ["", "0.5", "", "1"], fontsize=7)
+    axes.set_xticks(angles, [""] * len(angles))
+    for angle, name in zip(angles, scenarios, strict=True):
+        across = "center" if abs(sin(angle)) < 0.2 else "left" if sin(angle) > 0 else "right"
+        up = "center" if abs(cos(angle)) < 0.8 else "bottom" if cos(angle) > 0 else "top"
+        axes.text(angle, 1.08, visible(name).replace("_", " ")[:24], ha=across, va=up, fontsize=8)
+    axes.grid(color=INK, alpha=0.2, linewidth=0.6)
+    axes.spines["polar"].set_alpha(0.4)
+
+
+def _cost(comparison: Comparison, figure: Figure) -> None:
+    """Score against dollars a run, a marker's shape for each span. Agents that report no cost are named below."""
+    agents, looks = comparison.agents, styles(comparison.agents)
+    figure.set_size_inches(7.5, 4.2)
+    axes = _axes(figure, "score", _most(comparison))
+    marks = {column: MARKERS[number % len(MARKERS)] for number, column in enumerate(comparison.columns)}
+    costs: list[float] = []
+    for agent in agents:
+        for column, mark in marks.items():
+            cell = comparison.cells.get((agent, column))
+            if cell is not None and cell.cost_usd is not None:
+                costs.append(cell.cost_usd)
+                middle, below, above = _error(cell)
+                look = _line(looks[agent]) | {"marker": mark, "linestyle": "", "markersize": 7.5}
+                axes.errorbar(cell.cost_usd, middle, yerr=[[below], [above]], elinewidth=0.7, **look)
+    if costs and min(costs) > 0 and max(costs) / min(costs) > 10:
+        axes.set_xscale("log")
+    elif costs:
+        axes.set_xlim(0, max(*costs, 1e-9) * 1.08)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    for column in comparison.columns:
+        axes.axhline(max(cell.chance for cell in _of(comparison, column)), color=INK, dashes=(4, 2), linewidth=0.8, alpha=0.6)
+    known = {agent for (agent, _), cell in comparison.cells.items() if cell.cost_usd is not None}
+    axes.set_xlabel("dollars a run, at list prices")
+    if not known:
+        axes.set_xticks([])
+        axes.grid(visible=False)
+        axes.text(0.5, 0.5, "no run says what it cost", transform=axes.transAxes, ha="center")
+    named = {agent: f"{text}{'' if agent in known else ' (no cost known)'}" for agent, text in labels(agents).items()}
+    shapes = [_marker(str(column), mark) for column, mark in marks.items()]
+    _legend(figure, axes, [_marker(named[agent], "o", looks[agent]) for agent in agents], [*shapes, _levels()[0]])
+
+
+_DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {"bars": _bars, "spans": _spans, "radar": _radar, "cost": _cost}
+
+
+# ---- parts
+
+
+def _axes(figure: Figure, what: str, most: float) -> Axes:
+    axes = figure.add_subplot()
+    axes.set_ylim(0, most * 1.04)
+    axes.set_ylabel(what)
+    axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
+    axes.set_axisbelow(True)
+    return axes
+
+
+def _of(comparison: Comparison, column: Column) -> list[Cell]:
+    return [cell for (_, where), cell in comparison.cells.items() if where == column]
+
+
+def _most(comparison: Comparison) -> float:
+    return max(cell.maximum for cell in comparison.cells.values())
+
+
+def _error(cell: Cell) -> tuple[float, float, float]:
+    """A cell's score (the lower bound), and how far its interval reaches below and above it."""
+    middle = cell.bounds[0]
+    low, high = (cell.interval.low, cell.interval.high) if cell.interval is not None else cell.bounds
+    return middle, max(0.0, middle - low), max(0.0, high - middle)
+
+
+def _places(columns: Sequence[Column]) -> dict[Column, float]:
+    """Where columns stand on a logarithmic axis; isolated ones to the left of all spans, a step apart."""
+    woven = [log2(column.span) for column in columns if not column.isolated]
+    first, step = (min(woven), max(1.0, (max(woven) - min(woven)) / 5)) if woven else (0.0, 1.0)
+    apart = [column for column in columns if column.isolated]
+    places = {column: first - (len(apart) - number) * step for number, column in enumerate(apart)}
+    return places | {column: log2(column.span) for column in columns if not column.isolated}
+
+
+def _level(axes: Axes, start: float, end: float, value: float, dashes: tuple[float, ...]) -> None:
+    axes.plot([start, end], [value, value], color=INK, dashes=dashes, linewidth=1)
+
+
+def _stairs(axes: Axes, points: Sequence[tuple[float, float]], reach: float, dashes: tuple[float, ...]) -> None:
+    """A level that may change from point to point; a short one where there is but one point."""
+    if len(points) == 1:
+        _level(axes, points[0][0] - 0.06 * reach, points[0][0] + 0.06 * reach, points[0][1], dashes)
+    else:
+        axes.plot(*zip(*points, strict=True), color=INK, dashes=dashes, linewidth=1)
+
+
+def _line(style: Style) -> dict[str, Any]:
+    line: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
+    return line | {"color": style.colour, "marker": style.marker, "fillstyle": style.fill, "markersize": 5.5, "clip_on": False}
+
+
+# ---- legends
+
+
+def _patch(text: str, looks: Mapping[str, Any]) -> Any:
+    from matplotlib.patches import Patch
+
+    return Patch(label=text, **looks)
+
+
+def _patches(agents: Sequence[str], looks: Mapping[str, Style]) -> list[Any]:
+    named = labels(agents)
+    return [_patch(named[agent], _bar_look(looks[agent])) for agent in agents]
+
+
+def _lines(agents: Sequence[str], looks: Mapping[str, Style]) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    named = labels(agents)
+    return [Line2D([], [], label=named[agent], linewidth=1.5, **_line(looks[agent])) for agent in agents]
+
+
+def _marker(text: str, mark: str, style: Style | None = None) -> Any:
+    from matplotlib.lines import Line2D
+
+    colour, fill = (style.colour, style.fill) if style is not None else (INK, "none")
+    return Line2D([], [], label=text, color=colour, marker=mark, linestyle="", fillstyle=fill, markersize=7)
+
+
+def _levels() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D([], [], label="chance", color=INK, linewidth=1, dashes=(4, 2)),
+        Line2D([], [], label="full marks", color=INK, linewidth=1, dashes=(1, 2)),
+    ]
+
+
+def _legend(figure: Figure, where: Any, agents: Sequence[Any], others: Sequence[Any]) -> None:
+    """The legend, below all else: nothing is hidden by it, however long the names are."""
+    handles = [*agents, *others]
+    longest = max(len(line) for handle in handles for line in str(handle.get_label()).splitlines())
+    columns = min(len(handles), 4 if longest <= 14 else 3 if longest <= 22 else 2 if longest <= 44 else 1)
+    bottom = -0.17 if where is not figure else 0.02
+    where.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, bottom), ncols=columns, fontsize=9, handlelength=2.6)

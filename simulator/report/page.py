@@ -1,0 +1,101 @@
+"""How pages are made: templates that escape everything, and scripts and styles that stand in the page under a policy by their hash."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from simulator.report.excerpts import Excerpt, script_json, visible
+
+__all__ = ["ASSETS", "asset", "environment", "policy"]
+
+ASSETS: Final = Path(__file__).parent / "assets"
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+
+
+@cache
+def asset(name: str) -> Markup:
+    """A script or a style of ours, as it stands in a page."""
+    return Markup((ASSETS / name).read_text("utf-8"))  # noqa: S704
+
+
+@cache
+def policy(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
+    """The Content-Security-Policy of a page with these assets and nothing else: no network, no other script or style."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {_hashes(scripts)}",
+            f"style-src {_hashes(styles)}",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _hashes(names: Sequence[str]) -> str:
+    digests = (b64encode(sha256(asset(name).encode()).digest()).decode() for name in names)
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+
+
+@cache
+def environment(folder: Path = TEMPLATES) -> Environment:
+    """The environment of the templates in `folder` and of those here: every value is made visible, then escaped."""
+    made = Environment(
+        loader=FileSystemLoader([folder, TEMPLATES]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"asset": asset}
+    made.filters |= {
+        "number": "{:,}".format,
+        "figure": lambda value: "–" if value is None else f"{value:.2f}",
+        "signed": _signed,
+        "percent": lambda value: f"{100 * value:.0f} %",
+        "share": lambda value: f"{100 * min(1.0, max(0.0, value)):.2f}%",
+        "dollars": _dollars,
+        "duration": _duration,
+        "anchor": lambda name: re.sub(r"[^A-Za-z0-9_.-]", "-", name),
+        "excerpt": Excerpt.of,
+        "pretty": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
+        "script_json": script_json,
+    }
+    return made
+
+
+def _signed(value: float) -> str:
+    rounded = round(value, 2)
+    return f"{rounded:+.2f}".replace("-", "−") if rounded else "0.00"
+
+
+def _dollars(value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    return f"${value:,.2f}" if value >= 1 or not value else f"${value:.4f}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def _visible(value: Any) -> Any:
+    """A value that goes into the page. Jinja escapes what this returns. Markup, which is no plain str, went through here piece by piece."""
+    return visible(value) if type(value) is str else value

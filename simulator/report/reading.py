@@ -1,0 +1,237 @@
+"""What a report shows of a run's journals: the turns of each conversation, and each test with the turns that concern it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, NamedTuple, final
+
+from simulator import events
+from simulator.errors import JournalError
+from simulator.folder import RunFolder
+from simulator.grades import TestResult
+from simulator.journal import read
+from simulator.report.excerpts import TRACE, Excerpt
+from simulator.transcript import Evidence
+
+__all__ = ["Conversation", "Test", "Turn", "conversations_of"]
+
+
+@final
+@dataclass(slots=True)
+class Turn:
+    """One turn as it is shown. `reply` is None where the conversation was broken off before there was one.
+
+    `proves`: the tests whose grade it proves. `seconds` and `dollars` are what the reply took, None where nobody knows.
+    """
+
+    conversation: str
+    message: events.Message
+    text: Excerpt
+    jumps: list[events.Jump]
+    reply: Excerpt | None = None
+    reply_tokens: int = 0
+    asked: bool = True
+    repeated: bool = False
+    seconds: float | None = None
+    dollars: float | None = None
+    trace: Excerpt | None = None
+    proves: list[str] = field(default_factory=list)
+
+    @property
+    def number(self) -> int:
+        return self.message.turn
+
+    @property
+    def kinds(self) -> list[str]:
+        """What it is called: its kind, and that it is a needle; a needle that is just a line is no more than that."""
+        if not self.message.needle:
+            return [self.message.kind]
+        return ["needle"] if self.message.kind == "line" else [self.message.kind, "needle"]
+
+    def replied(self, reply: events.Reply) -> None:
+        """Take the reply."""
+        self.reply, self.reply_tokens, self.asked = Excerpt.of(reply.text), reply.tokens, reply.asked
+        self.repeated = bool(reply.repeated)
+        latency = (reply.measured or {}).get("latency_s")
+        self.seconds = float(latency) if isinstance(latency, int | float) and isfinite(latency) else None
+        if reply.cost_usd:
+            costs = list(reply.cost_usd.values())
+            self.dollars = None if None in costs else sum(cost or 0.0 for cost in costs)
+        if reply.trace:
+            self.trace = Excerpt.of(json.dumps(reply.trace, ensure_ascii=False, indent=1), TRACE)
+
+    def data(self) -> dict[str, Any]:
+        """It as JSON, for the script that shows it. What is not so, or not known, is left out."""
+        message = self.message
+        found = {
+            "number": message.turn,
+            "kinds": self.kinds,
+            "test": message.test,
+            "needs": message.needs,
+            "at": message.start,
+            "tokens": message.tokens,
+            "sent": f"{message.sent_at:%Y-%m-%d %H:%M}",
+            "text": self.text.data(),
+            "reply": self.reply.data() if self.reply is not None else None,
+            "replyTokens": self.reply_tokens,
+            "told": not self.asked,
+            "repeated": self.repeated,
+            "seconds": self.seconds,
+            "dollars": self.dollars,
+            "trace": self.trace.data() if self.trace is not None else None,
+            "proves": self.proves,
+            "jumps": [{"test": jump.test, "to": f"{jump.to:%Y-%m-%d %H:%M}"} for jump in self.jumps],
+        }
+        return {key: value for key, value in found.items() if value is not None and value is not False and value != []}
+
+
+@final
+@dataclass(slots=True)
+class Conversation:
+    """What a report shows of a journal: its turns, and by test what was `said` and all else.
+
+    Texts are shortened as they are read, so that long replies take no memory.
+    """
+
+    id: str
+    file: str
+    turns: list[Turn] = field(default_factory=list)
+    said: dict[str, list[Turn]] = field(default_factory=lambda: defaultdict(list))
+    opened: dict[str, events.Open] = field(default_factory=dict)
+    awards: dict[str, list[events.Award]] = field(default_factory=lambda: defaultdict(list))
+    verdicts: dict[str, list[events.Verdict]] = field(default_factory=lambda: defaultdict(list))
+    watched: dict[str, list[int]] = field(default_factory=dict)
+    tokens: int = 0
+    closed: bool = False
+
+    @classmethod
+    def read(cls, run: RunFolder, id: str) -> Conversation:
+        path = run.journal(id)
+        conversation = cls(id, path.relative_to(run.path).as_posix())
+        if path.exists():
+            conversation._take(read(path))
+        return conversation
+
+    def data(self) -> dict[str, Any]:
+        """It as JSON, for the script that shows it."""
+        return {"id": self.id, "file": self.file, "tokens": self.tokens, "turns": [turn.data() for turn in self.turns]}
+
+    def _take(self, journal: Iterable[events.Event]) -> None:
+        jumps: list[events.Jump] = []
+        for event in journal:
+            match event:
+                case events.Open():
+                    self.opened[event.test] = event
+                case events.Jump():
+                    jumps.append(event)
+                case events.Message():
+                    if event.turn != len(self.turns):
+                        raise self._contradiction(f"turn {event.turn} follows {len(self.turns)} others")
+                    turn = Turn(self.id, event, Excerpt.of(event.text), jumps)
+                    self.turns.append(turn)
+                    if event.test is not None:
+                        self.said[event.test].append(turn)
+                    jumps = []
+                case events.Reply():
+                    if event.turn != len(self.turns) - 1 or self.turns[-1].reply is not None:
+                        raise self._contradiction(f"a reply to turn {event.turn}, which was not asked")
+                    self.turns[-1].replied(event)
+                    self.tokens = event.end
+                case events.Award():
+                    self.awards[event.test].append(event)
+                case events.Verdict():
+                    self.verdicts[event.test].append(event)
+                case events.End():
+                    self.watched[event.test] = event.watched
+                case events.Close():
+                    self.closed = True
+
+    def _contradiction(self, what: str) -> JournalError:
+        return JournalError(f"{self.file}: the journal contradicts itself: {what}")
+
+
+class Stretch(NamedTuple):
+    """Turns that follow each other, by their first and last numbers."""
+
+    first: int
+    last: int
+
+
+@final
+@dataclass(slots=True)
+class Test:
+    """One test as it is shown: its result, what was expected, and its turns with those that prove its grade.
+
+    `expected`: by turn, the ideal reply to a question of a scripted test. `evidence`: by turn, what a needle is evidence of.
+    """
+
+    result: TestResult
+    facts: Mapping[str, Any] | None = None
+    turns: list[Turn] = field(default_factory=list)
+    proof: list[int] = field(default_factory=list)
+    expected: dict[int, Excerpt] = field(default_factory=dict)
+    evidence: dict[int, list[Evidence]] = field(default_factory=lambda: defaultdict(list))
+    awards: list[events.Award] = field(default_factory=list)
+    verdicts: list[events.Verdict] = field(default_factory=list)
+    watched: list[Stretch] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, result: TestResult, conversations: Mapping[str, Conversation]) -> Test:
+        conversation = conversations.get(result.conversation) if result.conversation is not None else None
+        if conversation is None or result.id not in conversation.opened:
+            return cls(result)
+        proof = [conversation.turns[number] for number in result.turns if 0 <= number < len(conversation.turns)]
+        for turn in proof:
+            turn.proves.append(result.id)
+        said = conversation.said[result.id]
+        turns = {turn.number: turn for turn in (*said, *proof)}
+        test = cls(
+            result,
+            facts=conversation.opened[result.id].facts,
+            turns=[turns[number] for number in sorted(turns)],
+            proof=[turn.number for turn in proof],
+            expected=_expected(conversation.opened[result.id], said),
+            awards=conversation.awards[result.id],
+            verdicts=conversation.verdicts[result.id],
+            watched=stretches(conversation.watched.get(result.id, [])),
+        )
+        for each in result.evidence:
+            test.evidence[each.needle_turn].append(each)
+        return test
+
+    @property
+    def fates(self) -> list[tuple[str, int, int]]:
+        """What became of its needles, where traces tell: ("stored", of how many pairs of needle and question, of how many known)."""
+        known = {name: [getattr(each, name) for each in self.result.evidence] for name in ("stored", "retrieved", "used")}
+        told = {name: [value for value in values if value is not None] for name, values in known.items()}
+        return [(name, sum(values), len(values)) for name, values in told.items() if values]
+
+
+def _expected(opened: events.Open, said: Iterable[Turn]) -> dict[int, Excerpt]:
+    """The ideal replies to a scripted test's questions, by turn: its lines are said in their order, each as it stands."""
+    found = {}
+    for line, turn in zip(opened.lines, said, strict=False):
+        ideal = line.get("ideal")
+        if line.get("asks") and line.get("text") == turn.message.text and isinstance(ideal, str):
+            found[turn.number] = Excerpt.of(ideal)
+    return found
+
+
+def conversations_of(run: RunFolder) -> dict[str, Conversation]:
+    """A run's conversations, in the order of its manifest. Raises JournalError for a damaged journal."""
+    return {id: Conversation.read(run, id) for id in run.manifest.conversations}
+
+
+def stretches(numbers: Iterable[int]) -> list[Stretch]:
+    """Rising numbers as unbroken stretches."""
+    found: list[Stretch] = []
+    for number in numbers:
+        if found and found[-1].last == number - 1:
+            found[-1] = Stretch(found[-1].first, number)
+        else:
+            found.append(Stretch(number, number))
+    return found

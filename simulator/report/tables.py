@@ -1,0 +1,245 @@
+"""A comparison as tables: for people, at the terminal and in Markdown, and as one CSV for programmes."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, get_args
+
+from simulator.compare import Cell, Comparison, Group, Pair
+from simulator.grades import Status
+from simulator.papers import Table
+from simulator.report.excerpts import visible
+from simulator.runs import Column
+from simulator.spreadsheet import write_csv
+from simulator.statistics import ALPHA
+
+__all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "notes", "numeric", "one_line", "tables"]
+
+CSV_COLUMNS: Final = (
+    *("table", "isolated", "span", "name", "agent", "other"),
+    *("score", "low", "high", "std", "interval_low", "interval_high", "interval_by", "maximum", "chance"),
+    *("runs", "tests", *get_args(Status), "certified", "at_distance", "cost_usd"),
+    *("difference", "p", "p_holm", "more_tests"),
+)
+"""The columns of a comparison's CSV, all tables below each other; docs/comparing.md describes each."""
+
+Row = dict[str, Any]
+
+
+def one_line(text: str) -> str:
+    """A text from anybody's files in one line, with what a terminal or a page would obey given by its code point."""
+    return visible(" ".join(text.split()))
+
+
+def tables(comparison: Comparison) -> list[Table]:
+    """What a person reads, most important first."""
+    found = [_scores(comparison), _tests(comparison), *(_pairs(comparison, column) for column in comparison.columns)]
+    for column in comparison.columns:
+        found.append(_groups(f"Scenarios at {column}", "scenario", comparison.scenarios[column], comparison.agents))
+    for column in comparison.columns:
+        found.append(_groups(f"Skills at {column}", "skill", comparison.skills[column], comparison.agents))
+    found.append(_groups("Evidence distance, over all spans", "mean distance of a test", comparison.distances, comparison.agents))
+    return [table for table in found if table.rows]
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """What has to be known beside the tables: what differs, what was left out, what an interval is."""
+    told = [f"{warning[0].upper()}{warning[1:]}" for warning in comparison.warnings]
+    told += [f"Left out: {each.why}" for each in comparison.unusable]
+    lost = sum(count for cell in comparison.cells.values() for status, count in cell.statuses.items() if status != "scored")
+    if lost:
+        told.append(f"{lost:,} tests have no score: agents are ranked and paired as if it were 0; a range ends where it were 1")
+    by = {cell.interval.by for cell in comparison.cells.values() if cell.interval is not None}
+    if "conversations" in by:
+        rest = "; from tests where an agent has one conversation only" if len(by) > 1 else ""
+        told.append(f"Intervals: 95 %, from whole conversations resampled{rest}; fewer than five say little of how others would differ")
+    elif by:
+        told.append("Intervals: 95 %, from tests resampled in their one conversation: they say nothing of other conversations")
+    return [one_line(each) for each in told]
+
+
+def numeric(table: Table) -> list[bool]:
+    """Which of a table's columns hold figures, and stand to the right. The first names what a row is about."""
+    columns = list(zip(*table.rows, strict=True))
+    return [number > 0 and all(not cell or cell[0] in "0123456789<" for cell in column) for number, column in enumerate(columns)]
+
+
+# ---- for people
+
+
+def _scores(comparison: Comparison) -> Table:
+    """The paper's Table 1 (GoodAI): agents by spans, each score with its spread, and its interval below."""
+    columns = ["agent"]
+    chance = ["chance"]
+    for column in comparison.columns:
+        cells = [cell for (_, where), cell in comparison.cells.items() if where == column]
+        most = sorted({cell.maximum for cell in cells})
+        columns.append(f"{column}, of {'/'.join(map(str, most))}")
+        chance.append(_span(min(cell.chance for cell in cells), max(cell.chance for cell in cells)))
+    rows = [[one_line(agent), *(_score(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.agents]
+    title = "Scores ± the sum of the scenarios' standard deviations [95 % interval]"
+    return Table(title=title, columns=columns, rows=[*rows, chance])
+
+
+def _score(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    between = f" [{cell.interval.low:.2f}, {cell.interval.high:.2f}]" if cell.interval is not None else ""
+    return f"{_span(*cell.bounds)}{f' ± {cell.spread:.2f}' if cell.spread is not None else ''}{between}"
+
+
+def _tests(comparison: Comparison) -> Table:
+    """What the scores rest on."""
+    statuses: list[Status] = [s for s in get_args(Status) if s == "scored" or any(s in c.statuses for c in comparison.cells.values())]
+    rows = [
+        [
+            one_line(agent),
+            str(column),
+            str(cell.runs),
+            str(cell.tests),
+            *(str(cell.statuses.get(status, 0)) for status in statuses),
+            f"{cell.certified:.0%}",
+            f"{cell.at_distance:.0%}",
+            "unknown" if cell.cost_usd is None else f"{cell.cost_usd:.4f}",
+        ]
+        for agent in comparison.agents
+        for column in comparison.columns
+        if (cell := comparison.cells.get((agent, column))) is not None
+    ]
+    names = [status.replace("_", " ") for status in statuses]
+    columns = ["agent", "span", "runs", "tests", *names, "certified", "at distance", "cost a run, $"]
+    return Table(title="What they rest on", columns=columns, rows=rows)
+
+
+def _pairs(comparison: Comparison, column: Column) -> Table:
+    rows = [
+        [
+            one_line(pair.better),
+            one_line(pair.other),
+            f"{pair.difference:.2f}",
+            f"{pair.tests}{f' ({pair.unscored} without a score)' if pair.unscored else ''}",
+            _p(pair.p),
+            _p(pair.corrected),
+            _more(pair),
+        ]
+        for pair in comparison.pairs
+        if pair.column == column
+    ]
+    columns = ["higher", "lower", "difference", "same tests", "p", "p, Holm", "more tests to tell them apart"]
+    all_of_them = f", corrected by Holm for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
+    title = f"Pairs at {column}: paired permutation tests{all_of_them}"
+    return Table(title=title, columns=columns, rows=rows)
+
+
+def _more(pair: Pair) -> str:
+    if pair.corrected < ALPHA:
+        return "told apart"
+    return "equal: no number will do" if pair.more is None else f"{pair.more:,}"
+
+
+def _groups(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str]) -> Table:
+    there = [agent for agent in agents if any(agent in group for group in groups.values())]
+    rows = []
+    for name, by_agent in groups.items():
+        chance = max(group.chance for group in by_agent.values())
+        rows.append([one_line(name), *(_mean(by_agent.get(agent)) for agent in there), f"{chance:.2f}"])
+    return Table(title=f"{title}: mean score (tests)", columns=[what, *map(one_line, there), "chance"], rows=rows)
+
+
+def _mean(group: Group | None) -> str:
+    return "" if group is None else f"{_span(group.low, group.high)} ({group.tests})"
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}–{high:.2f}"
+
+
+def _p(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+# ---- Markdown
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """The tables and notes in Markdown. What others wrote is escaped: it makes no HTML and leaves the tables whole."""
+    parts = [f"# {comparison.suite}: {len(comparison.agents)} agents, {comparison.runs} runs"]
+    for table in tables(comparison):
+        marks = ["---:" if right else "---" for right in numeric(table)]
+        lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (table.columns, *table.rows)]
+        parts.append("\n".join([f"## {_escaped(table.title)}", "", lines[0], f"| {' | '.join(marks)} |", *lines[1:]]))
+    if told := notes(comparison):
+        parts.append("\n".join(["## Notes", "", *(f"- {_escaped(note)}" for note in told)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _escaped(text: str) -> str:
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*\[\]|~])", r"\\\1", text)
+
+
+# ---- CSV
+
+
+def as_csv(comparison: Comparison) -> str:
+    """One CSV with all figures; a cell that does not apply is empty."""
+    file = io.StringIO()
+    write_csv(file, CSV_COLUMNS, _rows(comparison))
+    return file.getvalue()
+
+
+def _rows(comparison: Comparison) -> Iterable[Row]:
+    for agent in comparison.agents:
+        for column in comparison.columns:
+            if (cell := comparison.cells.get((agent, column))) is not None:
+                yield _place("scores", column, agent=agent) | _cell_row(cell)
+    for pair in comparison.pairs:
+        yield _place("pairs", pair.column, agent=pair.better, other=pair.other) | {
+            "tests": pair.tests,
+            "unscored": pair.unscored,
+            "difference": pair.difference,
+            "p": pair.p,
+            "p_holm": pair.corrected,
+            "more_tests": pair.more,
+        }
+    for column in comparison.columns:
+        yield from _group_rows("scenarios", column, comparison.scenarios[column])
+        yield from _group_rows("skills", column, comparison.skills[column])
+    yield from _group_rows("distances", None, comparison.distances)
+
+
+def _cell_row(cell: Cell) -> Row:
+    low, high = cell.bounds
+    between = cell.interval
+    return {
+        "score": cell.score,
+        "low": low,
+        "high": high,
+        "std": cell.spread,
+        "interval_low": between.low if between else None,
+        "interval_high": between.high if between else None,
+        "interval_by": between.by if between else None,
+        "maximum": cell.maximum,
+        "chance": cell.chance,
+        "runs": cell.runs,
+        "tests": cell.tests,
+        **{status: cell.statuses.get(status, 0) for status in get_args(Status)},
+        "certified": cell.certified,
+        "at_distance": cell.at_distance,
+        "cost_usd": cell.cost_usd,
+    }
+
+
+def _group_rows(table: str, column: Column | None, groups: Mapping[str, Mapping[str, Group]]) -> Iterable[Row]:
+    for name, by_agent in groups.items():
+        for agent, group in by_agent.items():
+            figures = {"low": group.low, "high": group.high, "std": group.std, "chance": group.chance, "tests": group.tests}
+            score = group.low if group.std is not None else None
+            yield _place(table, column, name=name, agent=agent) | {"score": score, "maximum": 1} | figures
+
+
+def _place(table: str, column: Column | None, **names: str) -> Row:
+    where = {} if column is None else {"isolated": column.isolated, "span": column.span}
+    return {"table": table} | where | names

@@ -1,0 +1,238 @@
+"""Stage: what a running test may do. Its calls post a request and park; the conversation answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from types import coroutine
+from typing import Any, Protocol, final
+
+from simulator.errors import ScenarioError
+from simulator.messages import Turn
+from simulator.scenario import Line, Placement, Test
+
+__all__ = ["Amend", "AskJudge", "Judge", "Request", "Say", "Stage", "Verdict", "Wait", "Watch"]
+
+Amend = Callable[[int, str], str]
+"""Changes the ideal reply of a watched turn: given the turn's count since the watch began (from 1) and its ideal."""
+
+
+LONGEST = timedelta(days=3650)
+"""The most virtual time that one wait may take."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Say a line. Answered with the agent's reply (str)."""
+
+    text: str
+    ideal: str
+    asks: bool
+    needle: bool
+    needs: tuple[int, ...] | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Give up the floor until all that is given holds. Answered with None."""
+
+    span: float | None
+    tokens: int | None
+    time: timedelta | None
+    turns: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Wait for turn number `turn`, whoever's: the `count`th of this watch. `until`: the turn number that ends the watch,
+    None if nothing bounds it. Answered with the Turn, or None when the watching is over."""
+
+    turn: int
+    count: int
+    until: int | None
+    amend: Amend | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AskJudge:
+    """Have a statement about a text judged. Answered with a Verdict."""
+
+    statement: str
+    text: str
+
+
+Request = Say | Wait | Watch | AskJudge
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a judge says of a statement; `holds` is None where nobody could decide: no judge, or one that `failed`."""
+
+    holds: bool | None
+    why: str
+    by: str | None = None
+    failed: bool = False
+
+
+class Judge(Protocol):
+    """Who decides what rules cannot. Never the agent under test, and never told which agent that is."""
+
+    async def judge(self, statement: str, text: str) -> Verdict:
+        """Whether `statement` holds of `text`. Never raises for a failed judgement: that is a Verdict with None."""
+        ...
+
+
+@coroutine
+def _post(request: Request) -> Generator[Request, Any, Any]:
+    """Hand a request to whoever runs this test. Only a Stage yields these; anything else is a foreign wait."""
+    return (yield request)
+
+
+class View(Protocol):
+    """What a Stage may look at: the conversation's time, and how many turns there have been."""
+
+    @property
+    def now(self) -> datetime: ...
+    @property
+    def turns(self) -> int: ...
+
+
+@final
+class Stage:
+    """The only thing a running test sees.
+
+    Its calls must not overlap, be cancelled by the test, or be mixed with waits of other kinds (Trio's or anyone's):
+    each of these raises ScenarioError and ends that test alone. All of them may be abandoned without harm when the
+    conversation ends.
+    """
+
+    def __init__(self, test: Test, view: View, award: Callable[[float, str], None], placement: Placement = "uniform") -> None:
+        self._test = test
+        self._view = view
+        self._award = award
+        self._placement: Placement = placement
+        self._needles = 0
+        self.random = Random(f"{test.seed}/play")
+        """This test's own random numbers; the same seed gives the same ones."""
+
+    @property
+    def now(self) -> datetime:
+        """The conversation's virtual date and time."""
+        return self._view.now
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The script's facts."""
+        return self._test.script.facts
+
+    def cues(self) -> Iterator[tuple[Line, float | None]]:
+        """The script's lines, each with the share of the span to wait for before it (None: go straight on)."""
+        script = self._test.script
+        for number, (line, start) in enumerate(zip(script.lines, script.starts(self._placement), strict=True)):
+            yield line, start if number else None
+
+    async def say(self, text: str, *, needle: bool = True, ideal: str = "OK.") -> str:
+        """Say `text` and return the agent's reply. `needle=False` for a line that carries nothing a question needs."""
+        return await self._say(Say(_text(text), _text(ideal, silent=True), asks=False, needle=needle, needs=None))
+
+    async def ask(self, text: str, *, needs: Sequence[int] | None = None, ideal: str, needle: bool = False) -> str:
+        """Ask `text` and return the agent's reply.
+
+        `needs` numbers the needles the answer rests on, from 0 in the order this test said them (None: all so far).
+        `needle=True` where later questions need this one or its reply.
+        """
+        wanted = None if needs is None else tuple(needs)
+        if wanted is not None and any(not isinstance(n, int) or not 0 <= n < self._needles for n in wanted):
+            raise ScenarioError(f"a question can need needles 0 to {self._needles - 1}, got {list(wanted)}")
+        return await self._say(Say(_text(text), _text(ideal, silent=True), asks=True, needle=needle, needs=wanted))
+
+    async def _say(self, request: Say) -> str:
+        reply: str = await _post(request)
+        self._needles += request.needle
+        return reply
+
+    async def wait(
+        self,
+        *,
+        span: float | None = None,
+        tokens: int | None = None,
+        time: timedelta | None = None,
+        turns: int | None = None,
+    ) -> None:
+        """Give up the floor until all that is given holds, even where it already does.
+
+        `span`: this share of the span has passed since the test's first line was sent; `tokens`: so many tokens from
+        now; `time`: so much virtual time from now; `turns`: so many turns from now. Raises ScenarioError for values
+        below zero, a span above 1, or nothing given.
+        """
+        if not isinstance(tokens, int | None) or not isinstance(turns, int | None) or not isinstance(time, timedelta | None):
+            raise ScenarioError(f"wait takes whole numbers of tokens and turns and a timedelta, got {tokens!r}, {turns!r}, {time!r}")
+        if time is not None and time > LONGEST:
+            raise ScenarioError(f"wait can't take more than {LONGEST.days} days of virtual time, got {time}")
+        given = (span, tokens, time.total_seconds() if time is not None else None, turns)
+        if all(value is None for value in given):
+            raise ScenarioError("wait needs at least one of span, tokens, time, turns")
+        if any(value is not None and not value >= 0 for value in given) or (span is not None and span > 1):
+            raise ScenarioError(f"wait can't take span={span}, tokens={tokens}, time={time}, turns={turns}")
+        await _post(Wait(span, tokens, time, turns))
+
+    def watch(self, *, turns: int | None = None, amend: Amend | None = None) -> Watcher:
+        """Iterate over later turns, whoever's, starting with the one after the last.
+
+        Ends after `turns` of them; without, when nothing else is open or can open. `amend` changes the ideal reply of
+        each watched turn.
+        """
+        if turns is not None and turns < 1:
+            raise ScenarioError(f"watch needs turns >= 1, got {turns}")
+        return Watcher(self._view.turns, turns, amend)
+
+    def award(self, points: float, why: str) -> None:
+        """Give this test `points` (its whole is 1) for the turn just played, with a reason a person can check."""
+        if not 0 <= points <= 1:
+            raise ScenarioError(f"points lie in [0, 1], got {points}")
+        self._award(points, why)
+
+    async def judge(self, statement: str, text: str) -> Verdict:
+        """Have the run's judge say whether `statement` holds of `text`. Without a judge the verdict holds None."""
+        verdict: Verdict = await _post(AskJudge(_text(statement), _text(text, silent=True)))
+        return verdict
+
+
+@final
+class Watcher:
+    """What `Stage.watch` returns. A class and not an async generator, so that a `break` ends the watching at once."""
+
+    def __init__(self, begin: int, turns: int | None, amend: Amend | None) -> None:
+        self._begin = self._next = begin
+        self._until = None if turns is None else begin + turns
+        self._amend = amend
+
+    def __aiter__(self) -> Watcher:
+        return self
+
+    async def __anext__(self) -> Turn:
+        if self._until is not None and self._next >= self._until:
+            raise StopAsyncIteration
+        turn: Turn | None = await _post(Watch(self._next, self._next - self._begin + 1, self._until, self._amend))
+        if turn is None:
+            raise StopAsyncIteration
+        self._next += 1
+        return turn
+
+
+def _text(text: str, *, silent: bool = False) -> str:
+    """Text that can be journaled, and, unless it may be `silent`, says something."""
+    if not isinstance(text, str) or not (silent or text.strip()):
+        raise ScenarioError(f"a line must be text that says something, got {text!r:.80}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ScenarioError(f"a line must be valid Unicode, got {text!r:.80}") from error
+    return text

@@ -1,0 +1,146 @@
+"""Suites: scenarios with their parameters, in YAML; and the tests they make from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, final
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from simulator.errors import InputError, first_problem, one_line
+from simulator.plugins import make_scenario
+from simulator.scenario import Scenario, Script, Test
+
+__all__ = ["Suite", "load_suite", "make_test", "make_tests", "read_yaml", "scenarios_in", "suites"]
+
+SUITES = Path(__file__).parent / "suites"
+
+
+@final
+class Suite(BaseModel):
+    """Scenarios by name, each with its parameters, and how many tests of each a run plays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
+    title: str = ""
+    tests: int = Field(default=3, ge=1, le=10_000)
+    scenarios: dict[str, dict[str, Any]] = Field(min_length=1)
+
+    def changed(self, settings: Sequence[str], data: Sequence[str], only: Sequence[str], tests: int | None) -> Suite:
+        """The suite as the command line wants it.
+
+        `settings`: NAME=VALUE for every scenario that has the parameter, or SCENARIO.NAME=VALUE for one; values are
+        YAML. `data`: SCENARIO=FILE. `only`: the scenarios to play, others than the suite's included. Raises InputError.
+        """
+        chosen = {name: self.scenarios.get(name, {}) for name in only} if only else dict(self.scenarios)
+        made = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
+        for setting in settings:
+            name, value = _pair(setting, "--set", "NAME=VALUE")
+            for scenario in _holders(made, name, setting):
+                chosen[scenario] = chosen[scenario] | {name.rpartition(".")[2]: _value(value)}
+        for pair in data:
+            name, path = _pair(pair, "--data", "SCENARIO=FILE")
+            if name not in chosen or "data" not in type(made[name]).model_fields:
+                takers = [each for each, scenario in made.items() if "data" in type(scenario).model_fields]
+                raise InputError(f"--data {pair}: no scenario {name!r} here takes data; {', '.join(takers) or 'none'} does")
+            chosen[name] = chosen[name] | {"data": str(Path(path).resolve())}
+        return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests})
+
+
+def suites() -> dict[str, Path]:
+    """The suites that come with longspan, by name."""
+    return {path.stem: path for path in sorted(SUITES.glob("*.yaml"))}
+
+
+def load_suite(name: str) -> Suite:
+    """A suite that comes with longspan, or one from a YAML file. Raises InputError for anything else."""
+    known = suites()
+    path = known.get(name) or Path(name)
+    if name not in known and path.suffix not in (".yaml", ".yml"):
+        raise InputError(f"there is no suite {name!r:.60}; there are {', '.join(known)}, or name a .yaml file")
+    try:
+        return Suite.model_validate(read_yaml(path, "suite"))
+    except ValidationError as error:
+        known_keys = ", ".join(Suite.model_fields)
+        raise InputError(f"suite {path}: {first_problem(error)}; its keys are {known_keys}") from None
+
+
+def read_yaml(path: Path, what: str) -> Any:
+    """What a YAML file holds; `what` it is to be, for errors. Raises InputError."""
+    try:
+        return yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{what} {path}: cannot be read: {error.strerror}") from error
+    except Exception as error:  # YAML's own errors, and what its constructors raise for values that are none
+        raise InputError(f"{what} {path}: not YAML: {one_line(error)}") from error
+
+
+def make_tests(suite: Suite, seed: int) -> list[Test]:
+    """The tests of a run: `suite.tests` rounds of its scenarios, each round in an order of its own.
+
+    The same suite and seed give the same tests. Raises InputError for a scenario or parameter that is wrong.
+    """
+    scenarios = scenarios_in(suite)
+    random = Random(f"{seed}/order")
+    tests: list[Test] = []
+    for number in range(1, suite.tests + 1):
+        for scenario in random.sample(scenarios, len(scenarios)):
+            tests.append(make_test(scenario, str(number), seed, order=len(tests)))
+    return tests
+
+
+def scenarios_in(suite: Suite) -> list[Scenario]:
+    """The suite's scenarios. Raises InputError for one that is wrong, or two of one name."""
+    scenarios = [make_scenario(name, parameters) for name, parameters in suite.scenarios.items()]
+    names = [scenario.name for scenario in scenarios]
+    if len(set(names)) < len(names):
+        raise InputError(f"suite {suite.name}: two scenarios have the name {next(n for n in names if names.count(n) > 1)}")
+    return scenarios
+
+
+def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script | None = None) -> Test:
+    """The scenario's test called `id`, with the script that it makes, unless there is one. Raises InputError."""
+    test_seed = f"{seed}/{scenario.name}/{id}"
+    try:
+        script = scenario.make(Random(test_seed)) if script is None else script
+        if not isinstance(script, Script):
+            raise TypeError(f"make returned {type(script).__name__} instead of a Script")
+        chance = scenario.chance(script.facts)
+        if not isinstance(chance, int | float) or not 0 <= chance <= 1:
+            raise ValueError(f"chance has to be a number in [0, 1], got {chance!r:.40}")
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"scenario {scenario.name}: making a test from seed {test_seed} failed: {one_line(error)}") from error
+    if script.lines and type(scenario).grade is Scenario.grade and type(scenario).play is Scenario.play:
+        raise InputError(f"scenario {scenario.name}: a scripted scenario has to write grade, which says what its answer is worth")
+    return Test(f"{scenario.name}-{id}", scenario, script, test_seed, order)
+
+
+def _pair(text: str, option: str, shape: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise InputError(f"{option} takes {shape}, got {text!r:.60}")
+    return name, value
+
+
+def _holders(scenarios: Mapping[str, Scenario], name: str, setting: str) -> list[str]:
+    """The scenarios whose parameter a setting names."""
+    scenario, _, parameter = name.rpartition(".")
+    among = [each for each, made in scenarios.items() if scenario in ("", each, made.name)]
+    found = [each for each in among if parameter in type(scenarios[each]).model_fields]
+    if not found:
+        known = sorted({f"{made.name}.{field}" for made in scenarios.values() for field in type(made).model_fields})
+        raise InputError(f"--set {setting}: there is no parameter {name!r}; there are {', '.join(known)}")
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except Exception:  # as above: what is no YAML is text
+        return text

@@ -1,0 +1,163 @@
+"""Counting tokens, without a network: tiktoken's encodings from rank files packed beside this module.
+
+tiktoken fetches an encoding's ranks when it is first used, and looks for them in a cache folder before. So the packed
+ranks are written out to such a folder, for as long as tiktoken reads them; it checks them against its own pinned
+SHA-256. NOTICE says where the ranks come from, `scripts/pack_ranks.py` packs them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import os
+import re
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal, final, get_args
+
+from simulator.errors import InputError, LongspanError
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+__all__ = ["EncodingName", "Tokenizer", "rank_file"]
+
+EncodingName = Literal["cl100k_base", "o200k_base"]
+"""The encodings that longspan can count in."""
+
+SHORT = 10_000
+"""Characters of a text whose count is remembered for a while."""
+
+RANKS = Path(__file__).parent / "data" / "ranks"
+
+BLANKS = 500_000
+"""The longest run of white space given to tiktoken in one piece: its regular expressions abort the call at a million."""
+
+_loading = threading.Lock()  # the environment and the table below are the process's
+_encodings: dict[str, Encoding] = {}
+
+
+@final
+class Tokenizer:
+    """Counts text in tokens of one encoding. Special tokens in a text are taken as ordinary text.
+
+    Loading takes about half a second, once per process and encoding. Safe to use from any thread.
+
+    Raises InputError for an encoding longspan does not have.
+    """
+
+    def __init__(self, name: EncodingName = "cl100k_base") -> None:
+        if name not in get_args(EncodingName):
+            raise InputError(f"unknown tokenizer {name!r}: take one of {', '.join(get_args(EncodingName))}")
+        self._name: EncodingName = name
+        self._encoding = _encoding(name)
+
+    @property
+    def name(self) -> EncodingName:
+        return self._name
+
+    def count(self, text: str) -> int:
+        """How many tokens `text` is. Never raises: what is no valid Unicode (a lone surrogate) counts as U+FFFD."""
+        if len(text) <= SHORT:
+            return _count(self._encoding, text)
+        return sum(len(self._encoding.encode_ordinary(piece)) for piece in _pieces(text))
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of `text`; what is no valid Unicode (a lone surrogate) is read as U+FFFD."""
+        return [token for piece in _pieces(text) for token in self._encoding.encode_ordinary(piece)]
+
+    def decode(self, tokens: list[int]) -> str:
+        """The text of `tokens`; bytes that are no UTF-8, as in half a character, become U+FFFD."""
+        return self._encoding.decode(tokens)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({self._name!r})"
+
+
+def rank_file(name: EncodingName) -> bytes:
+    """The `.tiktoken` file of an encoding, byte for byte: a token in base64 and its rank on each line."""
+    packed = lzma.decompress((RANKS / f"{name}.xz").read_bytes())
+    return b"".join(b"%s %d\n" % (b64encode(token), rank) for rank, token in enumerate(_tokens(packed)))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """`text` in one piece, or cut where its white space would run on for more than BLANKS characters."""
+    begin = 0
+    for run in re.finditer(r"\s+", text) if len(text) > BLANKS else ():
+        for cut in range(run.start() + BLANKS, run.end(), BLANKS):
+            yield text[begin:cut]
+            begin = cut
+    yield text[begin:]
+
+
+def _tokens(packed: bytes) -> Iterator[bytes]:
+    """The tokens in a packed file: each a byte with its length, then its bytes."""
+    at = 0
+    while at < len(packed):
+        end = at + 1 + packed[at]
+        yield packed[at + 1 : end]
+        at = end
+
+
+@lru_cache(maxsize=4096)
+def _count(encoding: Encoding, text: str) -> int:
+    """A line of a script is planned with, counted and said: it is tokenised once."""
+    return len(encoding.encode_ordinary(text))
+
+
+def _encoding(name: EncodingName) -> Encoding:
+    """tiktoken's encoding, loaded once per process."""
+    with _loading:
+        if name not in _encodings:
+            _encodings[name] = _load(name)
+        return _encodings[name]
+
+
+def _load(name: EncodingName) -> Encoding:
+    import tiktoken
+
+    with TemporaryDirectory(prefix="longspan-ranks-") as folder, _cache_folder(folder):
+        Path(folder, _cache_name(name)).write_bytes(rank_file(name))
+        try:
+            return tiktoken.get_encoding(name)
+        except (OSError, ValueError) as error:
+            raise _unfit(name) from error
+
+
+def _cache_name(name: EncodingName) -> str:
+    """What tiktoken calls the encoding's file in its cache: the SHA-1 of the address that its own code holds."""
+    from tiktoken_ext import openai_public  # type: ignore[import-untyped]
+
+    try:
+        constants = openai_public.ENCODING_CONSTRUCTORS[name].__code__.co_consts
+    except (AttributeError, KeyError) as error:
+        raise _unfit(name) from error
+    addresses = [value for value in constants if isinstance(value, str) and value.endswith(f"/{name}.tiktoken")]
+    if len(addresses) != 1:
+        raise _unfit(name)
+    return hashlib.sha1(addresses[0].encode(), usedforsecurity=False).hexdigest()
+
+
+@contextmanager
+def _cache_folder(folder: str) -> Iterator[None]:
+    """TIKTOKEN_CACHE_DIR names `folder` inside the block, and what it named before afterwards."""
+    before = os.environ.get("TIKTOKEN_CACHE_DIR")
+    os.environ["TIKTOKEN_CACHE_DIR"] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+        else:
+            os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+def _unfit(name: str) -> LongspanError:
+    import tiktoken
+
+    return LongspanError(f"tiktoken {tiktoken.__version__} does not take longspan's ranks of {name}: install tiktoken 0.14")

@@ -1,0 +1,66 @@
+"""The events of a journal that is still being written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, final
+
+from pydantic import ValidationError
+
+from simulator import events
+from simulator.errors import JournalError, first_problem
+
+__all__ = ["LINES", "Tail"]
+
+LINES: Final = 200
+"""Lines of a journal that are read in one go, before others get their turn."""
+
+LONGEST: Final = 64 * 2**20
+"""Bytes beyond which a line is no event."""
+
+
+@final
+class Tail:
+    """The events of a journal that is being written, from its beginning on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._seq = 0
+
+    def read(self) -> list[events.Event]:
+        """The next events, at most LINES of them; none where there is no whole line more. Raises JournalError for damage."""
+        try:
+            if self._path.is_symlink() or not self._path.exists() or self._path.stat().st_size == self._offset:
+                return []
+            if self._path.stat().st_size < self._offset:
+                raise JournalError(f"{self._path.name}: became shorter while it was followed")
+            return list(self._events())
+        except OSError as error:
+            raise JournalError(f"{self._path.name}: cannot be read: {error.strerror}") from error
+
+    def _events(self) -> Iterator[events.Event]:
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            for _ in range(LINES):
+                line = file.readline(LONGEST)
+                if not line.endswith(b"\n"):
+                    if len(line) == LONGEST:
+                        raise JournalError(f"line {self._seq + 1} is longer than any event")
+                    return
+                yield self._parse(line)
+                self._offset += len(line)
+                self._seq += 1
+
+    def _parse(self, line: bytes) -> events.Event:
+        try:
+            entry = json.loads(line)
+            if not isinstance(entry, dict) or entry.pop("seq", None) != self._seq:
+                raise JournalError(f"line {self._seq + 1}: expected an event with seq {self._seq}; the journal is damaged there")
+            return events.parse(entry)
+        except ValidationError as error:
+            raise JournalError(f"line {self._seq + 1}: not an event: {first_problem(error)}") from None
+        except (ValueError, RecursionError):
+            raise JournalError(f"line {self._seq + 1}: not JSON; the journal is damaged there") from None

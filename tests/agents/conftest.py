@@ -1,0 +1,72 @@
+"""The kinds of agent as installed, whether or not longspan is installed where the tests run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.loopback import Server
+
+Install = Callable[[str, dict[str, str]], None]
+
+OURS = {
+    "oracle": "agents.oracle:Oracle",
+    "silent": "agents.silent:Silent",
+    "notebook": "agents.notebook:Notebook",
+    "python": "agents.python:PythonAgent",
+    "http": "agents.http:HttpAgent",
+    "https": "agents.http:HttpsAgent",
+    "exec": "agents.exec:ExecAgent",
+    "human": "agents.human:Human",
+}
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Install a distribution that registers kinds of agent. One of the same name that is installed is hidden by it."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
+
+    def install(distribution: str, kinds: dict[str, str]) -> None:
+        folder = site / f"{distribution}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+        lines = [f"{kind} = {value}" for kind, value in kinds.items()]
+        (folder / "entry_points.txt").write_text("\n".join(["[longspan.agents]", *lines]) + "\n")
+
+    install("longspan", OURS)
+    return install
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Write a module into the current folder, made for the test; returns its name, a new one each time."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr("sys.path", list(sys.path))
+    names = iter(f"user_{abs(hash(str(tmp_path)))}_{n}" for n in range(100))
+
+    def write(source: str) -> str:
+        name = next(names)
+        (here / f"{name}.py").write_text(source)
+        return name
+
+    return write
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A server on this machine that speaks the vendors' APIs."""
+    with Server(reply=lambda text: f"re: {text[-20:]}").running() as running:
+        yield running
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failed requests are made again at once, nearly."""
+    monkeypatch.setattr("agents.limits.FIRST_PAUSE", 0.001)

@@ -1,0 +1,234 @@
+"""An agent class in another environment's Python, which has nothing but its standard library."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from agents import bridge, program
+from agents.base import AgentError, InputError, Message, Reply, Usage
+from agents.python import PythonAgent
+from simulator.agent import close, has_snapshots, observes, repeatable
+from simulator.specs import AgentSpec, make_agent
+
+pytestmark = pytest.mark.usefixtures("install")
+
+Module = Callable[[str], str]
+
+
+@pytest.fixture(scope="session")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment of its own, without pip and without longspan."""
+    folder = tmp_path_factory.mktemp("elsewhere") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture
+def make(module: Module, elsewhere: Path) -> Callable[..., PythonAgent]:
+    def make(source: str, *, options: str = "", name: str = "Mine") -> PythonAgent:
+        agent = make_agent(AgentSpec.parse(f"python:{module(source)}:{name}?interpreter={elsewhere}{options}"))
+        assert isinstance(agent, PythonAgent)
+        return agent
+
+    return make
+
+
+def message(text: str = "x", turn: str = "t-1") -> Message:
+    return Message(text, datetime(2024, 5, 1, 9, 0), turn)
+
+
+def play(agent: PythonAgent, *calls: Callable[[], Awaitable[Any]]) -> Any:
+    async def whole() -> Any:
+        try:
+            for call in calls:
+                result = await call()
+            return result
+        finally:
+            await close(agent)
+
+    return trio.run(whole)
+
+
+def test_it_runs_in_the_other_environment(make: Callable[..., PythonAgent], elsewhere: Path) -> None:
+    agent = make("""
+import sys
+class Mine:
+    def reply(self, message):
+        try:
+            import trio
+        except ImportError:
+            return f"{sys.executable} {message.sent_at.year} {message.turn_id} {message.text}"
+""")
+    assert play(agent, lambda: agent.reply(message("hello"))) == Reply(f"{elsewhere} 2024 t-1 hello")
+
+
+FULL = """
+{imports}
+class Mine:
+    repeatable = True
+    def __init__(self, greeting="hello"):
+        self.log = [greeting]
+    {a}def reply(self, message):
+        {wait}
+        return " ".join(self.log)
+    {a}def observe(self, message, reply):
+        self.log.append(message.text + "/" + reply)
+    {a}def reset(self):
+        self.log = ["reset"]
+    {a}def save(self, folder):
+        (folder / "log").write_text("\\n".join(self.log))
+    {a}def load(self, folder):
+        self.log = (folder / "log").read_text().split("\\n")
+"""
+
+
+ASYNC = {"a": "async ", "wait": "await asyncio.sleep(0)", "imports": "import asyncio"}
+
+
+@pytest.mark.parametrize("style", [dict.fromkeys(ASYNC, ""), ASYNC], ids=["plain", "async"])
+def test_what_is_there_is_used(make: Callable[..., PythonAgent], tmp_path: Path, style: dict[str, str]) -> None:
+    agent = make(FULL.format(**style), options="&greeting=good day")
+
+    async def says(what: str) -> None:
+        assert (await agent.reply(message("?"))).text == what
+
+    async def script() -> None:
+        await agent.observe(message("told"), "OK.")
+        await says("good day told/OK.")
+        assert has_snapshots(agent)
+        assert observes(agent)
+        assert repeatable(agent)
+        await agent.save(tmp_path)
+        await agent.reset()
+        await says("reset")
+        await agent.load(tmp_path)
+        await says("good day told/OK.")
+
+    play(agent, script)
+
+
+PLAIN = """
+class Mine:
+    def __init__(self):
+        self.heard = []
+    def reply(self, message):
+        self.heard.append(message.text)
+        return {"text": " ".join(self.heard), "usage": {"input_tokens": 10, "output_tokens": 1}}
+"""
+
+
+def test_what_is_missing_is_made_up_for(make: Callable[..., PythonAgent], tmp_path: Path) -> None:
+    agent = make(PLAIN)
+
+    async def script() -> None:
+        await agent.observe(message("told"), "OK.")
+        reply = await agent.reply(message("asked"))
+        assert reply == Reply("told asked", Usage(10, 0, 1), None, {"dropped": Usage(10, 0, 1)})
+        assert not has_snapshots(agent)
+        assert not repeatable(agent)
+        await agent.reset()
+        assert (await agent.reply(message("again"))).text == "again"
+
+    play(agent, script)
+
+
+def test_a_reply_of_longspans_own_kind_is_understood(make: Callable[..., PythonAgent]) -> None:
+    agent = make("""
+class Usage: input_tokens, cached_tokens, output_tokens = 9, 4, 1
+class Mine:
+    text, usage, trace = "whole", Usage, {"written": []}
+    def reply(self, message): return self
+""")
+    assert play(agent, lambda: agent.reply(message())) == Reply("whole", Usage(9, 4, 1), {"written": []})
+
+
+def test_what_the_class_prints_and_reads_does_no_harm(make: Callable[..., PythonAgent]) -> None:
+    agent = make("""
+import os, subprocess, sys
+print("imported")
+class Mine:
+    def reply(self, message):
+        print('{"text": "printed"}')
+        os.write(1, b'{"text": "written"}\\n')
+        subprocess.run(["echo", '{"text": "echoed"}'])
+        sys.stdout.write("x" * 10**6)
+        return "said" + sys.stdin.read() + subprocess.run(["cat"], capture_output=True, text=True).stdout
+""")
+    assert play(agent, *[lambda: agent.reply(message())] * 3).text == "said"
+
+
+@pytest.mark.parametrize(
+    ("body", "part"),
+    [
+        ("raise ValueError('no\\nway')", "reply: failed: ValueError: no way"),
+        ("raise SystemExit(3)", "reply: failed: SystemExit: 3"),
+        ("return None", "reply: failed: TypeError: reply returned NoneType"),
+        ("return {'text': 7}", "reply: gave a wrong answer: text"),
+        ("return {'txet': 'x'}", "txet: there is no such key"),
+        ("return {'text': 'x', 'trace': {'a': float('nan')}}", "failed: ValueError: Out of range float"),
+        ("return {'text': 'x', 'trace': {'a': object()}}", "failed: TypeError: Object of type object is not JSON"),
+        ("import os; os._exit(4)", "ended with status 4 before it answered"),
+        ("import os; print('goodbye', flush=True); os._exit(4)", "its last line on standard error: goodbye"),
+        ("import sys; sys.stdout.close(); return 'x'", "failed: ValueError: I/O operation on closed file"),
+    ],
+)
+def test_what_goes_wrong_in_the_class_is_one_line(make: Callable[..., PythonAgent], body: str, part: str) -> None:
+    agent = make(f"class Mine:\n    def reply(self, message):\n        {body}\n")
+    with pytest.raises(AgentError, match=re.escape(part)) as caught:
+        play(agent, lambda: agent.reply(message()))
+    assert str(caught.value).startswith("python:")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("source", "part"),
+    [
+        ("class Yours: pass", "has no attribute 'Mine'"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("class Mine: pass", "it has no method reply"),
+        ("class Mine:\n    def __init__(self, model): pass", "missing 1 required positional argument: 'model'"),
+        ("import trio", "No module named 'trio'"),
+    ],
+)
+def test_a_class_that_cannot_be_had_is_told_when_it_is_first_needed(make: Callable[..., PythonAgent], source: str, part: str) -> None:
+    agent = make(source)
+    with pytest.raises(AgentError, match=f"hello: failed: .*{re.escape(part)}"):
+        play(agent, lambda: agent.reply(message()))
+
+
+def test_a_class_that_comes_to_no_end_is_left_after_the_timeout(make: Callable[..., PythonAgent], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "PATIENCE", 0.2)
+    agent = make("import time\nclass Mine:\n    def reply(self, message): time.sleep(600)\n", options="&timeout=0.7")
+    with pytest.raises(AgentError, match=r"no whole answer within 0\.7 s"):
+        play(agent, lambda: agent.reply(message()))
+
+
+@pytest.mark.parametrize(
+    ("spec", "part"),
+    [
+        ("python:m:C?interpreter=no/such/python", "there is no program 'no/such/python'"),
+        ("python:m?interpreter=python3", "python:package.module:Class"),
+        ("python:m:C?interpreter=python3&timeout=soon", "timeout: Input should be a valid number"),
+    ],
+)
+def test_what_is_wrong_with_the_spec_is_told_at_once(spec: str, part: str) -> None:
+    with pytest.raises(InputError, match=re.escape(part)):
+        make_agent(AgentSpec.parse(spec))
+
+
+def test_the_bridge_needs_python_3_8_and_its_standard_library() -> None:
+    source = Path(bridge.__file__).read_text("utf-8")
+    tree = ast.parse(source, feature_version=(3, 8))
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names

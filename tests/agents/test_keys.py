@@ -1,0 +1,55 @@
+"""Keys stay in the environment: whole runs by the command line, with the key looked for in all that they leave behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.loopback import Act, Raw, Server, Status
+
+MAIN = [sys.executable, "-c", "from simulator.cli import main; main()"]
+KEY = "sk-marker-7f3a9c51-marker"
+VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}
+
+
+def run(server: Server, kind: str, folder: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
+    spec = f"{kind}/some-model?base_url={server.base_url(kind)}&timeout=10"
+    where = ["--out", str(folder / "runs"), "--agent", spec]
+    command = [*MAIN, "run", "--scenario", "colours", "--span", "2k", *where, *more]
+    keys = dict.fromkeys(VARIABLES.values(), KEY)
+    return subprocess.run(command, cwd=folder, env=os.environ | keys, capture_output=True, check=False, timeout=120)
+
+
+def left_behind(folder: Path, done: subprocess.CompletedProcess[bytes]) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()) + done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", VARIABLES)
+def test_a_key_is_in_no_file_and_no_output_of_a_run(server: Server, kind: str, tmp_path: Path) -> None:
+    judge = f"{kind}/some-model?base_url={server.base_url(kind)}"
+    done = run(server, kind, tmp_path, "--judge", judge)
+    assert done.returncode == 0, done.stderr.decode()
+    assert any(KEY in value for asked in server.asked for value in asked.headers.values())
+    found = left_behind(tmp_path, done)
+    assert b"some-model" in found
+    assert KEY.encode() not in found
+
+
+@pytest.mark.parametrize(
+    ("kind", "act"),
+    [
+        *((kind, Status(401, f"Incorrect API key provided: {KEY}")) for kind in VARIABLES),
+        ("openai", Raw(f"<h1>{KEY}</h1>".encode(), 403)),
+    ],
+)
+def test_nor_of_one_that_breaks_off_with_the_key_in_the_servers_answer(server: Server, kind: str, act: Act, tmp_path: Path) -> None:
+    server.always = act
+    done = run(server, kind, tmp_path)
+    assert done.returncode == 1
+    found = left_behind(tmp_path, done)
+    assert b"refuses the key" in found
+    assert KEY.encode() not in found

@@ -1,0 +1,532 @@
+"""The memory agent: what it asks its core, what it remembers, and that no answer of the core's upsets it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.base import AgentError, InputError, Usage
+from agents.ltm.agent import DryLtm
+from agents.ltm.index import Index
+from agents.ltm.options import LtmOptions
+from agents.ltm.prompts import ago
+from simulator.agent import Prompted, has_snapshots, observes, repeatable
+from simulator.specs import AgentSpec, make_agent
+from tests.agents.thinker import START, Thinker, made, message, play, sensible
+
+KEY = "sk-a-key-that-is-nowhere-else"
+
+
+def chatter(number: int) -> tuple[str, str]:
+    """A turn that nobody asks about, of about forty tokens."""
+    return f"Here is remark number {number} about the weather at the coast: it rained on {number} of the days, and the wind blew.", "Noted."
+
+
+def chat(count: int, first: int = 0) -> list[tuple[str, str | None]]:
+    return [chatter(number) for number in range(first, first + count)]
+
+
+# What it asks.
+
+
+def test_what_was_said_long_ago_is_found_and_shown_with_how_long_ago_it_was() -> None:
+    core = Thinker()
+    agent = made(core, memory="semantic")
+    play(agent, [("My bicycle is called Bertram.", None), *chat(60)])
+    (reply,) = play(agent, [("What is my bicycle called?", None)], first=170)
+    last = core.prompts[-1][-1].text
+    assert "- 1 hour 25 minutes ago: User: My bicycle is called Bertram.\nAssistant: I say" in last
+    assert last.endswith("[Mon 2024-01-01 10:25:00] What is my bicycle called?")
+    assert not any("Bertram" in each.text for each in core.prompts[-1][:-1]), "it was not shown in the window anyway"
+    assert reply is not None
+    assert reply.trace is not None
+    (found,) = [each for each in reply.trace["read"] if "Bertram" in each["text"]]
+    assert found["turns"] == ["c-0"]
+    assert found["id"] == "0.0"
+    assert 0.3 < found["score"] <= 1
+
+
+def test_memories_are_in_order_of_time_and_at_most_as_many_as_wanted() -> None:
+    core = Thinker()
+    agent = made(core, memory="semantic", memories=4)
+    play(agent, [(f"Ship number {number} carries lamps.", "Noted.") for number in range(20)] + chat(40, 20))
+    (reply,) = play(agent, [("Which ship carries lamps?", None)], first=60)
+    assert reply is not None
+    assert reply.trace is not None
+    numbers = [int(each["id"].partition(".")[0]) for each in reply.trace["read"]]
+    assert numbers == sorted(numbers)
+    assert len(numbers) == 4
+    assert core.prompts[-1][-1].text.count("\n- ") == 4
+
+
+TURNS = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(1, 400), st.one_of(st.none(), st.integers(0, 60))), min_size=1, max_size=40
+).map(lambda drawn: [("word" + str(kind) + " tide" * size, None if told is None else "gull " * told) for kind, size, told in drawn])
+
+
+@given(turns=TURNS, memory=st.sampled_from(["semantic", "json", "text"]), eviction=st.sampled_from(["block", "sliding"]))
+@settings(max_examples=40)
+def test_no_prompt_is_larger_than_the_context_and_what_a_prompt_shows_is_not_remembered_too(
+    turns: Sequence[tuple[str, str | None]], memory: str, eviction: str
+) -> None:
+    core = Thinker()
+    agent = made(core, memory=memory, eviction=eviction, context=1500)
+    for number, turn in enumerate(turns):
+        (reply,) = play(agent, [turn], first=number)
+        if reply is not None:
+            assert reply.trace is not None
+            shown = range(number - reply.trace["recent"]["turns"], number)
+            assert reply.trace["recent"]["since"] == (f"c-{shown[0]}" if shown else None)
+            assert all(int(each["id"].partition(".")[0]) < shown.start for each in reply.trace["read"])
+            assert reply.usage == sum_of(reply.trace["calls"])
+            assert reply.trace["prompt_tokens"] == core.size(core.prompts[-1])
+    assert max((core.size(prompt) for prompt in core.prompts), default=0) <= 1500
+
+
+def sum_of(calls: Sequence[dict[str, Any]]) -> Usage:
+    return Usage(*(sum(call["usage"][name] for call in calls) for name in ("input_tokens", "cached_tokens", "output_tokens")))
+
+
+def test_prompts_begin_as_the_one_before_until_a_block_leaves() -> None:
+    core = Thinker()
+    agent = made(core, context=4000)
+    play(agent, [(text, None) for text, _ in chat(150)])
+    prompts = [prompt for prompt in core.prompts if not prompt[-1].text.startswith("You keep notes")]
+    broken = sum(before[:-1] != after[: len(before) - 1] for before, after in pairwise(prompts))
+    left = len(core.asked_for("notes"))
+    assert broken == left
+    assert 0 < left < 15, "a block is a good many turns"
+    assert len({len(prompt) for prompt in prompts}) > 10
+
+
+def test_semantic_memory_asks_the_core_for_replies_alone() -> None:
+    core = Thinker()
+    play(made(core, memory="semantic"), [(text, None) for text, _ in chat(60)])
+    assert len(core.prompts) == len(core.asked_for("reply")) == 60
+
+
+@pytest.mark.parametrize("memory", ["json", "text"])
+def test_what_leaves_the_window_is_noted_once_in_order_and_notes_are_shown(memory: str) -> None:
+    def answer(kind: str, text: str) -> str:
+        if kind == "notes":
+            return '{"boat": "Calypso"}' if memory == "json" else "The boat is called Calypso."
+        return sensible(kind, text)
+
+    core = Thinker(answer)
+    replies = play(made(core, memory=memory), [(text, None) for text, _ in chat(60)])
+    noted = "\n".join(prompt[-1].text for prompt in core.asked_for("notes"))
+    numbers = [number for number in range(60) if f"remark number {number} about" in noted]
+    assert numbers == list(range(len(numbers)))
+    assert 30 < len(numbers) < 60
+    assert noted.count("remark number 7 about") == 1
+    assert "Calypso" in core.asked_for("reply")[-1][-1].text
+    assert "Calypso" in core.asked_for("queries")[-1][-1].text
+    traces = [reply.trace for reply in replies if reply is not None and reply.trace is not None]
+    assert {call["for"] for trace in traces for call in trace["calls"]} == {"reply", "queries", "notes"}
+    assert [trace["notes"] for trace in traces if "notes" in trace][-1].count("Calypso") == 1
+
+
+def test_the_core_says_what_to_look_for() -> None:
+    def answer(kind: str, text: str) -> str:
+        return 'Sure!\n```json\n{"queries": ["lamps on ships", 7, "  "]}\n```' if kind == "queries" else "OK."
+
+    core = Thinker(answer)
+    agent = made(core)
+    play(agent, [("Forty lamps are carried by the ships.", "Noted."), *chat(60)])
+    (reply,) = play(agent, [("How about that cargo?", None)], first=61)
+    assert reply is not None
+    assert reply.trace is not None
+    assert reply.trace["queries"] == ["lamps on ships"]
+    assert "Forty lamps" in core.prompts[-1][-1].text
+
+
+def test_what_it_is_told_of_costs_nothing() -> None:
+    core = Thinker()
+    agent = made(core)
+    play(agent, chat(200))
+    assert core.prompts == []
+    assert observes(agent)
+    assert repeatable(agent)
+
+
+def test_what_is_said_again_is_one_memory_with_all_its_times() -> None:
+    core = Thinker()
+    agent = made(core, memory="semantic")
+    play(agent, [("Two lamps, please.", "Noted."), *chat(10, 1), ("two  lamps, PLEASE.", "Noted."), *chat(60, 12)])
+    (reply,) = play(agent, [("How many lamps?", None)], first=80)
+    assert "- 40 minutes ago and 34 minutes ago: User: two  lamps, PLEASE." in core.prompts[-1][-1].text
+    assert reply is not None
+    assert reply.trace is not None
+    assert [each["turns"] for each in reply.trace["read"] if "lamps" in each["text"].casefold()] == [["c-0", "c-11"]]
+
+
+# What may go wrong.
+
+
+@given(answers=st.lists(st.one_of(st.text(max_size=300), st.just("{" * 300), st.just('{"queries": 3}')), min_size=1, max_size=8))
+@settings(max_examples=40)
+@pytest.mark.parametrize("memory", ["json", "text"])
+def test_rubbish_for_queries_and_notes_never_fails_a_turn(memory: str, answers: list[str]) -> None:
+    said = iter(answers * 100)
+    core = Thinker(lambda kind, text: "OK." if kind == "reply" else next(said))
+    agent = made(core, memory=memory)
+    for number, reply in enumerate(play(agent, [(text, None) for text, _ in chat(40)])):
+        assert reply is not None, number
+        assert reply.text == "OK."
+        json.dumps(reply.trace, ensure_ascii=False).encode()
+    assert max(core.size(prompt) for prompt in core.prompts) <= 1500
+
+
+def test_inner_calls_that_fail_are_told_of_and_the_turn_goes_on() -> None:
+    core = Thinker(lambda kind, text: "OK." if kind == "reply" else AgentError("no JSON here"))
+    replies = play(made(core), [(text, None) for text, _ in chat(40)])
+    calls = [call for reply in replies if reply is not None and reply.trace is not None for call in reply.trace["calls"]]
+    assert {call["for"] for call in calls if call.get("problem") == "no JSON here"} == {"queries", "notes"}
+    assert all("problem" not in call for call in calls if call["for"] == "reply")
+
+
+def test_a_reply_that_fails_fails_the_turn_and_leaves_nothing_behind() -> None:
+    core = Thinker()
+    agent = made(core, memory="semantic")
+    play(agent, chat(5))
+    core.answer = lambda kind, text: AgentError("gone")
+    with pytest.raises(AgentError, match="gone"):
+        play(agent, [("Are you there?", None)], first=5)
+    core.answer = sensible
+    (reply,) = play(agent, [("Are you there?", None)], first=5)
+    assert reply is not None
+    assert [each.text for each in core.prompts[-1]].count("Are you there?") == 0
+    assert sum("Are you there?" in each.text for each in core.prompts[-1]) == 1
+
+
+def test_a_turn_that_comes_twice_is_answered_the_same_and_kept_once() -> None:
+    core = Thinker()
+    agent = made(core)
+    turns: list[tuple[str, str | None]] = [*chat(30), ("The parcel is in locker 4417.", None)]
+    (*_, first) = play(agent, turns)
+    asked = len(core.prompts)
+    (again,) = play(agent, [("The parcel is in locker 4417.", None)], first=30)
+    play(agent, [chatter(3)], first=3)
+    assert first is not None
+    assert again is not None
+    assert again.text == first.text
+    assert len(core.prompts) == asked
+    play(agent, chat(60, 31))
+    play(agent, [("Where is the parcel?", None)], first=91)
+    assert core.prompts[-1][-1].text.count("4417") == 1
+
+
+def test_a_message_larger_than_the_window_is_an_error_or_is_cut_but_is_remembered_whole() -> None:
+    long = "The first lamp is red. " + "Waves come and go. " * 500 + "The last lamp is green. " + "Waves come and go. " * 20 + "Right?"
+    with pytest.raises(AgentError, match=r"one message of 2,\d+ tokens is larger than the whole window of \d+: .*overflow=truncate"):
+        play(made(Thinker()), [(long, None)])
+    core = Thinker()
+    agent = made(core, overflow="truncate", memory="semantic")
+    (reply,) = play(agent, [(long, None)])
+    assert reply is not None
+    assert reply.trace is not None
+    assert reply.trace["truncated"]["from"] > 2000 > reply.trace["truncated"]["to"]
+    assert "The first lamp is red." in core.prompts[-1][-1].text
+    assert core.prompts[-1][-1].text.endswith("Right?")
+    (reply,) = play(agent, [("What colour is the last lamp?", None)], first=1)
+    assert "green" in core.prompts[-1][-1].text
+
+
+def test_a_long_message_that_it_is_only_told_of_is_no_error() -> None:
+    core = Thinker()
+    agent = made(core, memory="semantic")
+    play(agent, [("Waves come and go. " * 500 + "The ferry sails at noon.", "Noted."), *chat(3, 1)])
+    play(agent, [("When does the ferry sail?", None)], first=4)
+    assert "sails at noon" in core.prompts[-1][-1].text
+
+
+def test_a_model_that_takes_less_than_it_was_said_to_is_asked_with_less() -> None:
+    core = Thinker(takes=1000)
+    agent = made(core, memory="semantic")
+    replies = play(agent, [(text, None) for text, _ in chat(40)])
+    assert all(reply is not None for reply in replies)
+    assert max(core.size(prompt) for prompt in core.prompts) <= 1000
+    core.takes = 10
+    with pytest.raises(AgentError, match="too long"):
+        play(agent, [("Hello?", None)], first=40)
+
+
+def test_traces_are_bounded() -> None:
+    core = Thinker()
+    agent = made(core, context=16_000)
+    play(agent, [(f"{number} " + "Waves and gulls. " * 1500, "Noted.") for number in range(4)])
+    (reply,) = play(agent, [("Gulls and waves. " * 1500, None)], first=4)
+    assert reply is not None
+    assert len(reply.trace["written"] if reply.trace else []) == 20
+    assert len(json.dumps(reply.trace)) < 15_000
+
+
+# Snapshots, and what comes to the same.
+
+
+@pytest.mark.parametrize("memory", ["semantic", "json", "text"])
+def test_shown_its_turns_again_it_is_where_it_was(memory: str) -> None:
+    first, second = Thinker(), Thinker()
+    one, other = made(first, memory=memory), made(second, memory=memory)
+    texts = [text for text, _ in chat(70)]
+    replies = play(one, [(text, None) for text in texts])
+    play(other, [(text, reply.text if reply else "") for text, reply in zip(texts, replies, strict=True)])
+    play(one, [("And now?", None)], first=70)
+    play(other, [("And now?", None)], first=70)
+    assert first.asked_for("reply")[-1] == second.asked_for("reply")[-1]
+    assert [each[-1] for each in first.asked_for("notes")] == [each[-1] for each in second.asked_for("notes")]
+
+
+@given(turns=TURNS, memory=st.sampled_from(["semantic", "json", "text"]), more=TURNS)
+@settings(max_examples=25)
+def test_a_copy_made_from_a_snapshot_goes_on_as_the_original_does(
+    turns: Sequence[tuple[str, str | None]], memory: str, more: Sequence[tuple[str, str | None]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    first, second = Thinker(), Thinker()
+    one, other = made(first, memory=memory), made(second, memory=memory)
+    folder, again = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("other")
+    play(one, turns)
+    play(other, [("Something else.", None)])  # is forgotten
+    trio.run(one.save, folder)
+    trio.run(other.load, folder)
+    trio.run(other.save, again)
+    assert files(folder) == files(again)
+    first.prompts.clear()
+    second.prompts.clear()
+    assert play(one, more, first=len(turns)) == play(other, more, first=len(turns))
+    assert first.prompts == second.prompts
+    assert has_snapshots(one)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def saved(folder: Path) -> None:
+    agent = made(Thinker())
+    play(agent, [(text, None) for text, _ in chat(40)])
+    trio.run(agent.save, folder)
+
+
+@given(data=st.data())
+@settings(max_examples=60)
+def test_a_damaged_snapshot_is_an_error_of_the_agent_and_harms_nothing(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("snapshot")
+    saved(folder)
+    path = folder / data.draw(st.sampled_from(["turns.jsonl", "vectors.f2", "state.json"]))
+    content = path.read_bytes()
+    start = data.draw(st.integers(0, len(content)))
+    path.write_bytes(content[:start] + data.draw(st.binary(max_size=20)) + content[data.draw(st.integers(start, len(content))) :])
+    agent = made(Thinker())
+    with suppress(AgentError):
+        trio.run(agent.load, folder)
+    (reply,) = play(agent, [("Hello.", None)], first=1000)
+    assert reply is not None
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("state.json", b"[]"),
+        ("state.json", b'{"version": 2}'),
+        ("turns.jsonl", b'["a", "b", "2024-01-01T09:00:00+00:00", "c"]\n'),
+        ("turns.jsonl", b'["a", "b", 3, "c"]\n'),
+        ("turns.jsonl", b"[" * 100_000 + b"\n"),
+        ("turns.jsonl", b""),
+        ("vectors.f2", b""),
+        ("vectors.f2", b"\xff" * 1024 * 100),
+    ],
+)
+def test_a_snapshot_that_is_none_is_refused(file: str, content: bytes, tmp_path: Path) -> None:
+    saved(tmp_path)
+    tmp_path.joinpath(file).write_bytes(content)
+    with pytest.raises(AgentError, match="snapshot"):
+        trio.run(made(Thinker()).load, tmp_path)
+
+
+def test_a_snapshot_made_with_other_options_is_refused(tmp_path: Path) -> None:
+    saved(tmp_path)
+    with pytest.raises(AgentError, match="other options"):
+        trio.run(made(Thinker(), chunk=100).load, tmp_path)
+    with pytest.raises(AgentError, match="not a snapshot"):
+        trio.run(made(Thinker()).load, tmp_path / "nowhere")
+
+
+def test_reset_forgets_everything() -> None:
+    first, second = Thinker(), Thinker()
+    one, other = made(first), made(second)
+    play(one, [(text, None) for text, _ in chat(50)])
+    trio.run(one.reset)
+    first.prompts.clear()
+    assert play(one, chat(50)) == play(other, chat(50))
+    play(one, [("And now?", None)], first=50)
+    play(other, [("And now?", None)], first=50)
+    assert first.prompts == second.prompts
+
+
+# Not in the way, and within limits.
+
+
+def test_searching_does_not_hold_up_anything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = made(Thinker(), memory="semantic")
+    play(agent, chat(60))
+    somebody_else_ran = threading.Event()
+    nearest = Index.nearest
+
+    def patient(index: Index, vectors: Any) -> Any:
+        assert somebody_else_ran.wait(20), "nothing else could run"
+        return nearest(index, vectors)
+
+    monkeypatch.setattr(Index, "nearest", patient)
+
+    async def both() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(agent.reply, message(60, "What about the wind?"))
+            await trio.testing.wait_all_tasks_blocked()
+            somebody_else_ran.set()
+
+    trio.run(both)
+
+
+@pytest.mark.parametrize("memory", ["semantic", "json", "text"])
+def test_no_reply_uses_more_than_the_worst_that_was_told_before(memory: str) -> None:
+    core = Thinker()
+    agent = made(core, memory=memory)
+    for number in range(80):
+        text = chatter(number)[0]
+        if number % 3:
+            play(agent, [chatter(number)], first=number)
+            continue
+        worst = agent.worst_case(message(number, text))["agent"]
+        (reply,) = play(agent, [(text, None)], first=number)
+        assert reply is not None
+        assert reply.usage is not None
+        assert reply.usage.input_tokens <= worst.input_tokens
+        assert reply.usage.output_tokens <= worst.output_tokens
+    assert agent.models == {"agent": "made/thinker"}
+
+
+def test_without_its_model_it_counts_what_asking_would_have_used() -> None:
+    core = Thinker()
+    dry = made(core, memory="semantic").without_model()
+    assert isinstance(dry, DryLtm)
+    assert isinstance(dry, Prompted)
+    dry.prompt("Bertram.")
+    replies = play(dry, [(text, None) for text, _ in chat(60)])
+    assert core.prompts == []
+    assert {reply.text for reply in replies if reply} == {"Bertram."}
+    last = replies[-1]
+    assert last is not None
+    assert last.usage is not None
+    assert 500 < last.usage.cached_tokens < last.usage.input_tokens <= 1500
+
+
+# Making it.
+
+
+@pytest.mark.parametrize(
+    ("spec", "part"),
+    [
+        ("ltm", "ltm/KIND/MODEL"),
+        ("ltm/openai", "ltm/KIND/MODEL"),
+        ("ltm/parrot/m", "there is no kind of model 'parrot'"),
+        ("ltm/openai/m?windows=3", r"no option 'windows'; ltm's options are memory, context, .*; those of openai are .*base_url"),
+        ("ltm/openai/m?timeout=never", r"option timeout: .*; ltm's options are"),
+        ("ltm/openai/m?memory=xml", r"memory: .*'semantic', 'json' or 'text'"),
+        ("ltm/openai/m?chunk=20&overlap=11", "more than half of chunk=20"),
+        ("ltm/openai/m?embedder=word2vec", "there are hash, minilm, openai/MODEL"),
+        ("ltm/openai/m?embedder_url=http://127.0.0.1:1", "embedder_url is for embedder=openai/MODEL"),
+        ("ltm/openai/m?chroma_url=127.0.0.1:8000", "such as http://127.0.0.1:8000"),
+        ("ltm/openai/m?context=300", "context=300 is too small for openai/m"),
+        ("ltm/openai/gpt-4o?context=1m", "more than the .* of openai/gpt-4o: take context="),
+    ],
+)
+def test_what_cannot_be_made_is_said_at_the_door(spec: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(InputError, match=part) as caught:
+        make_agent(AgentSpec.parse(spec))
+    assert KEY not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_that_are_not_its_own_are_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    agent: Any = make_agent(AgentSpec.parse("ltm/openai/gpt-4o?memory=text&temperature=0&context=8k"))
+    assert agent.core.name == "openai/gpt-4o"
+    assert agent.core.options.temperature == 0
+    assert agent.budget.context == 8000
+    assert agent.models == {"agent": "openai/gpt-4o"}
+
+
+def test_a_model_with_a_smaller_window_gets_what_it_takes() -> None:
+    assert made(Thinker(), context=None).budget.context == 16_000
+    assert made(Thinker(window=8192, most_output=192), context=None).budget.context == 8000
+    with pytest.raises(InputError, match="take context=8000 or less"):
+        made(Thinker(window=8192, most_output=192), context=9000)
+
+
+def test_without_chromadb_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "chromadb", None)
+    with pytest.raises(InputError, match=r"needs the package chromadb: pip install 'longspan\[ltm\]'"):
+        made(Thinker())
+
+
+def test_nothing_is_sent_anywhere_and_chroma_is_imported_late(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("CHROMA_OTEL_COLLECTION_ENDPOINT=http://127.0.0.1:9\nANONYMIZED_TELEMETRY=True\n")
+    code = """
+import sys
+sys.addaudithook(lambda event, arguments: event == "socket.connect" and print("connects to", arguments[1:]))
+import agents.ltm.agent
+assert "chromadb" not in sys.modules and "numpy" not in sys.modules
+from tests.agents.thinker import Thinker, made, play
+play(made(Thinker()), [(f"Lamp {number} is red. " * 9, None) for number in range(60)])
+print("done")
+"""
+    command = [sys.executable, "-W", "error", "-c", code]
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert done.stderr == ""
+    assert done.stdout == "done\n"
+
+
+def test_the_documentation_names_all_options_and_all_keys_of_a_trace() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "agents.md").read_text("utf-8")
+    section = text.partition("## A model with a memory\n")[2].partition("\n## ")[0]
+    named = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    core = Thinker()
+    replies = play(made(core, overflow="truncate"), [(text, None) for text, _ in chat(40)] + [("Waves. " * 2000, None)])
+    keys = {key for reply in replies if reply and reply.trace for key in reply.trace}
+    assert sorted(named) == sorted([*LtmOptions.model_fields, "hash", "minilm", "queries", "reply", "notes", *keys])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0, "just now"),
+        (59, "just now"),
+        (60, "1 minute ago"),
+        (3600, "1 hour ago"),
+        (3_700, "1 hour 1 minute ago"),
+        (2 * 86_400 + 3 * 3600 + 59, "2 days 3 hours ago"),
+        (86_400 + 120, "1 day 2 minutes ago"),
+        (-5, "just now"),
+    ],
+)
+def test_how_long_ago_is_told_in_words(seconds: int, told: str) -> None:
+    assert ago(START, START + timedelta(seconds=seconds)) == told

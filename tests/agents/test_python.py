@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from agents.base import Message, Usage
+from simulator.agent import Agent, has_snapshots
+from simulator.errors import AgentError, InputError
+from simulator.specs import AgentSpec, make_agent
+
+pytestmark = pytest.mark.usefixtures("install")
+
+Module = Callable[[str], str]
+
+
+def _message(text: str, turn: str = "1") -> Message:
+    return Message(text, datetime(2024, 5, 1, 9, 0), turn)
+
+
+def _agent(module: Module, source: str, *, name: str = "Mine", options: str = "") -> Agent:
+    return make_agent(AgentSpec.parse(f"python:{module(source)}:{name}{options}"))
+
+
+def _run(play: Callable[[], Awaitable[Any]]) -> Any:
+    return trio.run(play)
+
+
+PLAIN = """
+class Mine:
+    def __init__(self):
+        self.heard = []
+    def reply(self, message):
+        self.heard.append(message.text)
+        return " ".join(self.heard)
+"""
+
+ASYNC = """
+import trio
+import trio.testing
+from simulator.messages import Reply, Usage
+class Mine:
+    async def reply(self, message):
+        await trio.lowlevel.checkpoint()
+        return Reply(message.text.upper(), Usage(output_tokens=3), {"memories": []})
+"""
+
+
+def test_a_plain_method_is_enough(module: Module) -> None:
+    agent = _agent(module, PLAIN)
+
+    async def play() -> list[str]:
+        return [(await agent.reply(_message(text))).text for text in ("one", "two")]
+
+    assert _run(play) == ["one", "one two"]
+
+
+def test_an_async_method_may_give_a_whole_reply(module: Module) -> None:
+    agent = _agent(module, ASYNC)
+    reply = trio.run(agent.reply, _message("hello"))
+    assert (reply.text, reply.usage, reply.trace) == ("HELLO", Usage(output_tokens=3), {"memories": []})
+
+
+def test_a_plain_method_that_gives_a_coroutine_is_awaited(module: Module) -> None:
+    agent = _agent(module, "class Mine:\n    def reply(self, m): return self.later(m)\n    async def later(self, m): return m.text\n")
+    assert trio.run(agent.reply, _message("hello")).text == "hello"
+
+
+def test_a_blocking_method_does_not_hold_up_others(module: Module) -> None:
+    source = """
+import threading
+go = threading.Event()
+class Mine:
+    def reply(self, message):
+        return "freed" if go.wait(20) else "held up"
+"""
+    agent = _agent(module, source)
+    go = sys.modules[type(agent.agent._object).__module__].go  # type: ignore[attr-defined]
+    replies = []
+
+    async def ask() -> None:
+        replies.append((await agent.reply(_message("x"))).text)
+
+    async def play() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked()
+            go.set()
+
+    _run(play)
+    assert replies == ["freed"]
+
+
+def test_what_is_missing_is_made_up_for(module: Module, tmp_path: Path) -> None:
+    agent = _agent(module, PLAIN)
+
+    async def play() -> None:
+        await agent.observe(_message("told"), "OK.")
+        assert (await agent.reply(_message("asked"))).text == "told asked"
+        await agent.reset()
+        assert (await agent.reply(_message("again"))).text == "again"
+        await agent.save(tmp_path)
+        with pytest.raises(AgentError, match="both save"):
+            await agent.load(tmp_path)
+
+    _run(play)
+    assert not has_snapshots(agent)
+
+
+FULL = """
+class Mine:
+    def __init__(self, greeting="hello", name="you"):
+        self.log = [greeting, name]
+    def reply(self, message):
+        return " ".join(self.log)
+    {a}def observe(self, message, reply):
+        self.log.append(message.text + "/" + reply)
+    {a}def reset(self):
+        self.log = ["reset"]
+    {a}def save(self, folder):
+        (folder / "log").write_text("\\n".join(self.log))
+    {a}def load(self, folder):
+        self.log = (folder / "log").read_text().split("\\n")
+"""
+
+
+@pytest.mark.parametrize("a", ["", "async "])
+def test_what_is_there_is_used(module: Module, tmp_path: Path, a: str) -> None:
+    agent = _agent(module, FULL.format(a=a), options="?greeting=good day")
+    assert has_snapshots(agent)
+
+    async def says() -> str:
+        return (await agent.reply(_message("?"))).text
+
+    async def play() -> None:
+        await agent.observe(_message("told"), "OK.")
+        assert await says() == "good day you told/OK."
+        await agent.save(tmp_path)
+        await agent.reset()
+        assert await says() == "reset"
+        await agent.load(tmp_path)
+        assert await says() == "good day you told/OK."
+
+    _run(play)
+
+
+@pytest.mark.parametrize(
+    ("body", "part"),
+    [
+        ("raise ValueError('no\\nway')", "reply raised ValueError: no way"),
+        ("raise KeyError('x')", "reply raised KeyError: 'x'"),
+        ("raise SystemExit(3)", "reply raised SystemExit: 3"),
+        ("raise ValueError('x' * 10**6)", "reply raised ValueError: xxx"),
+        ("raise StopIteration", "reply raised"),
+        ("return None", "reply returned NoneType; it has to return a str or a Reply"),
+        ("return {'text': 'x'}", "reply returned dict"),
+        ("from simulator.messages import Reply; return Reply(7)", "text"),
+        ("from simulator.messages import Reply; return Reply('x', trace=[])", "trace"),
+        ("import asyncio; asyncio.get_running_loop()", "asyncio.run"),
+    ],
+)
+@pytest.mark.parametrize("a", ["", "async "])
+def test_what_goes_wrong_in_the_class_is_one_line(module: Module, body: str, part: str, a: str) -> None:
+    agent = _agent(module, f"class Mine:\n    {a}def reply(self, message):\n        {body}\n")
+    # In a thread of its own: Playwright's fixtures leave a loop of asyncio running in the tests' own.
+    with ThreadPoolExecutor(1) as thread, pytest.raises(AgentError, match=re.escape(part)) as caught:
+        thread.submit(trio.run, agent.reply, _message("x")).result()
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 600
+    assert ":Mine" in message
+
+
+def test_the_cause_of_an_error_is_kept(module: Module) -> None:
+    agent = _agent(module, "class Mine:\n    def reply(self, message): return 1 / 0\n")
+    with pytest.raises(AgentError) as caught:
+        trio.run(agent.reply, _message("x"))
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("method", ["observe", "reset", "save", "load"])
+def test_errors_of_the_other_methods_name_them(module: Module, method: str, tmp_path: Path) -> None:
+    agent = _agent(module, FULL.format(a="") + f"    def {method}(self, *a): raise OSError('disk')\n")
+    calls: dict[str, Callable[[], Awaitable[None]]] = {
+        "observe": lambda: agent.observe(_message("x"), "y"),
+        "reset": agent.reset,
+        "save": lambda: agent.save(tmp_path),
+        "load": lambda: agent.load(tmp_path),
+    }
+    with pytest.raises(AgentError, match=f"{method} raised OSError: disk"):
+        trio.run(calls[method])
+
+
+def test_a_call_can_be_cancelled(module: Module) -> None:
+    agent = _agent(module, "import trio\nclass Mine:\n    async def reply(self, message): await trio.sleep_forever()\n")
+
+    async def play() -> bool:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await agent.reply(_message("x"))
+        return scope.cancelled_caught
+
+    assert _run(play)
+
+
+@pytest.mark.parametrize(
+    ("source", "spec", "parts"),
+    [
+        ("", "{m}", ["python:package.module:Class"]),
+        ("", "{m}:", ["python:package.module:Class"]),
+        ("", "no_such_module_at_all:Mine", ["no module 'no_such_module_at_all'", "folder"]),
+        ("", "{m}.deeper:Mine", ["no module", "deeper"]),
+        ("import no_such_thing", "{m}:Mine", ["importing", "ModuleNotFoundError", "no_such_thing"]),
+        ("1 / 0", "{m}:Mine", ["importing", "ZeroDivisionError"]),
+        ("raise SystemExit", "{m}:Mine", ["importing", "SystemExit"]),
+        ("class Yours: pass", "{m}:Mine", ["no class 'Mine'", "Yours"]),
+        ("Mine = 3", "{m}:Mine", ["is a int, not a class"]),
+        ("class Mine: pass", "{m}:Mine", ["no method reply", "def reply(self, message)"]),
+        ("class Mine:\n    reply = 'OK.'", "{m}:Mine", ["no method reply"]),
+        ("class Mine:\n    def __init__(self, model): pass", "{m}:Mine", ["options", "model"]),
+        ("class Mine:\n    def __init__(self, model): pass", "{m}:Mine?modle=x", ["options", "model"]),
+    ],
+)
+def test_a_class_that_cannot_be_had_is_told_with_its_remedy(module: Module, source: str, spec: str, parts: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        make_agent(AgentSpec.parse(f"python:{spec.format(m=module(source))}"))
+    for part in parts:
+        assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_class_that_raises_when_made_is_named(module: Module) -> None:
+    with pytest.raises(AgentError, match="making it raised RuntimeError: no key"):
+        _agent(module, "class Mine:\n    def __init__(self): raise RuntimeError('no key')\n    def reply(self, m): ...\n")
+
+
+def test_a_class_inside_a_class_can_be_named(module: Module) -> None:
+    agent = _agent(module, "class Outer:\n    class Mine:\n        def reply(self, message): return 'inner'\n", name="Outer.Mine")
+    assert trio.run(agent.reply, _message("x")).text == "inner"

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+import trio
+
+from agents.base import AgentError, BaseAgent, Message
+from agents.oracle import Oracle
+from agents.silent import Silent
+from simulator.agent import Agent, Prompted, has_snapshots
+
+
+def _message(text: str, turn: str = "1") -> Message:
+    return Message(text, datetime(2024, 5, 1, 9, 0), turn)
+
+
+def test_oracle_says_what_it_was_prompted() -> None:
+    async def play() -> None:
+        oracle = Oracle()
+        assert isinstance(oracle, Prompted)
+        oracle.prompt("Blue.")
+        assert (await oracle.reply(_message("What colour?"))).text == "Blue."
+        assert (await oracle.reply(_message("What colour?"))).text == "Blue.", "the same turn again is the same request again"
+        oracle.prompt("")
+        assert (await oracle.reply(_message("And now?", "2"))).text == ""
+
+    trio.run(play)
+
+
+def test_oracle_makes_nothing_up() -> None:
+    async def play() -> None:
+        oracle = Oracle()
+        with pytest.raises(AgentError, match="turn 1 without being given"):
+            await oracle.reply(_message("What colour?"))
+        oracle.prompt("Blue.")
+        await oracle.reply(_message("What colour?"))
+        with pytest.raises(AgentError, match="turn 2 without being given"):
+            await oracle.reply(_message("And now?", "2"))
+        await oracle.reset()
+        with pytest.raises(AgentError, match="turn 1 without being given"):
+            await oracle.reply(_message("What colour?"))
+
+    trio.run(play)
+
+
+def test_silent_always_says_ok(tmp_path: Path) -> None:
+    async def play() -> None:
+        silent = Silent()
+        assert not isinstance(silent, Prompted)
+        for text in ("", "Hello.", "What is my name?"):
+            await silent.observe(_message(text), "Well.")
+            assert (await silent.reply(_message(text))).text == "OK."
+        await silent.save(tmp_path)
+        await silent.load(tmp_path)
+        await silent.reset()
+
+    trio.run(play)
+
+
+@pytest.mark.parametrize("agent", [Oracle(), Silent()])
+def test_they_are_agents(agent: BaseAgent) -> None:
+    assert isinstance(agent, Agent)
+    assert not has_snapshots(agent), "there is nothing to save"

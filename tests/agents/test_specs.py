@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from agents.silent import Silent
+from simulator.agent import Agent
+from simulator.errors import InputError
+from simulator.plugins import installed
+from simulator.sizes import Tokens, parse_size
+from simulator.specs import GROUP, AgentSpec, check_agents_package, make_agent
+
+Install = Callable[[str, dict[str, str]], None]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "target", "options"),
+    [
+        ("oracle", "oracle", "", {}),
+        (" notebook?window=8k ", "notebook", "", {"window": "8k"}),
+        ("openai/gpt-4o?context=16k&seed=1", "openai", "gpt-4o", {"context": "16k", "seed": "1"}),
+        ("openai/vendor/name:free", "openai", "vendor/name:free", {}),
+        ("openai/m?base_url=http://127.0.0.1:8000/v1", "openai", "m", {"base_url": "http://127.0.0.1:8000/v1"}),
+        ("openai/m?base_url=http://h/v1?a=b", "openai", "m", {"base_url": "http://h/v1?a=b"}),
+        ("openai/m?base_url=http://h/?a=b%26c=d", "openai", "m", {"base_url": "http://h/?a=b&c=d"}),
+        ("ltm/openai/gpt-4o?memory=json", "ltm", "openai/gpt-4o", {"memory": "json"}),
+        ("gguf/models/tiny model.gguf?gpu_layers=-1", "gguf", "models/tiny model.gguf", {"gpu_layers": "-1"}),
+        ("python:package.module:Class", "python", "package.module:Class", {}),
+        ("python:m:C?greeting=a+b&empty=", "python", "m:C", {"greeting": "a+b", "empty": ""}),
+        ("exec:./talk --what%3F | tee log", "exec", "./talk --what? | tee log", {}),
+        ("silent?", "silent", "", {}),
+    ],
+)
+def test_a_spec_is_read(text: str, kind: str, target: str, options: dict[str, str]) -> None:
+    spec = AgentSpec.parse(text)
+    assert (spec.kind, spec.target, dict(spec.options), str(spec)) == (kind, target, options, text.strip())
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "KIND/MODEL"),
+        ("?window=8k", "KIND/MODEL"),
+        ("/gpt-4o", "KIND/MODEL"),
+        ("note book", "KIND/MODEL"),
+        ("notebook?window", "name=value"),
+        ("notebook?=8k", "name=value"),
+        ("notebook?window=8k&&", "name=value"),
+        ("notebook?window=8k&window=9k", "window is given twice"),
+    ],
+)
+def test_a_spec_that_is_none_is_refused_in_one_line(text: str, part: str) -> None:
+    with pytest.raises(InputError, match=re.escape(part)) as caught:
+        AgentSpec.parse(text)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.text())
+def test_any_text_is_a_spec_or_refused(text: str) -> None:
+    try:
+        spec = AgentSpec.parse(text)
+    except InputError:
+        return
+    assert AgentSpec.parse(str(spec)) == spec
+
+
+@pytest.mark.parametrize("kind", ["oracle", "silent", "notebook"])
+def test_the_reference_agents_are_made_from_their_names(install: Install, kind: str) -> None:
+    agent = make_agent(AgentSpec.parse(kind))
+    assert isinstance(agent, Agent)
+    assert type(agent).__name__.lower() == kind
+
+
+def test_every_kind_that_the_project_declares_can_be_loaded() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    for value in project["project"]["entry-points"]["longspan.agents"].values():
+        module, _, name = value.partition(":")
+        assert isinstance(getattr(import_module(module), name), type)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("notbook", ["'notbook'", "exec, http, https, human, notebook, oracle, python, silent"]),
+        ("notebook?windows=8k", ["'windows'", "its options are window"]),
+        ("notebook?window=many", ["window", "'many'", "8k"]),
+        ("notebook?window=0", ["window", "at least 1"]),
+        ("silent?window=8k", ["'window'", "takes no options"]),
+        ("oracle/gpt-4o", ["takes no model", "'gpt-4o'"]),
+    ],
+)
+def test_a_wrong_spec_is_told_with_its_remedy(install: Install, text: str, parts: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        make_agent(AgentSpec.parse(text))
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+def test_a_plugin_brings_a_kind(install: Install) -> None:
+    install("quiet-agents", {"quiet": "agents.silent:Silent"})
+    assert isinstance(make_agent(AgentSpec.parse("quiet")), Silent)
+    assert "quiet" in installed(GROUP)
+
+
+def test_a_kind_that_two_distributions_register_is_ambiguous(install: Install) -> None:
+    install("quiet-agents", {"silent": "agents.silent:Silent"})
+    with pytest.raises(InputError, match="longspan and quiet-agents"):
+        make_agent(AgentSpec.parse("silent"))
+    make_agent(AgentSpec.parse("oracle"))
+
+
+@pytest.mark.parametrize("value", ["no.such.module:Agent", "agents.silent:NoSuchAgent"])
+def test_a_plugin_that_cannot_be_loaded_is_named(install: Install, value: str) -> None:
+    install("broken-agents", {"broken": value})
+    with pytest.raises(InputError, match=r"'broken' \(broken-agents\) cannot be loaded"):
+        make_agent(AgentSpec.parse("broken"))
+
+
+def test_a_plugin_without_the_agent_methods_is_told_what_to_do(install: Install, module: Callable[[str], str]) -> None:
+    name = module("class Half:\n    def __init__(self, target, options): pass\n    async def reply(self, message): ...\n")
+    sys.path.insert(0, str(Path.cwd()))
+    install("half-agents", {"half": f"{name}:Half"})
+    with pytest.raises(InputError, match="has no observe, reset, save, load; derive it from"):
+        make_agent(AgentSpec.parse("half"))
+
+
+def test_nothing_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simulator.plugins.entry_points", lambda group: [])
+    with pytest.raises(InputError, match="install longspan"):
+        make_agent(AgentSpec.parse("silent"))
+
+
+def test_a_foreign_package_called_agents_is_refused(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign = ModuleType("agents")
+    foreign.__file__ = "/elsewhere/agents/__init__.py"
+    monkeypatch.setitem(sys.modules, "agents", foreign)
+    monkeypatch.setattr("simulator.specs.packages_distributions", lambda: {"agents": ["longspan", "openai-agents"]})
+    with pytest.raises(InputError, match="belongs to openai-agents: give longspan an environment of its own") as caught:
+        make_agent(AgentSpec.parse("silent"))
+    assert "/elsewhere/agents/__init__.py" in str(caught.value)
+
+
+def test_our_own_package_passes() -> None:
+    check_agents_package()
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("2k", 2000), ("32k", 32_000), ("1.5k", 1500), ("500000", 500_000), ("1", 1), (" 8K ", 8000), ("1.36M", 1_360_000)],
+)
+def test_a_size_is_read(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "0k", "-1", "-2k", "1.5", "0.0001k", "k", "2kk", "2 thousand", "1e3", "nan", "inf", "٣k", "9" * 500, "2k\n3k"]
+)
+def test_a_size_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="whole number of tokens"):
+        parse_size(text)
+
+
+class _Sized(BaseModel):
+    size: Tokens
+
+
+@pytest.mark.parametrize(("value", "size"), [("8k", 8000), (8000, 8000), (8000.0, 8000), (0.5, None), (True, None), (None, None)])
+def test_a_size_is_a_field(value: object, size: int | None) -> None:
+    if size is None:
+        with pytest.raises(ValueError, match="whole number of tokens"):
+            _Sized.model_validate({"size": value})
+    else:
+        assert _Sized.model_validate({"size": value}).size == size

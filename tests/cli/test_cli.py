@@ -1,0 +1,257 @@
+"""The command line as a user meets it: what is wrong is said in one line, with exit code 2, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MAIN = [sys.executable, "-c", "from simulator.cli import main; main()"]
+
+
+def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*MAIN, *arguments], cwd=where, capture_output=True, text=True, input=stdin, check=False, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "--scenario", "colors"], "there is no scenario 'colors'; there are"),
+        (["run", "--agent", "gpt-9"], "there is no kind of agent 'gpt-9'; there are"),
+        (["run", "--agent", "notebook?windw=8k"], "there is no option 'windw'; its options are window"),
+        (["run", "--agent", "notebook?window=0"], "a size is a whole number of tokens"),
+        (["run", "--agent", "?"], "an agent is named KIND/MODEL"),
+        (["run", "--agent", "python:nowhere:Agent"], "there is no module 'nowhere'"),
+        (["run", "--agent", "python:json:Nothing"], "json has no class 'Nothing'"),
+        (["run", "--span", "0"], "a size is a whole number of tokens, at least 1"),
+        (["run", "--span", "2kk"], "a size is a whole number of tokens"),
+        (["run", "--span", "-5"], "a size is a whole number of tokens"),
+        (["run", "--span", "50"], "no test of suite ltm fits into a span of 50 tokens"),
+        (["run", "--seed", "one"], "--seed': Input should be a valid integer"),
+        (["run", "--tests", "0"], "--tests': Input should be greater than or equal to 1"),
+        (["run", "--placement", "late"], "'late' is not one of"),
+        (["run", "--set", "changes=many"], "changes: Input should be a valid integer"),
+        (["run", "--set", "colours.size=3"], "there is no parameter 'colours.size'; there are"),
+        (["run", "--set", "changes"], "--set takes NAME=VALUE"),
+        (["run", "--data", "colours=x.json"], "no scenario 'colours' here takes data; chapterbreak does"),
+        (["run", "--data", "chapterbreak=nowhere.json"], "nowhere.json"),
+        (["run", "--filler", "nowhere.json"], "nowhere.json"),
+        (["run", "--filler", "broken.yaml"], "broken.yaml"),
+        (["run", "elsewhere"], "there is no suite 'elsewhere'; there are ltm"),
+        (["run", "nowhere.yaml"], "suite nowhere.yaml: cannot be read"),
+        (["run", "broken.yaml"], "suite broken.yaml: not YAML"),
+        (["run", "wrong.yaml"], "suite wrong.yaml: scenaros: there is no such key; its keys are"),
+        (["run", "--frobnicate"], "No such option: --frobnicate"),
+        (["run", "--scenario", "colours", "--out", "wrong.yaml"], "cannot make the run's folder"),
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["list", "runs", "nowhere"], "nowhere: there is no such folder"),
+        (["resume", "nowhere"], "manifest.json: cannot be read"),
+        (["replay", "nowhere"], "manifest.json: cannot be read"),
+        (["score", "nowhere"], "manifest.json: cannot be read"),
+        (["publish", "nowhere"], "manifest.json: cannot be read"),
+        (["verify", "nowhere", "nowhere"], "nowhere: cannot be read"),
+        (["correct", "nowhere", "jokes-1", "--score", "1", "--why", "so"], "manifest.json: cannot be read"),
+        (["correct", "nowhere", "jokes-1", "--score", "2", "--why", "so"], "--score': Input should be less than or equal to 1"),
+        (["check", "--agent", "nobody"], "there is no kind of agent 'nobody'"),
+        (["chat", "--agent", "oracle"], "name another agent"),
+    ],
+)
+def test_bad_input_gets_one_line_and_exit_code_2(arguments: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.yaml").write_text("a: [")
+    (tmp_path / "wrong.yaml").write_text("name: x\nscenaros: {colours: {}}\n")
+    before = sorted(tmp_path.rglob("*"))
+    done = longspan(*arguments, where=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("longspan: ")
+    assert done.stdout == ""
+    assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts) == before, "nothing is left half-written"
+
+
+def test_json_prints_a_list_of_results_and_nothing_else(tmp_path: Path) -> None:
+    arguments = ["run", "--scenario", "colours", "--span", "2k", "--span", "3000", "--seed", "0", "--seed", "1", "--agent", "oracle"]
+    done = longspan(*arguments, "--agent", "silent", "--json", where=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {(each["span"], each["seed"], each["agent"]) for each in found} == {
+        (span, seed, agent) for span in (2000, 3000) for seed in (0, 1) for agent in ("oracle", "silent")
+    }
+    for each in found:
+        assert each["score"] == (1.0 if each["agent"] == "oracle" else 0.0)
+        assert json.loads((tmp_path / each["folder"] / "result.json").read_text()) == {k: v for k, v in each.items() if k != "folder"}
+        assert (tmp_path / each["folder"] / "report.html").exists()
+        assert list(each["tests"][0]["evidence"][0]) == ["needle_turn", "question_turn", "tokens", "stored", "retrieved", "used"]
+
+
+def test_a_run_says_where_everything_is(tmp_path: Path) -> None:
+    done = longspan("run", "--scenario", "colours", "--span", "2k", where=tmp_path)
+    assert done.returncode == 0
+    assert "runs/ltm-2k-notebook-seed0/report.html" in done.stdout
+    assert "score" in done.stdout
+    again = longspan("run", "--scenario", "colours", "--span", "2k", where=tmp_path)
+    assert "runs/ltm-2k-notebook-seed0-2/report.html" in again.stdout, "a name that is taken gets a number"
+    listed = longspan("list", "runs", where=tmp_path)
+    assert "ltm-2k-notebook-seed0-2" in listed.stdout.replace("\n", "")
+
+
+DYING = """
+class Dying:
+    def __init__(self, after="5"):
+        self.left = int(after)
+    def reply(self, message):
+        self.left -= 1
+        if self.left < 0:
+            raise ConnectionError("the line is\\ndead")
+        return "OK."
+"""
+
+
+def test_an_agent_that_fails_is_told_in_a_line_and_the_rest_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "dying.py").write_text(DYING)
+    done = longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "python:dying:Dying", "--agent", "oracle", where=tmp_path)
+    assert done.returncode == 1
+    assert "broken off" in done.stdout
+    assert "the line is dead" in done.stdout.replace("\n", " ").replace("  ", " ")
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "longspan resume runs/ltm-2k-python-dying-Dying-seed0" in done.stdout
+    result = json.loads((tmp_path / "runs/ltm-2k-python-dying-Dying-seed0/result.json").read_text())
+    assert result["score"] is None
+    assert result["score_bounds"] == [0.0, 1.0]
+    assert {test["status"] for test in result["tests"]} == {"agent_error"}
+    other = json.loads((tmp_path / "runs/ltm-2k-oracle-seed0/result.json").read_text())
+    assert other["score"] == 1.0, "the other run went on"
+
+
+def test_a_run_from_elsewhere_runs_no_code_unless_trusted(tmp_path: Path) -> None:
+    (tmp_path / "dying.py").write_text(DYING.replace('"5"', '"999"') + "\nopen('was-imported', 'w').close()\n")
+    spec = "python:dying:Dying"
+    longspan("run", "--scenario", "colours", "--span", "2k", "--agent", spec, where=tmp_path)
+    (tmp_path / "was-imported").unlink()
+    run = "runs/ltm-2k-python-dying-Dying-seed0"
+    refused = longspan("resume", run, where=tmp_path)
+    assert refused.returncode == 2
+    assert f"names code to run: {spec}; --trust runs it" in refused.stderr
+    for command in (["score", run], ["replay", run], ["publish", run]):
+        assert longspan(*command, where=tmp_path).returncode == 0, "these need no agent"
+    assert not (tmp_path / "was-imported").exists()
+    assert longspan("resume", run, "--agent", spec, where=tmp_path).returncode == 0
+    assert longspan("resume", run, "--trust", where=tmp_path).returncode == 0
+    assert (tmp_path / "was-imported").exists()
+
+
+def test_a_run_from_elsewhere_calls_no_address_and_starts_no_program_unless_trusted(tmp_path: Path) -> None:
+    longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "silent", where=tmp_path)
+    manifest = tmp_path / "runs/ltm-2k-silent-seed0/manifest.json"
+    whole = manifest.read_text()
+    for spec, what in {
+        "http://127.0.0.1:9/": "an address to call",
+        "https://agent.example/": "an address to call",
+        "openai/any?base_url=http://127.0.0.1:9/v1": "an address to call",
+        "openai/any?base_url=http:%2F%2F127.0.0.1:9": "an address to call",
+        "exec:touch started": "code to run",
+        "python:mine:Mine?interpreter=./python": "code to run",
+    }.items():
+        manifest.write_text(whole.replace('"silent"', json.dumps(spec)))
+        refused = longspan("resume", str(manifest.parent), where=tmp_path)
+        assert refused.returncode == 2, spec
+        assert f"names {what}: {spec}; --trust" in refused.stderr
+    assert not (tmp_path / "started").exists()
+
+
+def test_replay_with_another_agent_plays_the_same_tests(tmp_path: Path) -> None:
+    longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "silent", where=tmp_path)
+    done = longspan("replay", "runs/ltm-2k-silent-seed0", "--agent", "oracle", "--json", where=tmp_path)
+    (result,) = json.loads(done.stdout)
+    assert result["score"] == 1.0
+    first = json.loads((tmp_path / "runs/ltm-2k-silent-seed0/manifest.json").read_text())
+    second = json.loads((tmp_path / result["folder"] / "manifest.json").read_text())
+    assert first["conversations"] == second["conversations"]
+    assert first["seed"] == second["seed"]
+
+
+def test_a_correction_counts_and_the_machines_grade_is_kept(tmp_path: Path) -> None:
+    longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "silent", where=tmp_path)
+    run = tmp_path / "runs/ltm-2k-silent-seed0"
+    done = longspan("correct", str(run), "colours-2", "--score", "1", "--why", "It nodded.", "--by", "Ada", where=tmp_path)
+    assert done.returncode == 0
+    result = json.loads((run / "result.json").read_text())
+    corrected = next(test for test in result["tests"] if test["id"] == "colours-2")
+    assert (corrected["score"], corrected["machine_score"]) == (1.0, 0.0)
+    assert corrected["correction"] == {"test": "colours-2", "score": 1.0, "why": "It nodded.", "by": "Ada"}
+    report = (run / "report.html").read_text()
+    assert "It nodded." in report
+    assert "Ada" in report
+    unknown = longspan("correct", str(run), "colours-9", "--score", "1", "--why", "so", where=tmp_path)
+    assert unknown.returncode == 2
+    assert "has no test 'colours-9'; it has" in unknown.stderr
+
+
+def test_scoring_again_keeps_the_first_grades_and_shows_what_changed(tmp_path: Path) -> None:
+    longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "silent", where=tmp_path)
+    run = tmp_path / "runs/ltm-2k-silent-seed0"
+    lines = [json.loads(line) for line in (run / "grades.jsonl").read_text().splitlines()]
+    assert {line["round"] for line in lines} == {1}
+    lines[0]["machine_score"] = 1.0  # as an older grader might have it
+    (run / "grades.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = longspan("score", str(run), where=tmp_path)
+    assert f"changed: {lines[0]['id']} 1.00 -> 0.00" in done.stdout
+    after = [json.loads(line) for line in (run / "grades.jsonl").read_text().splitlines()]
+    assert after[: len(lines)] == lines
+    assert {line["round"] for line in after[len(lines) :]} == {2}
+    assert "every grade is as before" in longspan("score", str(run), where=tmp_path).stdout
+
+
+def test_published_scores_hold_no_words_and_are_tied_to_the_run(tmp_path: Path) -> None:
+    for seed in ("0", "1"):
+        longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "silent", "--seed", seed, where=tmp_path)
+    run, other = "runs/ltm-2k-silent-seed0", "runs/ltm-2k-silent-seed1"
+    assert longspan("publish", run, "--out", "scores.json", where=tmp_path).returncode == 0
+    text = (tmp_path / "scores.json").read_text()
+    manifest = json.loads((tmp_path / run / "manifest.json").read_text())
+    assert manifest["nonce"] not in text
+    assert "favourite" not in text
+    assert '"seed"' not in text
+    good = longspan("verify", "scores.json", run, where=tmp_path)
+    assert good.returncode == 0, good.stdout
+    bad = longspan("verify", "scores.json", other, where=tmp_path)
+    assert bad.returncode == 1
+    assert "NO  commitment" in bad.stdout
+    (tmp_path / "scores.json").write_text(text.replace('"score": 0.0', '"score": 1.0'))
+    forged = longspan("verify", "scores.json", run, where=tmp_path)
+    assert forged.returncode == 1
+    assert "NO  scores" in forged.stdout
+    taken = longspan("publish", run, "--out", "scores.json", where=tmp_path)
+    assert taken.returncode == 2
+    assert "exists already" in taken.stderr
+
+
+def test_chat_answers_until_an_empty_line(tmp_path: Path) -> None:
+    done = longspan("chat", "--agent", "silent", where=tmp_path, stdin="Hello.\n+2h\nStill there?\n\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("OK.") == 2
+    assert "[Mon 11:00] you:" in done.stdout
+
+
+def test_check_tells_whether_an_agent_is_fit(tmp_path: Path) -> None:
+    assert "fit for a long run" in longspan("check", "--agent", "notebook", where=tmp_path).stdout
+    (tmp_path / "dying.py").write_text(DYING)
+    done = longspan("check", "--agent", "python:dying:Dying?after=3", where=tmp_path)
+    assert done.returncode == 1
+    assert "BAD" in done.stdout
+    assert "not fit" in done.stdout
+    assert "it is asked" in done.stdout
+
+
+def test_a_suite_file_runs_no_code_unless_trusted(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("open('was-imported', 'w').close()\nfrom scenarios.colours import Colours as Mine\n")
+    (tmp_path / "suite.yaml").write_text("name: mine\nscenarios: {'python:mine:Mine': {}}\n")
+    refused = longspan("run", "suite.yaml", "--agent", "silent", where=tmp_path)
+    assert refused.returncode == 2
+    assert "suite.yaml names code to run: python:mine:Mine; --trust runs it" in refused.stderr
+    assert not (tmp_path / "was-imported").exists()
+    assert longspan("run", "suite.yaml", "--agent", "silent", "--trust", where=tmp_path).returncode == 0
+    assert longspan("run", "suite.yaml", "--agent", "silent", "--scenario", "python:mine:Mine", where=tmp_path).returncode == 0

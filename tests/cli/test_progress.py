@@ -1,0 +1,62 @@
+"""What a terminal shows while runs play."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import trio
+from rich.console import Console
+
+from simulator.cli.progress import Progress
+from simulator.runner import Plan, plan, play
+from simulator.suite import load_suite
+
+HEIGHT, WIDTH = 24, 100
+
+
+def planned(out: Path, runs: int, **arguments: str) -> list[Plan]:
+    suite = load_suite("ltm").changed([], [], ["colours", "chapterbreak"], 1)
+    return [plan(suite, span=2000, seed=seed, agent="silent", out=out) for seed in range(runs)]
+
+
+def test_with_more_runs_than_lines_those_that_play_are_shown_and_the_others_counted(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=WIDTH, height=HEIGHT)
+    plans = planned(tmp_path, 30)
+    shown = Console(file=io.StringIO(), width=WIDTH, height=HEIGHT)
+    frames: list[str] = []
+    with Progress(plans, console) as progress:
+
+        def heard(*event: object) -> None:
+            progress.heard(*event)  # type: ignore[arg-type]
+            if len(progress._runs) == len(plans) and not frames:
+                with shown.capture() as capture:
+                    shown.print(progress._table())
+                frames.append(capture.get())
+
+        trio.run(lambda: play(plans, listener=heard))
+    (frame,) = frames
+    lines = frame.rstrip().splitlines()
+    assert len(lines) <= HEIGHT
+    assert all(len(line) <= WIDTH for line in lines)
+    assert sum("ltm-2k-silent-seed" in line for line in lines) == HEIGHT - 7
+    assert "and 13 more, 0 of them done" in lines[-1]
+
+
+def test_what_holds_for_all_runs_is_said_once(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    with Progress(planned(tmp_path, 3), console):
+        pass
+    (line,) = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert line.startswith("3 runs: chapterbreak-1 is left out")
+
+
+def test_where_there_is_no_terminal_lines_say_how_far_each_run_is(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    plans = planned(tmp_path, 2)
+    with Progress(plans, console) as progress:
+        trio.run(lambda: play(plans, listener=progress.heard))
+    told = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b" not in told
+    assert told.count("tests begin") == 2
+    assert "ltm-2k-silent-seed1: 1/1 tests" in told

@@ -1,0 +1,502 @@
+"""The documentation, run: its files, its commands and what they print, its tables of fields and options."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from simulator import events
+from simulator.export import TESTS, TURNS
+from simulator.folder import Correction
+from simulator.grades import Result, ScenarioResult, TestResult
+from simulator.journal import read
+from simulator.manifest import Manifest, Planned
+from simulator.messages import Message, Reply, Usage
+from simulator.report.figures import FIGURES
+from simulator.report.tables import CSV_COLUMNS
+from simulator.scenario import Line, Segment, Skill
+from simulator.stage import Stage
+from simulator.suite import Suite
+from simulator.sweep import Entry
+from simulator.transcript import Evidence
+from tests.conftest import skip
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+GUIDES = ["scenarios.md", "agents.md", "journal.md", "running.md", "comparing.md", "report.md"]
+
+DRIVER = """
+import contextlib, io, json, os, shlex, subprocess, sys
+from simulator.cli import main
+found, started = [], []
+for command in json.load(sys.stdin):
+    said = io.StringIO()
+    if command.endswith(" &"):
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        started.append(subprocess.Popen(["bash", "-c", "exec " + command.removesuffix(" &")], **quiet))
+        code, text = 0, ""
+    elif command.startswith("longspan ") and "|" not in command:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            try:
+                main(shlex.split(command)[1:])
+            except SystemExit as leaving:
+                code = leaving.code
+        text = said.getvalue()
+    else:
+        done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        code, text = done.returncode, done.stdout
+    found.append([code, text])
+for each in started:
+    each.kill()
+    each.wait()
+json.dump(found, sys.stdout)
+"""
+"""Runs commands one after the other and tells their exit codes and what they print; longspan's in one process, to save time.
+Those that end in `&` run beside the others."""
+
+PORT = "8765"
+"""Where the servers of the guides listen. In the tests it is another port, which is free."""
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, and its lines."""
+
+    language: str
+    text: str
+
+    @property
+    def file(self) -> str | None:
+        """The file that it is, if its first line is a comment with a file's name."""
+        match = re.match(r"(?:#|//|\{#) ([\w./-]+\.\w+)(?: #\})?\n", self.text)
+        return match[1] if match else None
+
+    @property
+    def content(self) -> str:
+        """What the file holds; JSON without the comment, which it does not know."""
+        return self.text.partition("\n")[2] if self.language == "json" else self.text
+
+
+class Command(NamedTuple):
+    """A command of a console block, and what it prints; None where nothing is shown."""
+
+    text: str
+    printed: str | None
+
+
+def blocks(name: str) -> list[Block]:
+    text = (DOCS / name).read_text("utf-8")
+    return [Block(*found) for found in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+
+
+def files() -> dict[str, Block]:
+    """The files that the guides show, by path. What is marked `diff` changes a file: see `package`."""
+    found = [block for name in GUIDES for block in blocks(name) if block.file and block.language != "diff"]
+    assert len({block.file for block in found}) == len(found), "two blocks have the same file name"
+    return {block.file: block for block in found if block.file}
+
+
+def commands(name: str) -> Iterator[Command]:
+    for block in blocks(name):
+        if block.language == "console":
+            for command in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+                text, _, printed = command.partition("\n")
+                yield Command(text, printed or None)
+
+
+def as_shown(printed: str) -> re.Pattern[str]:
+    """What a command may print, given what is shown of it: `...` stands for anything, and so do seconds."""
+    shown = re.sub(r"\d+\.\d+ s\b", "... s", "\n".join(line.rstrip() for line in printed.strip().splitlines()))
+    return re.compile(".*".join(map(re.escape, shown.split("..."))), re.DOTALL)
+
+
+def entry_points(project: dict[str, Any], site: Path) -> None:
+    """Make a project's entry points known to a Python that has `site` on its path, as an installation would."""
+    folder = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n", "utf-8")
+    lines = [
+        line
+        for group, points in project["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {target}" for name, target in points.items()))
+    ]
+    (folder / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """longspan as its pyproject.toml says, whether it is installed where the tests run or not, and its command in `bin`."""
+    site = tmp_path_factory.mktemp("site")
+    entry_points(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"], site)
+    (site / "bin").mkdir()
+    for name, start in {"python": "", "longspan": "-c 'from simulator.cli import main; main()'"}.items():
+        script = site / "bin" / name
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {start} "$@"\n', "utf-8")
+        script.chmod(0o755)
+    return site
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Path:
+    """A folder with all files that the guides show, but for those of a package."""
+    for path, block in files().items():
+        if "/" not in path and path != "pyproject.toml":
+            (tmp_path / path).write_text(block.content, "utf-8")
+    return tmp_path
+
+
+def environment(*path: Path) -> dict[str, str]:
+    """Where a command is run: with `path` and longspan for Python to look in; the first of `path` is the fixture `site`."""
+    site = path[0]
+    kept = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "PYTEST_ADDOPTS")}
+    return kept | {
+        "PYTHONPATH": os.pathsep.join(map(str, [*path, ROOT])),
+        "PATH": f"{site / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "120",
+        "NO_COLOR": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def longspan(folder: Path, *path: Path, arguments: Iterable[str]) -> str:
+    """What the command line prints, started in `folder`."""
+    start = [sys.executable, "-c", "from simulator.cli import main; main()", *arguments]
+    done = subprocess.run(start, cwd=folder, env=environment(*path), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def results(folder: Path, *path: Path, arguments: Iterable[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(longspan(folder, *path, arguments=["run", *arguments, "--json"]))
+    return found
+
+
+# Commands.
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_commands_print_what_is_shown(guide: str, workshop: Path, site: Path) -> None:
+    wanted = list(commands(guide))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+    for path in workshop.glob("*_server.py"):
+        path.write_text(path.read_text("utf-8").replace(PORT, port), "utf-8")
+    given = json.dumps([command.text.replace(PORT, port) for command in wanted])
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER], cwd=workshop, env=environment(site), input=given, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for command, (code, text) in zip(wanted, json.loads(done.stdout), strict=True):
+        assert code == (2 if (command.printed or "").startswith("longspan:") else 0), f"$ {command.text}\n{text}"
+        if command.printed is not None:
+            printed = "\n".join(line.rstrip() for line in text.replace(port, PORT).strip().splitlines())
+            assert as_shown(command.printed).fullmatch(printed), f"$ {command.text}\n{text}"
+
+
+def test_a_program_is_shown_the_virtual_time(workshop: Path, site: Path) -> None:
+    if not list(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")):
+        skip("libfaketime is not installed: on Debian, apt install libfaketime")
+    (block,) = (block for block in blocks("agents.md") if "faketime=true" in block.text)
+    command, _, printed = block.text.removeprefix("$ ").partition("\n")
+    done = subprocess.run(["bash", "-c", command], cwd=workshop, env=environment(site), capture_output=True, text=True, check=True)
+    assert [line.rstrip() for line in done.stdout.splitlines()] == printed.splitlines()
+
+
+def test_every_guide_shows_commands() -> None:
+    assert [name for name in GUIDES if not list(commands(name))] == []
+
+
+def test_every_option_of_run_is_described_and_no_other(site: Path, tmp_path: Path) -> None:
+    usage = longspan(tmp_path, site, arguments=["run", "--help"])
+    there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE))
+    table = section("running.md", "Options")
+    described = {option for cell in first_cells(table) for option in re.findall(r"--[a-z-]+", cell)}
+    assert described == there_are
+    assert len(there_are) > 10
+
+
+def test_every_key_and_option_of_a_sweep_is_described_and_no_other(site: Path, tmp_path: Path) -> None:
+    usage = longspan(tmp_path, site, arguments=["sweep", "--help"])
+    there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
+    cells = first_cells(section("running.md", "Sweeps"))
+    assert {option for cell in cells for option in re.findall(r"--[a-z-]+", cell)} == there_are
+    assert {key for cell in cells for key in re.findall(r"`(\w+)`", cell)} == set(Entry.model_fields)
+
+
+@pytest.mark.parametrize("command", ["resume", "replay", "score", "correct", "publish", "verify", "import"])
+def test_every_option_for_a_run_that_exists_is_described(command: str, site: Path, tmp_path: Path) -> None:
+    usage = longspan(tmp_path, site, arguments=[command, "--help"])
+    there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
+    headings = ("A run that broke off", "Again, and otherwise", "Publishing scores, not tests", "Imported conversations")
+    described = "".join(section("running.md", heading) for heading in headings)
+    assert there_are
+    assert [option for option in there_are if option not in described] == []
+
+
+def test_every_option_of_the_view_is_described_and_no_other(site: Path, tmp_path: Path) -> None:
+    usage = longspan(tmp_path, site, arguments=["view", "--help"])
+    there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
+    described = {option for cell in first_cells(section("report.md", "The view")) for option in re.findall(r"--[a-z-]+", cell)}
+    assert described == there_are
+
+
+@pytest.mark.parametrize(("command", "heading"), [("compare", "Comparing"), ("plot", "Figures"), ("export", "Export")])
+def test_every_option_for_comparing_is_described_and_no_other(command: str, heading: str, site: Path, tmp_path: Path) -> None:
+    usage = longspan(tmp_path, site, arguments=[command, "--help"])
+    there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
+    described = {option for cell in first_cells(section("comparing.md", heading)) for option in re.findall(r"--[a-z-]+", cell)}
+    assert described == there_are
+
+
+def test_every_command_is_described(site: Path, tmp_path: Path) -> None:
+    usage = longspan(tmp_path, site, arguments=["--help"])
+    names = re.findall(r"^│ ([a-z]+) ", usage.partition("Commands")[2], re.MULTILINE)
+    text = "".join(page.read_text("utf-8") for page in DOCS.glob("*.md"))
+    assert len(names) >= 4
+    assert [name for name in names if f"longspan {name}" not in text] == []
+
+
+# Examples.
+
+
+LONGEST = {"lending.py": 40, "haggling.py": 60, "diary.py": 30, "diary_server.py": 33, "diary_program.py": 30}
+
+
+@pytest.mark.parametrize(("path", "limit"), LONGEST.items())
+def test_examples_are_as_short_as_is_said(path: str, limit: int) -> None:
+    assert len(files()[path].content.splitlines()) <= limit
+
+
+@pytest.mark.parametrize(("agent", "least", "most"), [("oracle", 1, 1), ("silent", 0, 0), ("notebook", 0, 0.99)])
+def test_the_example_scenarios_are_sound(agent: str, least: float, most: float, workshop: Path, site: Path) -> None:
+    both = ["--scenario", "python:lending:Lending", "--scenario", "python:haggling:Haggling"]
+    seeds = [argument for seed in range(3) for argument in ("--seed", str(seed))]
+    found = results(workshop, site, arguments=[*both, *seeds, "--span", "2k", "--agent", agent])
+    assert len(found) == 3
+    for result in found:
+        assert set(result["scenarios"]) == {"lending", "haggling"}
+        assert all(least <= scenario["score"] <= most for scenario in result["scenarios"].values())
+        assert result["certified"] == result["at_distance"] == 1
+        assert {test["status"] for test in result["tests"]} == {"scored"}
+
+
+def test_the_example_scenarios_are_typed(workshop: Path) -> None:
+    command = [sys.executable, "-m", "mypy", "--strict", "lending.py", "haggling.py"]
+    done = subprocess.run(command, cwd=workshop, env=os.environ | {"MYPYPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """The package that the guides show, in a folder of its own, known by its entry points, and installed nowhere."""
+    folder = tmp_path / "lending-kit"
+    found = files()
+    project = tomllib.loads(found["pyproject.toml"].content)["project"]
+    entry_points(project, folder)
+    (folder / "lending_kit").mkdir()
+    (folder / "lending_kit" / "__init__.py").touch()
+    for path, block in found.items():
+        if path.startswith("lending_kit/"):
+            (folder / path).write_text(block.content, "utf-8")
+    (changes,) = (block for block in blocks("scenarios.md") if block.language == "diff")
+    assert changes.file is not None
+    (folder / changes.file).write_text(patched(found["lending.py"].content, changes.text), "utf-8")
+    return folder
+
+
+def patched(source: str, changes: str) -> str:
+    """`source` with the lines after `-` replaced by the lines after `+` that follow them."""
+    for old, new in re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)+)", changes, re.MULTILINE):
+        before, after = (re.sub(r"^.", "", lines, flags=re.MULTILINE) for lines in (old, new))
+        assert source.count(before) == 1, before
+        source = source.replace(before, after)
+    return source
+
+
+def test_a_package_is_found_by_its_entry_points(package: Path, site: Path, tmp_path: Path) -> None:
+    for what, name in {"scenarios": "lending", "agents": "recent"}.items():
+        assert re.search(rf"^│ {name} ", longspan(tmp_path, site, package, arguments=["list", what]), re.MULTILINE)
+        assert not re.search(rf"^│ {name} ", longspan(tmp_path, site, arguments=["list", what]), re.MULTILINE)
+
+
+def test_a_package_is_played(package: Path, site: Path, tmp_path: Path) -> None:
+    agents = ["--agent", "oracle", "--agent", "recent?messages=5"]
+    oracle, recent = results(tmp_path, site, package, arguments=["--scenario", "lending", *agents])
+    assert (oracle["agent"], oracle["score"], oracle["max_score"]) == ("oracle", 1, 1)
+    assert (recent["agent"], recent["tests"][0]["status"]) == ("recent?messages=5", "scored")
+    said = {event.text for event in journal(tmp_path / oracle["folder"]) if isinstance(event, events.Message)}
+    macro = re.search(r"macro lent.*?%\}\n(.*?)\{%", files()["lending_kit/lending.j2"].content, re.DOTALL)
+    assert macro
+    ways = [re.sub(r"\\\{\\\{.*?\\\}\\\}", r"\\w+", re.escape(line)) for line in macro[1].splitlines()]
+    used = {way for way in ways for text in said if re.fullmatch(way, text)}
+    assert len(used) > 1
+
+
+def test_options_of_a_packages_agent_are_checked(package: Path, site: Path, tmp_path: Path) -> None:
+    start = [sys.executable, "-c", "from simulator.cli import main; main(['run', '--agent', 'recent?messages=0'])"]
+    done = subprocess.run(start, cwd=tmp_path, env=environment(site, package), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "option messages" in done.stderr
+
+
+def journal(folder: Path) -> list[events.Event]:
+    return list(read(folder / "conversations" / "main" / "journal.jsonl"))
+
+
+# Tables.
+
+
+def section(name: str, heading: str) -> str:
+    """The text under a heading, down to the next, without what is in blocks."""
+    parts = re.split(r"^#+ (.*)$", prose(DOCS / name), flags=re.MULTILINE)
+    return parts[parts.index(heading) + 1]
+
+
+def prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of all rows of a text's tables, without their heads."""
+    lines = re.findall(r"^\| (.*) \|$", text, re.MULTILINE)
+    table = [re.split(r"\s\|\s", line) for line in lines]
+    heads = {number for number, row in enumerate(table) if set(row) == {"---"}}
+    return [row for number, row in enumerate(table) if number not in heads and number + 1 not in heads]
+
+
+def first_cells(text: str) -> list[str]:
+    return [row[0] for row in rows(text)]
+
+
+def documented(text: str) -> list[str]:
+    return [name for cell in first_cells(text) for name in re.findall(r"`(\w+)`", cell)]
+
+
+def kind(event: type[BaseModel]) -> str:
+    return str(event.model_fields["type"].default)
+
+
+EVENTS = get_args(get_args(events.Event)[0])
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=kind)
+def test_every_field_of_an_event_is_described(event: type[BaseModel]) -> None:
+    assert documented(section("journal.md", f"`{kind(event)}`")) == [name for name in event.model_fields if name != "measured"]
+
+
+def test_there_is_a_section_for_every_event_and_for_no_other() -> None:
+    headings = re.findall(r"^### `(\w+)`$", prose(DOCS / "journal.md"), re.MULTILINE)
+    assert sorted(headings) == sorted(kind(event) for event in EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("model", "heading"),
+    [(Manifest, "`manifest.json`"), (Result, "`result.json`"), (ScenarioResult, "A scenario"), (TestResult, "A test")],
+)
+def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str) -> None:
+    assert documented(section("journal.md", heading)) == list(model.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("columns", "heading"),
+    [(CSV_COLUMNS, "Columns of the CSV"), (TESTS, "The table of tests"), (TURNS, "The table of turns"), (FIGURES, "Figures")],
+)
+def test_every_column_and_figure_is_described(columns: Iterable[str], heading: str) -> None:
+    assert documented(section("comparing.md", heading)) == list(columns)
+
+
+def names_of(model: type[Any]) -> list[str]:
+    if issubclass(model, BaseModel):
+        return list(model.model_fields)
+    return [field.name for field in dataclasses.fields(model)]
+
+
+@pytest.mark.parametrize(
+    ("heading", "field", "model"),
+    [
+        ("`open`", "lines", Line),
+        ("`open`", "outline", Segment),
+        ("`reply`", "usage", Usage),
+        ("`manifest.json`", "suite", Suite),
+        ("`manifest.json`", "conversations", Planned),
+        ("A test", "evidence", Evidence),
+        ("A test", "correction", Correction),
+    ],
+)
+def test_every_field_of_what_lies_within_is_described(heading: str, field: str, model: type[Any]) -> None:
+    (row,) = (row for row in rows(section("journal.md", heading)) if row[0] == f"`{field}`")
+    assert [name for name in names_of(model) if f"`{name}`" not in row[-1]] == []
+
+
+def test_the_lines_of_grades_and_corrections_are_described(workshop: Path, site: Path) -> None:
+    (result,) = results(workshop, site, arguments=["--scenario", "python:lending:Lending", "--tests", "1", "--agent", "oracle"])
+    grade = json.loads((workshop / result["folder"] / "grades.jsonl").read_text("utf-8").splitlines()[0])
+    assert [name for name in grade if f"`{name}`" not in section("journal.md", "`grades.jsonl`")] == []
+    assert [name for name in names_of(Correction) if f"`{name}`" not in section("journal.md", "`corrections.jsonl`")] == []
+
+
+def test_every_file_of_a_run_is_described(workshop: Path, site: Path) -> None:
+    (result,) = results(workshop, site, arguments=["--scenario", "python:lending:Lending", "--tests", "1", "--agent", "notebook"])
+    folder = workshop / result["folder"]
+    found = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    described = {name for cell in first_cells(section("journal.md", "The files of a run")) for name in re.findall(r"[\w.]+", cell)}
+    assert found <= described
+    assert {path.name for path in (folder / "conversations" / "main").iterdir()} <= described
+    assert {"manifest.json", "result.json", "grades.jsonl"} <= found
+
+
+def test_every_part_of_a_line_a_stage_and_a_message_is_described() -> None:
+    parts = section("scenarios.md", "What the parts mean")
+    assert [name for name in names_of(Line) if name not in documented(parts)] == []
+    assert [skill for skill in get_args(Skill) if skill not in parts] == []
+    assert documented(section("scenarios.md", "A dynamic scenario")) == names_of(Segment)
+    calls = {name for name in vars(Stage) if not name.startswith("_")} - {"cues"}  # cues is for the inherited play
+    assert [name for name in calls | {"random"} if f"stage.{name}" not in section("scenarios.md", "The stage")] == []
+    own = section("agents.md", "Your own class")
+    assert [name for model in (Message, Reply) for name in names_of(model) if name not in documented(own)] == []
+    assert [name for name in names_of(Usage) if name not in own] == []
+
+
+def test_lengths_of_conversations_are_about_what_is_said(tmp_path: Path, site: Path) -> None:
+    said = {row[0]: row for row in rows(section("running.md", "Spans"))}
+    found = results(tmp_path, site, arguments=["--span", "2k", "--span", "32k", "--agent", "oracle"])
+    for span, result in zip(("2k", "32k"), found, strict=True):
+        length, turns, filler = (float(re.sub(r"[^\d]", "", cell)) for cell in said[span][1:])
+        assert result["tokens"] == pytest.approx(length, rel=0.1)
+        assert result["turns"] == pytest.approx(turns, rel=0.1)
+        assert 100 * result["filler_tokens"] / result["tokens"] == pytest.approx(filler, abs=6)
+
+
+# Links.
+
+
+def anchor(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+PAGES = [*(DOCS / name for name in GUIDES), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "runs" / "README.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if "://" in link:
+            continue
+        path, _, mark = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        if mark:
+            headings = re.findall(r"^#+ (.*)$", prose(target), re.MULTILINE)
+            assert mark in map(anchor, headings), link

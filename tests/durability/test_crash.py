@@ -1,0 +1,295 @@
+"""A run survives being killed at any instant: resumed, its journal is that of a run that was never broken off.
+
+A tenth of the kills, drawn by a seed, are tried by default. All of them:
+
+    LONGSPAN_KILLS=all python -m pytest tests/durability/test_crash.py
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from time import monotonic
+from typing import Any
+
+import pytest
+import trio
+
+from simulator.errors import InputError, JournalError
+from simulator.folder import RunFolder
+from simulator.grades import score
+from simulator.journal import Journal
+from simulator.runner import Plan, plan, play, resume
+from simulator.suite import load_suite
+from tests.durability import agents
+
+PEER = Path(__file__).parent / "peer.py"
+AGENTS = {name: f"python:tests.durability.agents:{name}" for name in ("Keeper", "Forgetful", "Deaf", "Remote")}
+AGENTS["Exec"] = f"exec:{sys.executable} -S {PEER}"
+AGENTS["ExecDeaf"] = f"exec:{sys.executable} -S {PEER} deaf"
+SHARE = 1.0 if os.environ.get("LONGSPAN_KILLS") == "all" else 0.1
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["simulator.runner", "simulator.report", "tests.durability.warm", "tests.durability.agents"])
+
+
+def planned(out: Path, agent: str, span: int, tests: int = 3) -> Plan:
+    suite = load_suite("ltm").changed([], [], [], tests)
+    return plan(suite, span=span, seed=5, agent=AGENTS.get(agent, agent), out=out)
+
+
+def begin(out: Path, agent: str, span: int, kill_at: int | None) -> None:
+    """In a process of its own: play a run, and be killed in the middle of writing an event, or by somebody else."""
+    written = 0
+    append = Journal._append
+
+    def append_or_die(journal: Journal, line: bytes) -> None:
+        nonlocal written
+        if written == kill_at:
+            append(journal, line[: len(line) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        written += 1
+        append(journal, line)
+
+    Journal._append = append_or_die  # type: ignore[method-assign]
+    trio.run(lambda: play([planned(out, agent, span)]))
+
+
+def entries(run: RunFolder) -> list[dict[str, Any]]:
+    """A journal without what may differ: wall-clock figures, and the marks of turns that may have been given twice."""
+    found = []
+    for line in run.journal("main").read_text("utf-8").splitlines():
+        entry = json.loads(line)
+        entry.pop("measured", None)
+        entry.pop("repeated", None)
+        found.append(entry)
+    return found
+
+
+def only(out: Path) -> RunFolder:
+    (path,) = out.iterdir()
+    return RunFolder(path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], list[dict[str, Any]]]:
+    """The journal of a run that was never broken off, by agent and span."""
+    known: dict[tuple[str, int], list[dict[str, Any]]] = {}
+
+    def of(agent: str, span: int) -> list[dict[str, Any]]:
+        if (agent, span) not in known:
+            out = tmp_path_factory.mktemp("whole")
+            trio.run(lambda: play([planned(out, agent, span)]))
+            known[agent, span] = entries(only(out))
+        return known[agent, span]
+
+    return of
+
+
+def crash(out: Path, agent: str, span: int, *, kill_at: int | None = None, after: float | None = None) -> bool:
+    """Have a run killed at an event or after so many seconds. Returns whether it had begun."""
+    process = processes.Process(target=begin, args=(out, agent, span, kill_at))
+    process.start()
+    process.join(after)
+    process.kill()
+    process.join()
+    return out.exists() and any(path.joinpath("manifest.json").exists() for path in out.iterdir())
+
+
+def survives(out: Path, agent: str) -> list[dict[str, Any]]:
+    run = only(out)
+    outcome = trio.run(lambda: resume(run, AGENTS.get(agent, agent)))
+    assert outcome.error is None
+    return entries(run)
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, str]]:
+    """Agents that are servers, each in a process of its own that outlives longspan, and knows the conversations before."""
+    specs = {}
+    with ExitStack() as stack:
+        for name, arguments in {"Http": [], "HttpDeaf": ["deaf"]}.items():
+            command = [sys.executable, "-S", str(PEER), *arguments, "http"]
+            server = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            stack.callback(server.kill)
+            assert server.stdout is not None
+            specs[name] = f"http://127.0.0.1:{server.stdout.readline().strip()}/"
+        yield specs
+
+
+@pytest.mark.parametrize("agent", ["Keeper", "Forgetful", "Deaf", "Remote", "Exec", "ExecDeaf", "Http", "HttpDeaf"])
+def test_a_run_killed_at_an_event_is_resumed_to_the_same_journal(
+    agent: str, tmp_path: Path, whole: Callable[[str, int], list[dict[str, Any]]], servers: dict[str, str]
+) -> None:
+    # Every event once with an agent that has snapshots; the others take their turns with a part of them.
+    share = SHARE if agent == "Keeper" else SHARE / 4 if agent in vars(agents) else SHARE / 8
+    random = Random(agent)
+    agent = servers.get(agent, agent)
+    expected = whole(agent, 2_000)
+    places = range(1, len(expected)) if share == 1 else sorted(random.sample(range(1, len(expected)), int(share * len(expected))))
+    for place in places:
+        out = tmp_path / str(place)
+        assert crash(out, agent, 2_000, kill_at=place)
+        assert survives(out, agent) == expected, f"killed at event {place}"
+
+
+def test_a_run_killed_at_any_moment_is_resumed_to_the_same_journal(
+    tmp_path: Path, whole: Callable[[str, int], list[dict[str, Any]]]
+) -> None:
+    expected = whole("Keeper", 32_000)
+    random = Random(0)
+    began = monotonic()
+    crash(tmp_path / "whole", "Keeper", 32_000)
+    length = monotonic() - began
+    killed = 0
+    for number in range(int(200 * SHARE)):
+        out = tmp_path / str(number)
+        if crash(out, "Keeper", 32_000, after=random.uniform(0.2, 1) * length):
+            killed += 1
+            assert survives(out, "Keeper") == expected
+    assert killed > 10 * SHARE
+
+
+def test_a_run_killed_again_and_again_comes_to_its_end(tmp_path: Path, whole: Callable[[str, int], list[dict[str, Any]]]) -> None:
+    expected = whole("Keeper", 2_000)
+    assert crash(tmp_path, "Keeper", 2_000, kill_at=40)
+    run = only(tmp_path)
+    for _ in range(10):
+        process = processes.Process(target=go_on, args=(run.path, 45))
+        process.start()
+        process.join()
+    assert survives(tmp_path, "Keeper") == expected
+
+
+def go_on(path: Path, events: int) -> None:
+    """In a process of its own: resume a run, and be killed after so many new events."""
+    append = Journal._append
+    written = 0
+
+    def append_or_die(journal: Journal, line: bytes) -> None:
+        nonlocal written
+        written += 1
+        if written > events:
+            append(journal, line[:7])
+            os.kill(os.getpid(), signal.SIGKILL)
+        append(journal, line)
+
+    Journal._append = append_or_die  # type: ignore[method-assign]
+    trio.run(lambda: resume(RunFolder(path), AGENTS["Keeper"]))
+
+
+def test_a_turn_that_may_have_been_given_twice_is_marked(tmp_path: Path) -> None:
+    assert crash(tmp_path, "Keeper", 2_000, kill_at=8)
+    run = only(tmp_path)
+    torn = run.journal("main").read_text().splitlines()
+    flying = [json.loads(line) for line in torn[:-1]][-1]
+    assert flying["type"] == "message", "killed while the reply was being written"
+    survives(tmp_path, "Keeper")
+    marked = [json.loads(line) for line in run.journal("main").read_text().splitlines()]
+    assert [entry["turn"] for entry in marked if entry.get("repeated")] == [flying["turn"]]
+
+
+def test_a_torn_last_line_is_cut_off_and_anything_else_is_damage(tmp_path: Path) -> None:
+    trio.run(lambda: play([planned(tmp_path, "Keeper", 2_000, tests=1)]))
+    run = only(tmp_path)
+    path = run.journal("main")
+    content = path.read_bytes()
+    path.write_bytes(content[:-9])
+    with Journal(path) as journal:
+        assert journal.torn
+    assert path.read_bytes().endswith(b"\n")
+    path.write_bytes(content)
+    with Journal(path) as journal:
+        assert not journal.torn
+
+
+def test_a_damaged_snapshot_gives_way_to_the_one_before(tmp_path: Path, whole: Callable[[str, int], list[dict[str, Any]]]) -> None:
+    expected = whole("Keeper", 2_000)
+    assert crash(tmp_path, "Keeper", 2_000, kill_at=len(expected) // 2)
+    kept = sorted(only(tmp_path).snapshots("main").iterdir())
+    assert len(kept) == 2
+    (kept[-1] / "state.txt").unlink()
+    assert survives(tmp_path, "Keeper") == expected
+
+
+def test_two_processes_cannot_play_one_run(tmp_path: Path) -> None:
+    trio.run(lambda: play([planned(tmp_path, "Keeper", 2_000, tests=1)]))
+    run = only(tmp_path)
+    with run.lock(), pytest.raises(InputError, match="another process is playing this run"):
+        trio.run(lambda: resume(RunFolder(run.path), AGENTS["Keeper"]))
+    assert trio.run(lambda: resume(run, AGENTS["Keeper"])).error is None
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """`longspan run` in a process of its own, once it has told of its first tests."""
+    command = [sys.executable, "-u", "-c", "from simulator.cli import main; main()"]
+    arguments = ["run", "ltm", "--span", "32k", "--agent", AGENTS["Keeper"], "--out", str(tmp_path), "--seed", "5"]
+    process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "tests, turn" in line:
+            break
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_a_run_after_a_whole_turn_and_says_how_to_go_on(
+    sent: signal.Signals, started: subprocess.Popen[str], tmp_path: Path, whole: Callable[[str, int], list[dict[str, Any]]]
+) -> None:
+    started.send_signal(sent)
+    out, err = started.communicate(timeout=60)
+    assert started.returncode == 130, err
+    run = only(tmp_path)
+    assert "stopped after turn" in out
+    assert f"longspan resume {run.path}" in out.replace("\n", "")
+    last = json.loads(run.journal("main").read_text().splitlines()[-1])
+    assert last["type"] != "message", "the turn in hand was finished"
+    turns = sum(entry["type"] == "reply" for entry in entries(run))
+    assert max(int(path.name) for path in run.snapshots("main").iterdir()) == turns, "the agent was saved where it stopped"
+    assert survives(tmp_path, "Keeper") == whole("Keeper", 32_000)
+
+
+def test_a_process_that_the_agent_left_behind_does_not_hold_the_run(tmp_path: Path) -> None:
+    trio.run(lambda: play([planned(tmp_path, "Keeper", 2_000, tests=1)]))
+    run = only(tmp_path)
+    hears, tells = os.pipe()
+    with run.lock():
+        child = os.fork()
+        if child == 0:
+            os.write(tells, b"!")
+            signal.pause()
+            os._exit(0)
+        os.read(hears, 1)
+    os.close(hears)
+    os.close(tells)
+    try:
+        with run.lock():
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_nothing_is_written_through_a_link_in_somebody_elses_run(tmp_path: Path) -> None:
+    trio.run(lambda: play([planned(tmp_path / "runs", "Keeper", 2_000, tests=1)]))
+    run = only(tmp_path / "runs")
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine\n")
+    (run.path / ".result.json.partial").symlink_to(mine)
+    score(run)
+    (run.path / "grades.jsonl").unlink()
+    (run.path / "grades.jsonl").symlink_to(mine)
+    with pytest.raises(JournalError):
+        score(run)
+    assert mine.read_text() == "mine\n"

@@ -1,0 +1,141 @@
+"""Disks that fill up and break: whatever write fails, what was written can be read, and the run resumed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from simulator.errors import LongspanError
+from simulator.folder import MANIFEST, RunFolder
+from simulator.runner import Plan, plan, play, replay, resume
+from simulator.suite import load_suite
+
+AGENT = "python:tests.durability.agents:Keeper"
+
+
+def planned(out: Path) -> Plan:
+    suite = load_suite("ltm").changed([], [], ["colours", "jokes", "restaurant"], 1)
+    return plan(suite, span=2_000, seed=1, agent=AGENT, out=out)
+
+
+class Disk:
+    """Counts all writes, syncs and renames below a folder, and lets the `broken`th one fail, half done."""
+
+    def __init__(self, folder: Path, broken: int | None, code: int) -> None:
+        self.folder = folder
+        self.broken = broken
+        self.code = code
+        self.count = 0
+
+    def strike(self) -> bool:
+        self.count += 1
+        return self.count - 1 == self.broken
+
+    def error(self) -> OSError:
+        return OSError(self.code, os.strerror(self.code))
+
+    @contextmanager
+    def installed(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        opened, synced, replaced, renamed = Path.open, os.fsync, Path.replace, Path.rename
+        disk = self
+
+        def open_(path: Path, mode: str = "r", *rest: Any, **options: Any) -> Any:
+            file = opened(path, mode, *rest, **options)
+            if disk.folder in path.parents and mode[0] in "awx":
+                return Breaking(file, disk)
+            return file
+
+        def step(original: Any) -> Any:
+            def call(*arguments: Any) -> Any:
+                if disk.strike():
+                    raise disk.error()
+                return original(*arguments)
+
+            return call
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", open_)
+            patch.setattr(os, "fsync", step(synced))
+            patch.setattr(Path, "replace", step(replaced))
+            patch.setattr(Path, "rename", step(renamed))
+            yield
+
+
+class Breaking:
+    """A file whose writes may fail, with half of the bytes written."""
+
+    def __init__(self, file: Any, disk: Disk) -> None:
+        self._file = file
+        self._disk = disk
+
+    def write(self, data: Any) -> int:
+        if self._disk.strike():
+            self._file.write(data[: len(data) // 2])
+            raise self._disk.error()
+        written: int = self._file.write(data)
+        return written
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __enter__(self) -> Breaking:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def entries(run: RunFolder) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in run.journal("main").read_text("utf-8").splitlines()]
+    return [{key: value for key, value in entry.items() if key not in ("measured", "repeated")} for entry in found]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_whatever_write_fails_the_run_can_be_read_and_resumed(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = tmp_path / "whole"
+    disk = Disk(whole, None, code)
+    with disk.installed(monkeypatch):
+        trio.run(lambda: play([planned(whole)]))
+    (path,) = whole.iterdir()
+    expected = entries(RunFolder(path))
+    assert disk.count > 60
+    failed = 0
+    for broken in range(disk.count):
+        out = tmp_path / f"broken-{broken}"
+        with Disk(out, broken, code).installed(monkeypatch):
+            try:
+                (outcome,) = trio.run(lambda out=out: play([planned(out)]))
+                failed += outcome.error is not None
+            except LongspanError:
+                failed += 1
+        for path in out.iterdir():
+            assert (path / MANIFEST).exists(), "no folder is left without its manifest"
+            run = RunFolder(path)
+            assert run.manifest.seed == 1
+            run.transcripts()
+            run.grades()
+            run.incidents()
+            assert trio.run(lambda run=run: resume(run, AGENT)).error is None
+            assert entries(run) == expected, f"write {broken} failed"
+            assert trio.run(lambda run=run: replay(run)).tests
+    assert failed > 0.9 * disk.count
+
+
+def test_a_full_disk_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Disk(tmp_path, 8, errno.ENOSPC).installed(monkeypatch):
+        (outcome,) = trio.run(lambda: play([planned(tmp_path)]))
+    assert "No space left on device" in str(outcome.error)
+    assert "\n" not in str(outcome.error)
+    assert str(tmp_path) in str(outcome.error)

@@ -1,0 +1,85 @@
+"""The memory agent survives being killed at any instant: nothing is forgotten, and nothing remembered twice."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import trio
+
+from simulator.runner import play
+from tests.durability.test_crash import SHARE, crash, entries, only, planned, survives
+from tests.loopback import Server
+
+SPAN = 2_000
+WORDS = ["sand", "tide", "gull", "pier", "rope", "mast", "buoy", "reef"]
+KEY = "sk-a-key-that-is-nowhere-else"
+
+
+def answer(text: str) -> str:
+    """What follows from every word that the model is shown last, memories and notes too."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    words = " ".join(WORDS[int(digit, 16) % len(WORDS)] for digit in digest[: 1 + int(digest[0], 16)])
+    if text.startswith("You keep notes"):
+        return f'{{"{digest[1]}": "{words}"}}'
+    return f'{{"queries": ["{words}"]}}' if "Do not answer it yet." in text else words
+
+
+@pytest.fixture(scope="module")
+def spec() -> Iterator[str]:
+    """A memory agent whose model outlives longspan, and whose memory is needed early."""
+    with pytest.MonkeyPatch.context() as patch, Server(reply=answer).running() as server:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        yield f"ltm/openai/m?base_url={server.base_url('openai')}&context=1500"
+
+
+@pytest.fixture(scope="module")
+def whole(spec: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was never broken off."""
+    out = tmp_path_factory.mktemp("whole")
+    (outcome,) = trio.run(lambda: play([planned(out, spec, SPAN)]))
+    assert outcome.error is None
+    return out
+
+
+def comparable(journal: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A journal without what a reply took. Turns that the agent is shown again are not asked again: what it should have noted
+    with one of them, it notes with the next question."""
+    for entry in journal:
+        entry.pop("usage", None)
+        entry.pop("cost_usd", None)
+        for name in ("calls", "notes"):
+            entry.get("trace", {}).pop(name, None)
+    return journal
+
+
+def test_a_run_of_the_memory_agent_killed_at_an_event_is_resumed_to_the_same_journal(spec: str, whole: Path, tmp_path: Path) -> None:
+    expected = comparable(entries(only(whole)))
+    assert sum(len(entry.get("trace", {}).get("read", [])) for entry in expected) > 100, "memories are looked up"
+    places = range(1, len(expected))
+    for place in places if SHARE == 1 else sorted(Random(spec[:10]).sample(places, int(SHARE * len(expected) / 4))):
+        out = tmp_path / str(place)
+        assert crash(out, spec, SPAN, kill_at=place)
+        assert comparable(survives(out, spec)) == expected, f"killed at event {place}"
+
+
+def test_a_run_says_what_was_remembered_when_and_what_it_took(whole: Path) -> None:
+    journal = entries(only(whole))
+    replies = [entry for entry in journal if entry["type"] == "reply"]
+    ids = {entry["turn_id"]: entry["turn"] for entry in journal if entry["type"] == "message"}
+    for reply in replies:
+        if not reply["asked"]:
+            assert "trace" not in reply
+            continue
+        trace = reply["trace"]
+        since = ids[trace["recent"]["since"]] if trace["recent"]["since"] else reply["turn"]
+        assert reply["turn"] - since == trace["recent"]["turns"]
+        assert all(ids[turn] < since for memory in trace["read"] for turn in memory["turns"])
+        for name, total in reply["usage"].items():
+            assert total == sum(call["usage"][name] for call in trace["calls"])
+    everything = "".join(path.read_text("utf-8", "replace") for path in whole.rglob("*") if path.is_file())
+    assert KEY not in everything

@@ -1,0 +1,51 @@
+"""What the server does with a request, when a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Act", "Cut", "Hang", "Raw", "Say", "Status"]
+
+
+@dataclass(frozen=True)
+class Say:
+    """Answer with a text. `ends` is the vendor's word for why it ended, `usage` whether it says what was used."""
+
+    text: str | None = "OK."
+    ends: str | None = ""
+    usage: bool = True
+
+
+@dataclass(frozen=True)
+class Status:
+    """Answer with an HTTP status and an error in the vendor's form."""
+
+    status: int
+    message: str = "not now"
+    code: str = "some_error"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Answer with these bytes, whatever they are."""
+
+    body: bytes
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Begin to answer with the text, and close the connection in the middle of it."""
+
+    text: str = "The connection ends before this does."
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Say nothing until the client goes away."""
+
+
+Act = Say | Status | Raw | Cut | Hang

@@ -1,0 +1,136 @@
+"""Folders of runs with made-up results and no conversations, for what only reads results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from simulator.grades import Result, TestResult, scenario_result
+from simulator.ledger import Spent
+from simulator.manifest import Manifest, Planned, versions, write_json
+from simulator.scenario import Skill
+from simulator.statistics import total
+from simulator.suite import Suite
+from simulator.transcript import Evidence
+
+__all__ = ["SKILLS", "made_run"]
+
+SKILLS: dict[str, list[Skill]] = {
+    "chapterbreak": ["information integration"],
+    "colours": ["conflicting information"],
+    "jokes": ["episodic memory"],
+    "locations": ["spatial memory", "information integration"],
+    "name_list": ["recall", "conflicting information"],
+    "prospective_memory": ["prospective memory"],
+    "restaurant": ["conflicting information", "information integration"],
+    "sally_anne": ["theory of mind"],
+    "shopping": ["recall", "conflicting information", "information integration"],
+    "spy_meeting": ["recall", "information integration"],
+    "trigger_response": ["recall", "prospective memory"],
+}
+
+
+def made_run(
+    out: Path,
+    agent: str,
+    score: Callable[[str, int], float | None],
+    *,
+    name: str | None = None,
+    span: int = 2_000,
+    seed: int = 0,
+    scenarios: tuple[str, ...] = tuple(SKILLS),
+    tests: int = 3,
+    isolated: bool = False,
+    cost: float | None = None,
+    left_out: tuple[str, ...] = (),
+    parameters: Mapping[str, dict[str, Any]] | None = None,
+    **manifest: Any,
+) -> Path:
+    """A run's folder in `out`, called `name`. `score` gives that of a scenario's test of a number; one without is unscored.
+
+    `cost`: dollars of the agent; None where it reports none. `left_out`: scenarios that do not fit into the span.
+    `parameters` are those of scenarios, `manifest` other fields.
+    """
+    fitting = [scenario for scenario in scenarios if scenario not in left_out]
+    ids = {f"{scenario}-{number}": (scenario, number) for scenario in fitting for number in range(1, tests + 1)}
+    planned = {id: Planned(id=id, scenario=scenario, skills=list(SKILLS[scenario]), chance=0.1) for id, (scenario, _) in ids.items()}
+    made = Manifest.model_validate(
+        {
+            "suite": Suite(name="ltm", tests=tests, scenarios={each: (parameters or {}).get(each, {}) for each in scenarios}),
+            "span": span,
+            "seed": seed,
+            "agent": agent,
+            "placement": "uniform",
+            "isolated": isolated,
+            "tokenizer": "cl100k_base",
+            "filler": None,
+            "filler_sha256": None,
+            "filler_size": 2000,
+            "starts_at": "2024-01-01T09:00:00",
+            "pace_s": 30.0,
+            "conversations": {id: [plan] for id, plan in planned.items()} if isolated else {"main": list(planned.values())},
+            "left_out": [f"{each} does not fit" for each in left_out],
+            "late": [],
+            "nonce": "0" * 64,
+            "commitment": "0" * 64,
+            "versions": versions(),
+        }
+        | manifest
+    )
+    random = Random(f"{agent}/{seed}/{span}")
+    outcomes = [_outcome(planned[id], score(*ids[id]), span, id if isolated else "main", random) for id in ids]
+    folder = out / (name or f"run-{len(list(out.glob('run-*')))}")
+    folder.mkdir(parents=True)
+    write_json(folder / "manifest.json", made)
+    write_json(folder / "result.json", _result(made, outcomes, cost))
+    return folder
+
+
+def _outcome(plan: Planned, score: float | None, span: int, conversation: str, random: Random) -> TestResult:
+    return TestResult(
+        id=plan.id,
+        scenario=plan.scenario,
+        tags=list(plan.skills),
+        status="unscored" if score is None else "scored",
+        score=score,
+        chance=plan.chance,
+        certified=True,
+        at_distance=True,
+        exempt=None,
+        span_used=span,
+        evidence=[Evidence(1, 2, random.randrange(span))],
+        reason="made up",
+        turns=[2],
+        conversation=conversation,
+        machine_score=score,
+        correction=None,
+    )
+
+
+def _result(manifest: Manifest, tests: list[TestResult], cost: float | None) -> Result:
+    by_scenario = {name: [test for test in tests if test.scenario == name] for name in {test.scenario: 0 for test in tests}}
+    low = total({name: [test.score or 0.0 for test in group] for name, group in by_scenario.items()})
+    high = total({name: [1.0 if test.score is None else test.score for test in group] for name, group in by_scenario.items()})
+    return Result(
+        suite=manifest.suite.name,
+        span=manifest.span,
+        seed=manifest.seed,
+        agent=manifest.agent,
+        score=low if low == high else None,
+        score_bounds=(low, high),
+        max_score=len(by_scenario),
+        turns=300,
+        tokens=10 * manifest.span,
+        filler_tokens=5 * manifest.span,
+        switch_rate=0.7,
+        mean_open=6.0,
+        certified=1.0,
+        at_distance=1.0,
+        metrics={},
+        costs={} if cost is None else {"agent": Spent(input_tokens=1000, output_tokens=100, cost_usd=cost)},
+        scenarios={name: scenario_result(group) for name, group in by_scenario.items()},
+        tests=tests,
+        left_out=[],
+    )

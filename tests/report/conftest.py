@@ -1,0 +1,26 @@
+"""Runs that several tests of reports look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.report.pages import Page, played, report
+
+
+@pytest.fixture(scope="session")
+def woven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two scenarios in one conversation, everything answered right."""
+    return played(tmp_path_factory.mktemp("woven"), "colours", "prospective_memory")
+
+
+@pytest.fixture(scope="session")
+def isolated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two conversations with an agent that knows nothing."""
+    return played(tmp_path_factory.mktemp("isolated"), "colours", agent="silent", isolated=True)
+
+
+@pytest.fixture(scope="session")
+def page(woven: Path) -> Page:
+    return report(woven)

@@ -1,0 +1,143 @@
+"""Runs to report on, changed as they might be by whoever; and a strict reader of the pages that are made of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from simulator.folder import RunFolder
+from simulator.grades import Result, grade_run
+from simulator.manifest import Manifest
+from simulator.report import write_report
+from simulator.runner import plan, play
+from simulator.suite import load_suite
+
+VOID = {"meta", "br", "wbr", "link", "img", "input", "hr", "base"}
+
+
+@dataclass
+class Element:
+    tag: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    inside: list[Element | str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(part if isinstance(part, str) else part.text for part in self.inside)
+
+    @property
+    def words(self) -> str:
+        """Its text with white space as a reader sees it."""
+        return " ".join(self.text.split())
+
+    def all(self, tag: str = "", **attributes: str) -> list[Element]:
+        """The elements in it, in order. A class is found among several: `all("li", class_="turn")`."""
+        return [each for each in self._walk() if tag in ("", each.tag) and all(each.has(*pair) for pair in attributes.items())]
+
+    def one(self, tag: str = "", **attributes: str) -> Element:
+        (found,) = self.all(tag, **attributes)
+        return found
+
+    def has(self, name: str, value: str) -> bool:
+        if name == "class_":
+            return value in self.attributes.get("class", "").split()
+        return self.attributes.get(name) == value
+
+    def _walk(self) -> Iterator[Element]:
+        for part in self.inside:
+            if isinstance(part, Element):
+                yield part
+                yield from part._walk()
+
+    @property
+    def skeleton(self) -> list[tuple[str, str, str]]:
+        """What is in it, without any text."""
+        return [(each.tag, each.attributes.get("id", ""), each.attributes.get("class", "")) for each in self._walk()]
+
+
+class Page(HTMLParser):
+    """Reads a page strictly: whatever is opened must be closed, in order."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(convert_charrefs=True)
+        self.source = path.read_text("utf-8")
+        self.root = Element("")
+        self.comments: list[str] = []
+        self._open = [self.root]
+        self.feed(self.source)
+        self.close()
+        assert self._open == [self.root], "something was left open"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        element = Element(tag, {name: value or "" for name, value in attrs})
+        assert len(attrs) == len(element.attributes), "an attribute is given twice"
+        self._open[-1].inside.append(element)
+        if tag not in VOID:
+            self._open.append(element)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop().tag == tag
+
+    def handle_data(self, data: str) -> None:
+        self._open[-1].inside.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+
+def played(out: Path, *scenarios: str, agent: str = "oracle", isolated: bool = False, tests: int = 2) -> Path:
+    suite = load_suite("ltm").changed([], [], list(scenarios), tests)
+    (outcome,) = trio.run(lambda: play([plan(suite, span=2000, seed=0, agent=agent, out=out, isolated=isolated)]))
+    return outcome.folder
+
+
+def report(folder: Path, change: Callable[[Manifest, Result], tuple[Manifest, Result]] = lambda m, r: (m, r)) -> Page:
+    """The report of a run whose manifest and result were changed."""
+    run = RunFolder(folder)
+    manifest, result = change(run.manifest, grade_run(run))
+    run.manifest = manifest  # a cached property: the file stays as it is
+    return Page(write_report(run, result))
+
+
+def journal(folder: Path, conversation: str = "main") -> list[dict[str, Any]]:
+    path = folder / "conversations" / conversation / "journal.jsonl"
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+
+
+def altered(folder: Path, to: Path, change: Callable[[list[dict[str, Any]]], Any]) -> Path:
+    """A copy of a run in which `change` was made to the main journal's entries."""
+    copy = to / folder.name
+    shutil.copytree(folder, copy)
+    entries = journal(folder)
+    change(entries)
+    # As ASCII, for what cannot be encoded: a journal that somebody edited may hold it.
+    (copy / "conversations" / "main" / "journal.jsonl").write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    return copy
+
+
+def replying(text: str, turn: int = 1) -> Callable[[list[dict[str, Any]]], None]:
+    """The same conversation with another reply in one turn: by default to a needle, which no grade looks at."""
+
+    def change(entries: list[dict[str, Any]]) -> None:
+        next(entry for entry in entries if entry["type"] == "reply" and entry["turn"] == turn)["text"] = text
+
+    return change
+
+
+def data_of(page: Page, conversation: str = "main") -> dict[str, Any]:
+    """What the report's script gets of a conversation."""
+    scripts = [json.loads(each.text) for each in page.root.all("script", type="application/json")]
+    (found,) = (each for each in scripts if each["id"] == conversation)
+    return found
+
+
+def reply_of(page: Page, turn: int = 1, conversation: str = "main") -> Any:
+    """A reply as the script gets it: a text, or the beginning, the end and the length of one."""
+    return data_of(page, conversation)["turns"][turn]["reply"]

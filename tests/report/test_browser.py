@@ -1,0 +1,239 @@
+"""The report of a run in a browser: opened from disk, with nothing around it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page as Tab
+from playwright.sync_api import expect
+
+from simulator.folder import RunFolder
+from simulator.grades import grade_run
+from simulator.report import write_report
+from tests.browser import Open, Visit
+from tests.report.pages import altered, journal, played, replying
+
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="session")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a run that went well here and badly there, with several kinds of test."""
+    folder = played(tmp_path_factory.mktemp("mixed"), "colours", "jokes", "shopping", "prospective_memory", agent="notebook", tests=1)
+    return folder / "report.html"
+
+
+@pytest.fixture
+def tab(visit: Open, mixed: Path) -> Tab:
+    return visit(mixed).page
+
+
+def spoken(report: Path, kind: str) -> list[int]:
+    """The turns of a kind."""
+    return [entry["turn"] for entry in journal(report.parent) if entry["type"] == "message" and entry["kind"] == kind]
+
+
+def turns(tab: Tab) -> list[int]:
+    """The numbers of the turns that are listed, as far as they are made."""
+    ids = tab.locator(".turns li").evaluate_all("items => items.map((item) => item.id)")
+    return [int(id.rpartition("-")[2]) for id in ids]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_opens_without_a_fault(visit: Open, mixed: Path, scheme: str) -> None:
+    seen = visit(mixed, color_scheme=scheme)
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
+    expect(seen.page.locator("#found")).to_have_text(re.compile(r"^\d+ turns$"))
+    seen.page.locator(".lanes li").nth(1).locator("svg a use").first.hover()
+    seen.picture(f"report-{scheme}", whole=True)
+    assert seen.faults() == []
+
+
+def test_it_fits_a_phone(visit: Open, mixed: Path) -> None:
+    seen = visit(mixed, viewport=PHONE, has_touch=True, is_mobile=True)
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    seen.picture("report-phone", whole=True)
+    mark = seen.page.locator(".lanes li").nth(2).locator("svg a").first
+    mark.scroll_into_view_if_needed()
+    mark.locator("use").tap()
+    expect(seen.page.locator("#preview dd").first).not_to_be_empty()
+    assert "#t-" not in seen.page.url, "a tap shows the turn and stays"
+    seen.page.locator("#preview a").first.tap()
+    expect(seen.page.locator(".turns li.aim")).to_be_in_viewport()
+    seen.picture("report-phone-turn")
+    assert seen.faults() == []
+
+
+def test_it_prints_with_everything_but_what_needs_a_screen(visit: Open, mixed: Path) -> None:
+    seen = visit(mixed)
+    assert len(seen.page.pdf()) > 50_000
+    seen.page.emulate_media(media="print")
+    assert turns(seen.page) == list(range(len(turns(seen.page))))
+    assert len(turns(seen.page)) == len([e for e in journal(mixed.parent) if e["type"] == "message"])
+    for hidden in ("#tools", "nav", "#preview"):
+        expect(seen.page.locator(hidden)).to_be_hidden()
+    assert all(seen.page.locator("ol.said").evaluate_all("lists => lists.map((list) => list.checkVisibility())"))
+    seen.picture("report-print", whole=True)
+
+
+def test_without_scripts_the_essentials_are_there(visit: Open, mixed: Path) -> None:
+    seen = visit(mixed, java_script_enabled=False)
+    result = grade_run(RunFolder(mixed.parent))
+    for test in result.tests:
+        expect(seen.page.locator(f"#test-{test.id}")).to_contain_text(" ".join(test.reason.split()))
+    expect(seen.page.locator("#tools")).to_be_hidden()
+    expect(seen.page.locator("#unshown")).to_contain_text("conversations/main/journal.jsonl")
+
+
+def test_search_finds_what_was_said_and_marks_it(tab: Tab, mixed: Path) -> None:
+    message = next(entry for entry in journal(mixed.parent) if entry.get("test") == "jokes-1" and entry["type"] == "message")
+    words = message["text"].split()[-6:]
+    tab.get_by_label("Search").fill("  ".join(words).upper())
+    expect(tab.locator("#found")).to_have_text(re.compile(r"^\d+ of \d+ turns$"))
+    first = tab.locator(f"#t-main-{message['turn']}")
+    expect(first.locator("mark").first).to_have_text(" ".join(words))
+    assert 0 < len(turns(tab)) < 10
+    first.locator("a").first.click()
+    expect(first).to_have_class(re.compile("aim"))
+    tab.get_by_label("Search").fill("(.*)+$[")
+    expect(tab.locator("#found")).to_have_text(re.compile(r"^0 of \d+ turns$"))
+    expect(tab.locator("section.conversation")).to_be_hidden()
+
+
+def test_search_reads_filler_that_is_folded(tab: Tab, mixed: Path) -> None:
+    filler = next(e for e in journal(mixed.parent) if e["type"] == "message" and e["kind"] == "filler" and len(e["text"]) > 400)
+    wanted = " ".join(filler["text"][300:340].split())
+    tab.get_by_label("Search").fill(wanted)
+    shown = tab.locator(f"#t-main-{filler['turn']}")
+    expect(shown.locator("summary mark")).to_have_text(wanted)
+    expect(shown.locator("dd")).to_have_count(0)
+    shown.locator("summary").click()
+    expect(shown.locator("dd mark").first).to_have_text(re.compile(re.escape(wanted).replace("\\ ", r"\s+")))
+
+
+def test_turns_are_filtered_by_kind_and_by_test(tab: Tab, mixed: Path) -> None:
+    shown = tab.locator(".turns li")
+    tab.locator("#tools").scroll_into_view_if_needed()
+    tab.get_by_label("Show").select_option("questions")
+    expect(tab.locator("#found")).to_contain_text(f"{len(spoken(mixed, 'question'))} of ")
+    expect(shown).to_have_count(len(spoken(mixed, "question")))
+    assert turns(tab) == spoken(mixed, "question")
+    tab.locator("select[name=test]").select_option("colours-1")
+    expect(shown).to_have_count(1)
+    tab.get_by_label("Show").select_option("all turns")
+    own = [entry["turn"] for entry in journal(mixed.parent) if entry["type"] == "message" and entry.get("test") == "colours-1"]
+    expect(shown).to_have_count(len(own))
+    assert turns(tab) == own
+
+
+def test_a_jump_goes_to_the_turn_whatever_is_filtered(tab: Tab, mixed: Path) -> None:
+    last = max(spoken(mixed, "filler"))
+    tab.get_by_label("Show").select_option("questions")
+    tab.get_by_label("Turn", exact=True).fill(str(last))
+    tab.get_by_label("Turn", exact=True).press("Enter")
+    turn = tab.locator(f"#t-main-{last}")
+    expect(turn).to_be_in_viewport()
+    expect(turn).to_be_focused()
+    expect(turn.locator("dd").first).to_be_visible()
+    expect(tab.get_by_label("Show")).to_have_value("")
+    tab.get_by_label("Turn", exact=True).fill("99999")
+    tab.get_by_role("button", name="Go").click()
+    expect(tab.locator("#found")).to_have_text(re.compile("There is no such turn: they go from 0 to "))
+
+
+def test_links_lead_from_a_test_to_its_turns_and_back(tab: Tab) -> None:
+    test = tab.locator("#test-shopping-1")
+    link = test.locator("dl.facts a").first
+    number = link.inner_text().lstrip("#")
+    link.click()
+    turn = tab.locator(f"#t-main-{number}")
+    expect(turn).to_be_in_viewport()
+    turn.get_by_role("link", name="shopping-1").first.click()
+    expect(test.get_by_role("heading")).to_be_in_viewport()
+    tab.go_back()
+    expect(turn).to_be_in_viewport()
+    tab.locator("#tools").scroll_into_view_if_needed()
+    tab.goto(f"{tab.url.partition('#')[0]}#t-main-0")
+    expect(tab.locator("#t-main-0")).to_be_in_viewport()
+
+
+def test_pointing_at_the_picture_shows_the_turn_there(tab: Tab, mixed: Path) -> None:
+    mark = tab.get_by_role("link", name=re.compile("^question, turn")).first
+    number = re.search(r"\d+$", mark.get_attribute("href") or "")
+    assert number
+    said = next(e["text"] for e in journal(mixed.parent) if e["type"] == "message" and e["turn"] == int(number[0]))
+    mark.locator("use").hover()
+    expect(tab.locator("#preview a").first).to_have_text(f"#{number[0]}")
+    expect(tab.locator("#preview dd").first).to_have_text(" ".join(said.split()))
+    filler = tab.locator(".lanes li").first.locator("svg")
+    box = filler.bounding_box()
+    assert box
+    at = tab.evaluate("Number.parseFloat(document.querySelectorAll('.lanes li')[0].querySelectorAll('rect')[3].getAttribute('x')) / 100")
+    filler.hover(position={"x": at * box["width"] + 2, "y": 10})
+    expect(tab.locator("#preview .label").first).to_have_text("filler")
+    mark.locator("use").click()
+    expect(tab.locator(f"#t-main-{number[0]}")).to_be_in_viewport()
+
+
+def test_the_picture_is_walked_with_the_keyboard(tab: Tab) -> None:
+    tab.locator(".lanes svg a[tabindex='0']").focus()
+    preview = tab.locator("#preview a").first
+    first = preview.inner_text()
+    tab.keyboard.press("ArrowRight")
+    expect(preview).not_to_have_text(first)
+    tab.keyboard.press("ArrowDown")
+    expect(tab.locator(".lanes li").nth(2).locator("a:focus")).to_have_count(1)
+    tab.keyboard.press("Home")
+    number = preview.inner_text().lstrip("#")
+    tab.keyboard.press("Enter")
+    expect(tab.locator(f"#t-main-{number}")).to_be_in_viewport()
+    assert tab.locator(".lanes svg a[tabindex='0']").count() == 1, "one stop for those who tab through the page"
+
+
+def test_several_conversations_are_shown_and_chosen_among(visit: Open, isolated: Path) -> None:
+    write_report(RunFolder(isolated), grade_run(RunFolder(isolated)))
+    seen = visit(isolated / "report.html")
+    expect(seen.page.locator("section.conversation")).to_have_count(2)
+    seen.page.locator("select[name=conversation]").select_option("colours-2")
+    expect(seen.page.locator("section.conversation:not([hidden]) h3")).to_have_text(["colours-2"])
+    seen.page.locator("#test-colours-1 dl.facts a").first.click()
+    expect(seen.page.locator("#c-colours-1")).to_be_visible()
+    expect(seen.page.locator(".aim")).to_have_attribute("id", re.compile("^t-colours-1-"))
+    seen.picture("report-isolated")
+    assert seen.faults() == []
+
+
+def hostile(visit: Open, woven: Path, folder: Path) -> Visit:
+    text = (
+        "</script><script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\"></textarea>"
+        "<a href=\"javascript:document.title = 'owned'\">javascript:alert(1)</a><style>* { display: none }</style>"
+        "<meta http-equiv=refresh content='0; url=http://127.0.0.1:9/'><!--<script>\x00\x1b[31m\u202eevil\u2066\ud800\u2028"
+    )
+    run = RunFolder(altered(woven, folder, replying(text)))
+    return visit(f"{write_report(run, grade_run(run)).as_uri()}#t-main-1")
+
+
+def test_a_hostile_reply_is_only_text(visit: Open, woven: Path, tmp_path: Path) -> None:
+    seen = hostile(visit, woven, tmp_path)
+    shown = seen.page.locator("#t-main-1 dd").nth(1)
+    expect(shown).to_contain_text("</script><script>document.title = 'owned'</script><img src=x")
+    expect(shown).to_contain_text("[U+0000][U+001B][31m[U+202E]evil[U+2066][U+D800]")
+    assert shown.locator("*").count() == 0
+    seen.page.get_by_label("Search").fill("<img src=x")
+    expect(seen.page.locator("#t-main-1 mark")).to_have_text("<img src=x")
+    expect(seen.page).to_have_title(re.compile("^ltm at"))
+    seen.picture("report-hostile")
+
+
+def test_a_script_that_was_added_to_it_does_not_run(visit: Open, mixed: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "report.html"
+    added = "<script>document.title = 'owned'</script><p onclick=\"document.title = 'owned'\" id=here>here</p></main>"
+    changed.write_text(mixed.read_text("utf-8").replace("</main>", added), "utf-8")
+    seen = visit(changed)
+    seen.page.locator("#here").click()
+    expect(seen.page).to_have_title(re.compile("^ltm at"))
+    assert len(seen.complaints) == 2
+    assert all("Content Security Policy" in complaint for complaint in seen.complaints)
+    seen.complaints.clear()

@@ -1,0 +1,425 @@
+"""Runs set side by side: the figures, what cannot be compared, what is told, and the forms it is shown in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import pstdev
+
+import pytest
+from playwright.sync_api import expect
+
+from simulator.cli import main
+from simulator.compare import Comparison, load_comparison
+from simulator.errors import InputError
+from simulator.report.comparison import POLICY, as_html
+from simulator.report.tables import CSV_COLUMNS, as_csv, as_markdown, notes, tables
+from simulator.runs import Column
+from simulator.statistics import permutation_p
+from tests.browser import Open
+from tests.made_runs import made_run
+from tests.report.pages import Page, played
+
+MAIN = [sys.executable, "-c", "from simulator.cli import main; main()"]
+
+AT_2K = Column(isolated=False, span=2_000)
+
+HOSTILE = "<script>alert(1)</script></svg></style>|`$x_{y}$\n\x1b[31m\u202eevil\x00 *b* [a](javascript:alert(1))"
+
+
+def longspan(*arguments: str, where: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*MAIN, *arguments], cwd=where, capture_output=True, text=True, check=False, timeout=120)
+
+
+def constant(value: float | None) -> Callable[[str, int], float | None]:
+    return lambda scenario, number: value
+
+
+def halves(scenario: str, number: int) -> float:
+    """1 for the first test of a scenario, 0 for the others."""
+    return float(number == 1)
+
+
+def rows_of(comparison: Comparison, table: str) -> list[dict[str, str]]:
+    return [row for row in csv.DictReader(io.StringIO(as_csv(comparison))) if row["table"] == table]
+
+
+# Figures.
+
+
+def test_a_cell_is_as_the_paper_counts_over_all_repetitions(tmp_path: Path) -> None:
+    for seed, scores in enumerate(([1.0, 0.0, 0.5], [1.0, 1.0, 1.0])):
+        run = iter(scores * 2)
+        made_run(tmp_path, "one", lambda scenario, number, run=run: next(run), seed=seed, scenarios=("colours", "jokes"))
+    cell = load_comparison([tmp_path]).cells["one", AT_2K]
+    assert cell.score == pytest.approx(2 * 4.5 / 6)
+    assert cell.spread == pytest.approx(2 * pstdev([1, 0, 0.5, 1, 1, 1]))
+    assert (cell.runs, cell.tests, cell.maximum, cell.chance) == (2, 12, 2, pytest.approx(0.2))
+    assert cell.bounds == (cell.score, cell.score)
+    assert cell.interval is not None
+    assert cell.interval.by == "conversations"
+    assert cell.interval.low <= 1.0
+    assert cell.interval.high >= 2.0
+
+
+def test_it_agrees_with_the_runs_own_results(tmp_path: Path) -> None:
+    folders = [played(tmp_path / agent, "colours", "trigger_response", agent=agent) for agent in ("oracle", "notebook", "silent")]
+    comparison = load_comparison(folders)
+    for folder in folders:
+        result = json.loads((folder / "result.json").read_text())
+        cell = comparison.cells[result["agent"], AT_2K]
+        assert cell.score == pytest.approx(result["score"], abs=1e-6)
+        assert cell.spread == pytest.approx(sum(each["std"] for each in result["scenarios"].values()), abs=1e-6)
+        assert cell.certified == pytest.approx(result["certified"])
+        for name, scenario in result["scenarios"].items():
+            assert comparison.scenarios[AT_2K][name][result["agent"]].low == pytest.approx(scenario["score"], abs=1e-6)
+    assert comparison.agents == ["oracle", "notebook", "silent"]
+    assert comparison.warnings == []
+    assert comparison.unusable == []
+
+
+def test_agents_are_ranked_by_what_is_sure_and_tests_without_a_score_are_counted(tmp_path: Path) -> None:
+    made_run(tmp_path, "sure", constant(0.5))
+    made_run(tmp_path, "unsure", lambda scenario, number: None if number == 1 else 0.6)
+    comparison = load_comparison([tmp_path])
+    cell = comparison.cells["unsure", AT_2K]
+    assert comparison.agents == ["sure", "unsure"]
+    assert (cell.score, cell.spread) == (None, None)
+    assert cell.bounds == (pytest.approx(11 * 0.4), pytest.approx(11 * 2.2 / 3))
+    assert cell.statuses == {"unscored": 11, "scored": 22}
+    (pair,) = comparison.pairs
+    assert (pair.better, pair.unscored, pair.difference) == ("sure", 11, pytest.approx(11 * 0.1))
+    assert any(note.startswith("11 tests have no score") for note in notes(comparison))
+    assert tables(comparison)[0].rows[1][1].startswith("4.40–8.07 [")
+    (row,) = (row for row in rows_of(comparison, "scores") if row["agent"] == "unsure")
+    assert (row["score"], row["unscored"], row["scored"]) == ("", "11", "22")
+
+
+def test_a_span_that_not_all_have_played_does_not_decide_the_ranks(tmp_path: Path) -> None:
+    made_run(tmp_path, "thorough", constant(0.9))
+    made_run(tmp_path, "thorough", constant(0.1), span=32_000)
+    made_run(tmp_path, "hasty", constant(0.8))
+    assert load_comparison([tmp_path]).agents == ["thorough", "hasty"]
+
+
+def test_columns_are_as_in_the_papers_table(tmp_path: Path) -> None:
+    for span in (32_000, 2_000, 1_500):
+        made_run(tmp_path, "one", constant(1.0), span=span, left_out=("chapterbreak",) if span < 32_000 else ())
+    made_run(tmp_path, "one", constant(1.0), span=32_000, isolated=True)
+    table = tables(load_comparison([tmp_path]))[0]
+    assert table.columns == ["agent", "isolated 32k, of 11", "1,500, of 10", "2k, of 10", "32k, of 11"]
+    assert [row[0] for row in table.rows] == ["one", "chance"]
+
+
+def test_pairs_are_of_the_same_tests_alone(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        made_run(tmp_path, "good", constant(1.0), seed=seed)
+    made_run(tmp_path, "bad", halves, seed=1)
+    made_run(tmp_path, "other", halves, seed=7)
+    comparison = load_comparison([tmp_path])
+    (pair,) = comparison.pairs
+    assert (pair.better, pair.other, pair.tests) == ("good", "bad", 33)
+    assert pair.difference == pytest.approx(11 * 2 / 3)
+    assert pair.p == pair.corrected == permutation_p([1 / 3] * 22)
+    assert (pair.more, pair.unscored) == (0, 0)
+
+
+def test_tests_of_other_definitions_or_versions_are_not_taken_for_the_same(tmp_path: Path) -> None:
+    made_run(tmp_path, "one", constant(1.0))
+    made_run(tmp_path, "two", constant(0.0), versions={"longspan": "0.0.1"})
+    made_run(tmp_path, "three", constant(0.0), definitions="/somewhere", definitions_sha256="ab" * 32)
+    comparison = load_comparison([tmp_path])
+    assert comparison.pairs == []
+    told = "\n".join(notes(comparison))
+    assert "The version of longspan, by which a seed may mean other tests, differs at 2k: 0.0.1 (two)" in told
+    assert "The set of definitions that the tests came from differs at 2k: abababababab (three); none (one, two)" in told
+
+
+def test_pairs_are_corrected_for_each_other(tmp_path: Path) -> None:
+    for agent, score in {"a": 1.0, "b": 0.5, "c": 0.5}.items():
+        made_run(tmp_path, agent, constant(score), scenarios=("colours", "jokes"))
+    pairs = {(pair.better, pair.other): pair for pair in load_comparison([tmp_path]).pairs}
+    assert pairs["a", "b"].p == pytest.approx(2 / 2**6)
+    assert pairs["a", "b"].corrected == pytest.approx(3 * 2 / 2**6)
+    assert pairs["b", "c"].p == pairs["b", "c"].corrected == 1
+    assert pairs["b", "c"].more is None
+
+
+def test_costs_are_means_of_runs_and_unknown_where_one_is(tmp_path: Path) -> None:
+    made_run(tmp_path, "dear", constant(1.0), cost=1.0)
+    made_run(tmp_path, "dear", constant(1.0), cost=2.0, seed=1)
+    made_run(tmp_path, "odd", constant(1.0), cost=1.0)
+    made_run(tmp_path, "odd", constant(1.0), seed=1)
+    cells = load_comparison([tmp_path]).cells
+    assert cells["dear", AT_2K].cost_usd == 1.5
+    assert cells["odd", AT_2K].cost_usd is None
+
+
+def test_skills_and_distances_gather_tests_across_scenarios(tmp_path: Path) -> None:
+    made_run(tmp_path, "one", lambda scenario, number: float(scenario == "shopping"), span=100_000)
+    comparison = load_comparison([tmp_path])
+    skills = comparison.skills[Column(False, 100_000)]
+    assert list(skills) == [
+        *("conflicting information", "episodic memory", "information integration", "prospective memory"),
+        *("recall", "spatial memory", "theory of mind"),
+    ]
+    assert skills["recall"]["one"].low == pytest.approx(1 / 4)  # shopping among name_list, spy_meeting, trigger_response
+    assert skills["theory of mind"]["one"].tests == 3
+    assert sum(groups["one"].tests for groups in comparison.distances.values()) == 33
+    bins = ["0 to 1,000", "1,000 to 4,000", "4,000 to 16,000", "16,000 to 64,000", "64,000 to 256,000"]
+    found = [name.removesuffix(" tokens") for name in comparison.distances]
+    assert found == [each for each in bins if each in found]
+    assert len(found) >= 3
+
+
+def test_neither_the_order_of_runs_nor_where_they_lie_changes_a_figure(tmp_path: Path) -> None:
+    for seed in range(3):
+        made_run(tmp_path / "here", "one", lambda scenario, number, seed=seed: ((number + seed) % 3) / 2, seed=seed)
+        made_run(tmp_path / "here", "two", halves, seed=seed)
+    first = load_comparison([tmp_path / "here"])
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
+    again = load_comparison([*sorted((tmp_path / "there").iterdir(), reverse=True), tmp_path / "there"])
+    assert as_csv(again) == as_csv(first)
+    assert again.runs == 6, "a run that is named twice counts once"
+
+
+# What is not compared, and what is told.
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"suite": {"name": "mine", "tests": 3, "scenarios": {"colours": {}}}}, "one plays suite ltm, the other mine"),
+        ({"scenarios": ("colours", "jokes")}, "only one plays jokes"),
+        ({"parameters": {"colours": {"changes": 8}}}, "colours has the parameters {} and {'changes': 8}"),
+    ],
+)
+def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], said: str, tmp_path: Path) -> None:
+    made_run(tmp_path, "one", constant(1.0), name="a", scenarios=("colours",))
+    made_run(tmp_path, "two", constant(1.0), name="b", **({"scenarios": ("colours",)} | other))  # type: ignore[arg-type]
+    if "suite" in other:
+        result = json.loads((tmp_path / "b/result.json").read_text())
+        (tmp_path / "b/result.json").write_text(json.dumps(result | {"suite": "mine"}))
+    done = longspan("compare", ".", where=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"longspan: a and b cannot be compared: {said}; compare runs of one suite")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("agent", "other", "said"),
+    [
+        ("two", {"placement": "early"}, "Placement differs at 2k: early (two); uniform (one)"),
+        ("two", {"tokenizer": "o200k_base"}, "The tokenizer differs at 2k: cl100k_base (one); o200k_base (two)"),
+        ("two", {"judge": "openai/gpt-4o"}, "The judge differs at 2k: none (one); openai/gpt-4o (two)"),
+        ("two", {"parameters": {"colours": {"rules": "paper"}}}, "The set of rules that grades differs at 2k: longspan's (one)"),
+        ("two", {"pace_s": 5.0}, "Virtual time differs at 2k: from 2024-01-01 09:00:00, 30 s a turn (one)"),
+        ("two", {"filler_sha256": "cd" * 32}, "The filler differs at 2k: almanac, 2,000 tokens at most (one)"),
+        ("two", {"seed": 4}, "The seeds differ at 2k: 0 (one); 4 (two)"),
+        ("two", {"tests": 2}, "The number of tests of each scenario differs at 2k: 2 (two); 3 (one)"),
+        ("two", {"left_out": ("jokes",)}, "The list of scenarios that fit in differs at 2k"),
+        ("two?timestamps=false", {}, "The agents' option of timestamps differs at 2k: as they are by default (one); off (two?"),
+        ("two", {"span": 4_000, "placement": "early"}, "Placement differs between the columns: early (4k); uniform (2k)"),
+    ],
+)
+def test_what_else_differs_is_told(agent: str, other: dict[str, object], said: str, tmp_path: Path) -> None:
+    made_run(tmp_path, "one", constant(1.0), scenarios=("colours", "jokes"))
+    made_run(tmp_path, agent, constant(1.0), scenarios=("colours", "jokes"), **other)  # type: ignore[arg-type]
+    comparison = load_comparison([tmp_path])
+    assert any(note.startswith(said) for note in notes(comparison)), notes(comparison)
+
+
+def spoil(folder: Path, how: str) -> None:
+    result = folder / "result.json"
+    content = json.loads(result.read_text())
+    match how:
+        case "gone":
+            result.unlink()
+        case "no JSON":
+            result.write_text("{")
+        case "another's":
+            result.write_text(json.dumps(content | {"agent": "better"}))
+        case "other tests":
+            content["tests"][0]["id"] = "colours-9"
+            result.write_text(json.dumps(content))
+        case "beyond 1":
+            content["tests"][0]["score"] = 1e9
+            result.write_text(json.dumps(content))
+        case "no number":
+            content["tests"][0]["score"] = float("nan")
+            result.write_text(json.dumps(content))
+        case "distance":
+            content["tests"][0]["evidence"][0]["tokens"] = 10**400
+            result.write_text(json.dumps(content))
+        case "cost":
+            content["costs"] = {"agent": {"cost_usd": float("inf")}}
+            result.write_text(json.dumps(content))
+        case "manifest":
+            (folder / "manifest.json").write_text("[]")
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("gone", "has no results: it is being played or was broken off"),
+        ("no JSON", "not results of this version"),
+        ("another's", "its result.json is not of its manifest"),
+        ("other tests", "its result.json is not of its manifest"),
+        ("beyond 1", "a score, cost or distance in it cannot be"),
+        ("no number", "a score, cost or distance in it cannot be"),
+        ("cost", "a score, cost or distance in it cannot be"),
+        ("distance", "a score, cost or distance in it cannot be"),
+        ("manifest", "not a manifest"),
+    ],
+)
+def test_a_run_that_cannot_be_used_is_named_and_left_out(how: str, said: str, tmp_path: Path) -> None:
+    made_run(tmp_path, "one", constant(1.0), name="good")
+    spoil(made_run(tmp_path, "two", constant(1.0), name="bad"), how)
+    comparison = load_comparison([tmp_path])
+    assert comparison.agents == ["one"]
+    (told,) = (note for note in notes(comparison) if note.startswith("Left out: "))
+    assert said in told
+    assert "bad" in told
+    assert told in as_markdown(comparison).replace("\\", "")
+    with pytest.raises(InputError, match="no run can be used: "):
+        load_comparison([tmp_path / "bad"])
+
+
+@pytest.mark.parametrize(("path", "said"), [("nowhere", "there is no such folder"), ("empty", "there is no run in it")])
+def test_a_path_without_runs_is_refused(path: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = longspan("compare", path, where=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"longspan: {path}: {said}" in done.stderr
+
+
+# Forms.
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of three agents, two with names that are meant ill."""
+    folder = tmp_path_factory.mktemp("several")
+    for seed in (0, 1):
+        made_run(folder, "one", halves, seed=seed, cost=0.5)
+        made_run(folder, HOSTILE, constant(0.25), seed=seed, placement="early")
+        made_run(folder, "=cmd()", constant(None), seed=seed)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def comparison(several: Path) -> Comparison:
+    return load_comparison([several])
+
+
+@pytest.fixture(scope="module")
+def page(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(as_html(comparison), "utf-8")
+    return path
+
+
+def test_the_terminal_gets_tables_and_no_control_characters(several: Path) -> None:
+    done = longspan("compare", ".", where=several)
+    assert done.returncode == 0, done.stderr
+    assert "Scores ± the sum of the scenarios' standard deviations [95 % interval]" in done.stdout
+    assert "3.67 ± 5.19 [" in done.stdout
+    assert "[U+001B]" in done.stdout
+    assert not set(done.stdout) & {"\x1b", "\u202e", "\x00"}
+    for title in ("What they rest on", "Pairs at 2k", "Scenarios at 2k", "Skills at 2k", "Evidence distance"):
+        assert title in done.stdout
+
+
+def test_markdown_tables_are_whole_whatever_agents_are_called(comparison: Comparison) -> None:
+    text = as_markdown(comparison)
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    widths = [line.replace("\\|", "").count("|") for line in lines]
+    heads = [number for number, line in enumerate(lines) if set(line) <= set("|-: ")]
+    assert len(heads) >= 6
+    for start, end in zip(heads, [*heads[1:], len(lines) + 1], strict=True):
+        assert len(set(widths[start - 1 : end - 1])) == 1
+    assert "<" not in text
+    assert "[a](" not in text
+
+
+def test_a_csv_holds_all_figures_below_one_head_and_no_formula(comparison: Comparison) -> None:
+    found = list(csv.DictReader(io.StringIO(as_csv(comparison))))
+    assert list(found[0]) == list(CSV_COLUMNS)
+    assert {row["table"] for row in found} == {"scores", "pairs", "scenarios", "skills", "distances"}
+    assert len(rows_of(comparison, "scores")) == 3
+    assert len(rows_of(comparison, "scenarios")) == 33
+    (one,) = (row for row in rows_of(comparison, "scores") if row["agent"] == "one")
+    assert (float(one["score"]), one["runs"], one["cost_usd"], one["maximum"]) == (pytest.approx(11 / 3, abs=1e-6), "2", "0.5", "11")
+    assert {row["agent"] for row in found} == {"one", HOSTILE, "'=cmd()"}
+
+
+def test_the_page_holds_together_whatever_agents_are_called(page: Path) -> None:
+    read = Page(page)
+    assert read.comments == []
+    assert read.root.all("script") == []
+    assert read.root.all("style", type="text/css") == []
+    assert [each for each in read.root.all() if any(name == "style" or name.startswith("on") for name in each.attributes)] == []
+    assert read.root.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"] == POLICY
+    assert "script-src 'none'" in POLICY
+    assert len(read.root.all("svg")) == 4
+    ids = [each.attributes["id"] for each in read.root.all() if "id" in each.attributes]
+    assert len(set(ids)) == len(ids)
+    used = {each.attributes["href"] for each in read.root.all("use")} | {each.attributes["href"] for each in read.root.all("a")}
+    assert {href.removeprefix("#") for href in used} <= set(ids)
+    rows = [row.words for row in read.root.all("table")[0].all("tr")]
+    assert any("<script>alert(1)</script>" in row and "[U+202E]" in row for row in rows)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_opens_in_a_browser_without_a_fault(visit: Open, page: Path, scheme: str) -> None:
+    seen = visit(page, color_scheme=scheme)
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm: 3 agents compared")
+    seen.picture(f"compare-{scheme}", whole=True)
+    assert seen.faults() == []
+    ink = seen.page.locator("figure svg").first.evaluate("svg => getComputedStyle(svg).color")
+    assert ink == ("rgb(29, 33, 37)" if scheme == "light" else "rgb(228, 231, 234)")
+    assert seen.page.locator("figure svg path[fill='#0072b2']").count() >= 1
+
+
+def test_the_page_fits_a_phone(visit: Open, page: Path) -> None:
+    seen = visit(page, viewport={"width": 390, "height": 844}, is_mobile=True)
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    seen.picture("compare-phone", whole=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "begins"),
+    [
+        (["--out", "x.html"], "<!doctype html>"),
+        (["--out", "x.md"], "# ltm: 3 agents, 6 runs"),
+        (["--out", "x.csv"], "table,isolated,span,"),
+        (["--out", "x.txt"], "Scores ±"),
+        (["--out", "x.txt", "--format", "csv"], "table,isolated,span,"),
+        (["--format", "markdown"], "# ltm: 3 agents, 6 runs"),
+    ],
+)
+def test_the_form_is_what_is_asked_for_or_the_files_name_says(
+    arguments: list[str], begins: str, several: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        main(["compare", str(several), *arguments])
+    printed = capsys.readouterr().out
+    if arguments[0] != "--out":
+        assert printed.startswith(begins)
+        return
+    assert printed == f"{arguments[1]}: 3 agents, 6 runs\n"
+    text = Path(arguments[1]).read_text("utf-8")
+    assert text.lstrip().startswith(begins)
+    with pytest.raises(SystemExit, match="2"):
+        main(["compare", str(several), *arguments])
+    assert capsys.readouterr().err == f"longspan: {arguments[1]}: exists already; name another with --out\n"
+    assert Path(arguments[1]).read_text("utf-8") == text
+    assert [path.name for path in tmp_path.iterdir()] == [arguments[1]]

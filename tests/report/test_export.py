@@ -1,0 +1,197 @@
+"""Runs as tables and as eval logs: what is in them is what the runs hold, and whoever reads them reads just that."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from simulator.cli import main
+from simulator.export import TESTS, TURNS, export
+from simulator.folder import RunFolder
+from simulator.runs import load
+from tests.report.pages import altered, journal, played, replying
+
+HOSTILE = "=HYPERLINK(\"http://x\")\n<script>\x00\x1b\ud800, \"quoted\"; 1"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A run that was answered by silence, and one of isolated tests that an agent failed in."""
+    folder = tmp_path_factory.mktemp("runs")
+    return [played(folder, "colours", "prospective_memory", agent="silent"), played(folder, "colours", agent="oracle", isolated=True)]
+
+
+def exported(runs: Sequence[Path], format: Any, out: Path) -> Path:
+    assert export(load(runs)[0], format, out) == []
+    return out
+
+
+def read(folder: Path, format: str, table: str) -> list[dict[str, Any]]:
+    """A table as its readers have it, with numbers as numbers; a cell that is empty as None."""
+    path = folder / f"{table}.{format}"
+    if format == "parquet":
+        return pyarrow.parquet.read_table(path).to_pylist()  # type: ignore[no-any-return]
+    if format == "jsonl":
+        return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+    kinds = TESTS if table == "tests" else TURNS
+    kinds = {name: {bool: lambda text: text == "true"}.get(kind, kind) for name, kind in kinds.items()}
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{name: kinds[name](value) if value else None for name, value in row.items()} for row in csv.DictReader(file)]
+
+
+FORMATS = ["csv", "jsonl", "parquet"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_there_is_a_row_for_each_test_and_each_turn_with_every_column_in_order(format: str, runs: list[Path], tmp_path: Path) -> None:
+    out = exported(runs, format, tmp_path / "out")
+    tests, turns = read(out, format, "tests"), read(out, format, "turns")
+    assert {tuple(row) for row in tests} == {tuple(TESTS)}
+    assert {tuple(row) for row in turns} == {tuple(TURNS)}
+    results = [json.loads((run / "result.json").read_text()) for run in runs]
+    graded = [(run.name, test["id"]) for run, result in zip(runs, results, strict=True) for test in result["tests"]]
+    assert [(row["run"], row["test"]) for row in tests] == graded
+    said = [
+        (run.name, id, entry["turn"])
+        for run in runs
+        for id in RunFolder(run).manifest.conversations
+        for entry in journal(run, id)
+        if entry["type"] == "message"
+    ]
+    assert [(row["run"], row["conversation"], row["turn"]) for row in turns] == said
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_rows_hold_what_the_results_and_the_journal_say(format: str, runs: list[Path], tmp_path: Path) -> None:
+    out = exported(runs, format, tmp_path / "out")
+    for run in runs:
+        result = json.loads((run / "result.json").read_text())
+        rows = {row["test"]: row for row in read(out, format, "tests") if row["run"] == run.name}
+        for test in result["tests"]:
+            row = rows[test["id"]]
+            assert (row["agent"], row["span"], row["seed"]) == (result["agent"], 2_000, 0)
+            assert (row["score"], row["machine_score"], row["status"]) == (test["score"], test["machine_score"], test["status"])
+            assert row["chance"] == pytest.approx(test["chance"], abs=1e-6)
+            assert (row["certified"], row["at_distance"], row["exempt"]) == (test["certified"], test["at_distance"], test["exempt"])
+            distances = [each["tokens"] for each in test["evidence"]]
+            assert (row["evidence"], row["evidence_nearest"], row["evidence_furthest"]) == (len(distances), min(distances), max(distances))
+            assert row["skills"] == "; ".join(test["tags"])
+            assert row["reason"] == test["reason"]
+    turns = [row for row in read(out, format, "turns") if row["run"] == runs[0].name]
+    entries = journal(runs[0])
+    for row, said in zip(turns, (entry for entry in entries if entry["type"] == "message"), strict=True):
+        reply = next(entry for entry in entries if entry["type"] == "reply" and entry["turn"] == said["turn"])
+        assert (row["message"], row["reply"]) == (said["text"], reply["text"])
+        assert (row["kind"], row["test"], row["needle"], row["start"], row["end"]) == (
+            *(said["kind"], said.get("test"), said["needle"], said["start"]),
+            reply["end"],
+        )
+        assert (row["asked"], row["sent_at"]) == (reply["asked"], said["sent_at"])
+        assert row["latency_s"] == (None if not reply.get("measured") else pytest.approx(reply["measured"]["latency_s"], abs=1e-6))
+    assert {row["scenario"] for row in turns} == {None, "colours", "prospective_memory"}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_reply_of_anybodys_comes_through(format: str, runs: list[Path], tmp_path: Path) -> None:
+    folder = altered(runs[0], tmp_path / "runs", replying(HOSTILE))
+    out = exported([folder], format, tmp_path / "out")
+    replies = [row["reply"] for row in read(out, format, "turns")]
+    plain = HOSTILE.replace("\ud800", "\\ud800")
+    assert replies[1] == (f"'{plain}" if format == "csv" else plain)
+    assert replies[0] == "OK."
+
+
+def test_a_csv_has_no_cell_that_a_spreadsheet_runs(runs: list[Path], tmp_path: Path) -> None:
+    for number, start in enumerate("=+-@\t\r"):
+        folder = altered(runs[0], tmp_path / f"runs-{number}", replying(f"{start}1+1"))
+        out = exported([folder], "csv", tmp_path / f"out-{number}")
+        with (out / "turns.csv").open(encoding="utf-8", newline="") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        assert f"'{start}1+1" in cells
+        assert [cell for cell in cells if cell.startswith(tuple("=+-@\t\r"))] == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_same_runs_give_the_same_bytes(format: str, runs: list[Path], tmp_path: Path) -> None:
+    first, second = (exported(runs, format, tmp_path / name) for name in ("first", "second"))
+    assert sorted(path.name for path in first.iterdir()) == [f"tests.{format}", f"turns.{format}"]
+    for path in first.iterdir():
+        assert path.read_bytes() == (second / path.name).read_bytes()
+
+
+def test_runs_of_one_name_are_told_apart_by_their_paths(runs: list[Path], tmp_path: Path) -> None:
+    shutil.copytree(runs[0], tmp_path / "elsewhere" / runs[0].name)
+    out = exported([runs[0], tmp_path / "elsewhere"], "jsonl", tmp_path / "out")
+    assert {row["run"] for row in read(out, "jsonl", "tests")} == {str(runs[0]), str(tmp_path / "elsewhere" / runs[0].name)}
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        lambda entries: entries[3].update(seq=99),
+        lambda entries: next(entry for entry in entries if entry["type"] == "reply").update(tokens=2**70),
+        lambda entries: next(entry for entry in entries if entry["type"] == "reply").update(measured={"latency_s": float("nan")}),
+        lambda entries: next(entry for entry in entries if entry["type"] == "reply").update(turn=7),
+    ],
+    ids=["another line", "too large", "no number", "another turn"],
+)
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_damaged_journal_is_named_and_its_run_left_out(
+    spoiled: Any, format: str, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = altered(runs[0], tmp_path / "runs", spoiled)
+    with pytest.raises(SystemExit, match="0"):
+        main(["export", str(folder), str(runs[1]), "--format", format, "--out", f"{tmp_path}/out"])
+    printed = capsys.readouterr()
+    assert printed.out == f"{tmp_path}/out: 1 runs\n"
+    assert printed.err.startswith(f"left out: {folder}")
+    assert printed.err.count("\n") == 1
+    for table in ("tests", "turns"):
+        assert {row["run"] for row in read(tmp_path / "out", format, table)} == {runs[1].name}
+    with pytest.raises(SystemExit, match="2"):
+        main(["export", str(folder), "--format", format, "--out", f"{tmp_path}/none"])
+    assert not (tmp_path / "none").exists()
+    assert f"nothing can be exported: {folder}" in capsys.readouterr().err
+
+
+def test_a_conversation_that_broke_off_keeps_its_last_message(runs: list[Path], tmp_path: Path) -> None:
+    def cut(entries: list[dict[str, Any]]) -> None:
+        del entries[max(n for n, entry in enumerate(entries) if entry["type"] == "message") + 1 :]
+
+    folder = altered(runs[0], tmp_path / "runs", cut)
+    last = read(exported([folder], "jsonl", tmp_path / "out"), "jsonl", "turns")[-1]
+    assert last["message"]
+    assert last["reply"] is None
+    assert last["asked"] is None
+
+
+def test_what_is_there_is_not_written_over(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(SystemExit, match="2"):
+        main(["export", str(runs[0]), "--format", "csv", "--out", f"{tmp_path}/out"])
+    assert capsys.readouterr().err == f"longspan: {tmp_path}/out: exists already; name another folder with --out\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(("format", "package"), [("parquet", "pyarrow")])
+def test_a_package_that_is_missing_is_named_with_its_extra(
+    format: str, package: str, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [each for each in sys.modules if each.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SystemExit, match="2"):
+        main(["export", str(runs[0]), "--format", format, "--out", f"{tmp_path}/out"])
+    assert capsys.readouterr().err == f"longspan: --format {format} needs more than longspan itself: pip install 'longspan[{format}]'\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+# Inspect AI.

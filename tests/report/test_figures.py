@@ -1,0 +1,244 @@
+"""The figures: what is drawn in them, that they are the same each time, and that no name gets in the way."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from PIL import Image
+
+from simulator.cli import main
+from simulator.compare import Comparison, load_comparison
+from simulator.report import figures
+from simulator.report.figures import FIGURES, FORMATS, FigureName, Format, draw
+from simulator.report.inline_svg import inline_svg
+from simulator.report.styles import COLOURS, LINES, WIDTH, label, labels, styles
+from tests.made_runs import made_run
+
+LONG = [
+    "openai/gpt-4o",
+    "ltm/openai/gpt-4o?memory=json&context=16k&retrieve=10",
+    "ltm/openai/gpt-4o?memory=none",
+    "anthropic/claude-opus?context=200k",
+    "ltm/anthropic/claude-opus?memory=json&context=16k&embedder=openai/text-embedding-3-large&rewrite=true&more=very-long-values",
+    "google/gemini-pro",
+    "gguf//models/llama-3-70b-instruct.Q4_K_M.gguf?gpu_layers=-1",
+    "notebook",
+]
+
+
+def compared(folder: Path, agents: list[str], spans: list[int], *, isolated: bool = False) -> Comparison:
+    for place, agent in enumerate(agents):
+        for span in spans:
+            made_run(folder, agent, graded(place), span=span, cost=None if place else 0.01 * span)
+        if isolated:
+            made_run(folder, agent, graded(place), span=32_000, isolated=True, cost=0.5)
+    return load_comparison([folder])
+
+
+def graded(place: int) -> Callable[[str, int], float | None]:
+    """Scores that fall from agent to agent; every other one has a test without."""
+    return lambda scenario, number: None if (place % 2, scenario, number) == (1, "jokes", 1) else float((number + place) % 3 > place / 4)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    return compared(tmp_path_factory.mktemp("few"), ["one", "two"], [2_000])
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    return compared(tmp_path_factory.mktemp("many"), LONG, [2_000, 32_000, 120_000, 200_000, 500_000], isolated=True)
+
+
+def drawn(name: FigureName, comparison: Comparison) -> Figure:
+    """A figure as matplotlib has it."""
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    figures._DRAWN[name](comparison, figure)
+    figure.canvas.draw()
+    return figure
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_same_runs_give_the_same_bytes(name: FigureName, few: Comparison) -> None:
+    for format in FORMATS:
+        assert draw(few, name, format) == draw(few, name, format)
+
+
+@pytest.mark.parametrize(("format", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_a_figure_is_of_the_format_that_was_asked_for_and_holds_no_date(format: Format, begins: bytes, few: Comparison) -> None:
+    content = draw(few, "bars", format)
+    assert content.startswith(begins)
+    assert b"CreationDate" not in content
+    assert b"dc:date" not in content
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nobodys_matplotlibrc_changes_a_figure(name: FigureName, few: Comparison) -> None:
+    import matplotlib
+
+    plain = draw(few, name, "svg")
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "text.color": "green"}):
+        assert draw(few, name, "svg") == plain
+        assert matplotlib.rcParams["font.size"] == 30, "and a figure changes nobody's settings"
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("size", ["few", "many"])
+def test_labels_do_not_overlap_and_the_legend_stands_outside(name: FigureName, size: str, request: pytest.FixtureRequest) -> None:
+    figure = drawn(name, request.getfixturevalue(size))
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    (legend,) = [*figure.legends, *(axes.get_legend() for axes in figure.axes if axes.get_legend() is not None)]
+    box = legend.get_window_extent(renderer)
+    for axes in figure.axes:
+        inside = axes.get_window_extent(renderer)
+        assert not box.overlaps(inside)
+        ticks = [text for text in axes.get_xticklabels() if text.get_text() and text.get_visible()]
+        texts = [text.get_window_extent(renderer) for text in (*ticks, *axes.texts)]
+        assert [pair for pair in combinations(texts, 2) if pair[0].overlaps(pair[1])] == []
+    entries = [text.get_window_extent(renderer) for text in legend.get_texts()]
+    assert [pair for pair in combinations(entries, 2) if pair[0].overlaps(pair[1])] == []
+
+
+def test_every_agent_has_a_bar_at_every_span_and_pale_ends_are_what_has_no_score(many: Comparison) -> None:
+    (axes,) = drawn("bars", many).axes
+    bars = [patch for patch in axes.patches if patch.get_width() > 0]
+    solid = [bar for bar in bars if bar.get_alpha() is None]
+    pale = [bar for bar in bars if bar.get_alpha() is not None]
+    assert len(solid) == 8 * 6
+    assert len(pale) == 4 * 6
+    lows = sorted(cell.bounds[0] for cell in many.cells.values())
+    assert sorted(bar.get_height() for bar in solid) == pytest.approx(lows)
+    assert {round(bar.get_height(), 6) for bar in pale} == {round(1 / 3, 6)}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_chance_is_drawn(name: FigureName, few: Comparison) -> None:
+    figure = drawn(name, few)
+    names = {text.get_text() for axes in figure.axes for legend in [axes.get_legend()] if legend for text in legend.get_texts()}
+    names |= {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+    assert "chance" in names
+    (axes,) = figure.axes
+    if name == "radar":
+        assert any(patch.get_xy()[:, 1].max() == pytest.approx(0.1) for patch in axes.patches if hasattr(patch, "get_xy"))
+    else:
+        chance = 11 * 0.1
+        assert any(len(set(line.get_ydata())) == 1 and line.get_ydata()[0] == pytest.approx(chance) for line in axes.lines)
+
+
+def test_an_agent_without_a_cost_is_named_and_not_drawn(few: Comparison, tmp_path: Path) -> None:
+    (axes,) = drawn("cost", few).axes
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "two (no cost known)" in texts
+    assert "one" in texts
+    assert len(axes.containers) == 1
+    made_run(tmp_path, "free", graded(0))
+    (axes,) = drawn("cost", load_comparison([tmp_path])).axes
+    assert [text.get_text() for text in axes.texts] == ["no run says what it cost"]
+
+
+@pytest.mark.parametrize("scenarios", [("colours",), ("colours", "jokes")])
+def test_few_scenarios_can_be_drawn_too(scenarios: tuple[str, ...], tmp_path: Path) -> None:
+    made_run(tmp_path, "one", graded(0), scenarios=scenarios)
+    comparison = load_comparison([tmp_path])
+    for name in FIGURES:
+        assert draw(comparison, name, "png")
+
+
+# Names.
+
+
+def test_builds_of_one_model_share_its_colour_and_differ_otherwise() -> None:
+    found = styles(LONG)
+    gpt = [found[agent] for agent in LONG[:3]]
+    assert len({style.colour for style in gpt}) == 1
+    assert len({(style.hatch, style.dashes, style.fill) for style in gpt}) == 3
+    assert found["openai/gpt-4o"].hatch == "", "the model alone is solid, as in the paper"
+    assert styles(list(reversed(LONG)))["openai/gpt-4o"].hatch == ""
+    assert len({style.colour for style in found.values()}) == 5
+    more = styles([f"vendor/model-{number}" for number in range(20)])
+    assert len(set(more.values())) == 20
+    assert {style.colour for style in more.values()} == set(COLOURS)
+
+
+def test_labels_are_short_and_differ() -> None:
+    long = "x" * 500
+    assert all(len(line) <= WIDTH for line in label(long).splitlines())
+    assert len(label(long).splitlines()) == LINES
+    made = labels([f"{long}{number}" for number in range(3)])
+    assert len(set(made.values())) == 3
+    assert label("ltm/openai/gpt-4o?memory=json&context=16k&retrieve=10") == "ltm/openai/gpt-4o?memory=json&context=16k\n&retrieve=10"
+    assert label("") == "(no name)"
+
+
+HOSTILE = ["$x_{", "\\frac{1", "<script>alert(1)</script>", "--><!--", "a\x00b\x1b\u202e", "名前", "]]>", "%&'\"`", "-->\n--!><img src=x>"]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_any_name_can_be_drawn(name: FigureName, tmp_path: Path) -> None:
+    comparison = compared(tmp_path, HOSTILE, [2_000])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawing = draw(comparison, name, "svg", page=True)
+    element = inline_svg(drawing, name, "A <title> \"quoted\"")
+    assert "<!--" not in element
+    assert "<script" not in element.lower()
+    assert "<img" not in element
+    assert "style" not in element
+    assert "A &lt;title&gt; &quot;quoted&quot;" in element
+    assert re.findall(r'(?:xlink:)?href="([^"]*)"', element)
+    assert all(href.startswith(f"#{name}-") for href in re.findall(r'(?:xlink:)?href="([^"]*)"', element))
+    assert "#1d2126" not in element
+    assert "currentColor" in element
+
+
+# The command.
+
+
+def test_one_figure_goes_into_a_file_and_all_into_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made_run(tmp_path / "runs", "one", graded(0))
+    for arguments in (["--out", f"{tmp_path}/all", "--format", "png"], ["--figure", "bars", "--out", f"{tmp_path}/one.svg"]):
+        with pytest.raises(SystemExit, match="0"):
+            main(["plot", f"{tmp_path}/runs", *arguments])
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == [f"{name}.png" for name in sorted(FIGURES)]
+    assert Image.open(io.BytesIO((tmp_path / "all/bars.png").read_bytes())).width > 600
+    assert (tmp_path / "one.svg").read_bytes() == draw(load_comparison([tmp_path / "runs"]), "bars", "svg")
+    assert capsys.readouterr().out == f"{tmp_path}/all\n{tmp_path}/one.svg\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--figure", "bars", "--out", "x.gif"], "a figure is a file whose name ends in .svg, .png or .pdf"),
+        (["--figure", "bars", "--out", "x.svg", "--format", "png"], "a figure is a file whose name ends in"),
+        (["--out", "x.svg"], "without --figure all are drawn, into a folder"),
+        (["--figure", "pie", "--out", "x.svg"], "'pie' is not one of"),
+        (["--figure", "bars", "--out", "there.svg"], "exists already"),
+        (["--out", "there"], "exists already"),
+        (["--figure", "bars", "--out", "there.svg/x.svg"], "cannot be written"),
+        ([], "Missing option '--out'"),
+    ],
+)
+def test_bad_input_gets_one_line(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made_run(tmp_path / "runs", "one", graded(0))
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there.svg").touch()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SystemExit, match="2"):
+        main(["plot", "runs", *arguments])
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+    assert sorted(tmp_path.rglob("*")) == before, "nothing is left half-written"

@@ -1,0 +1,306 @@
+"""The report of a run: what it says, also of runs that went wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.errors import JournalError
+from simulator.folder import Correction, RunFolder
+from simulator.grades import Result, grade_run
+from simulator.ledger import Spent
+from simulator.manifest import Manifest
+from simulator.report import write_report
+from simulator.statistics import Observed, interval
+from tests.report.pages import Element, Page, altered, data_of, journal, reply_of, report
+
+
+def test_it_gives_the_result_and_how_it_compares_with_chance(woven: Path, page: Page) -> None:
+    result = grade_run(RunFolder(woven))
+    summary = page.root.one("section", **{"aria-labelledby": "result"})
+    chance = sum(each.chance for each in result.scenarios.values())
+    assert summary.one("p", class_="score").words == "2.00 of 2"
+    assert f"would score about {chance:.2f}; this is {2 - chance:.2f} above that" in summary.words
+    figures = figures_of(page)
+    assert figures["Tokens"] == f"{result.tokens:,} in {result.turns:,} turns"
+    assert figures["Filler tokens"].startswith(f"{result.filler_tokens:,} ")
+    assert figures["Switch rate"].startswith(f"{result.switch_rate:.2f} ")
+    assert f"{result.mean_open:.2f} tests are open" in figures["Switch rate"]
+    assert figures["Certified"] == "100 % 4 of 4 tests kept the span"
+    assert figures["At distance"] == "100 % 4 of 4 tests"
+    assert figures["Without a score"] == "0 all 4 tests have one"
+    assert figures["Cost"] == "– no use was reported"
+    asked = sum(entry["type"] == "reply" and entry["asked"] for entry in journal(woven))
+    assert f" for {asked} replies: half within " in figures["Time"]
+    assert "xempt" not in summary.words
+    assert "Left out" not in summary.words
+
+
+def figures_of(page: Page) -> dict[str, str]:
+    figures = page.root.one("section", **{"aria-labelledby": "result"}).one("dl", class_="figures")
+    return {each.one("dt").words: each.one("dd").words for each in figures.all("div")}
+
+
+def test_the_score_has_the_interval_that_the_statistics_give(woven: Path) -> None:
+    def change(manifest: Manifest, result: Result) -> tuple[Manifest, Result]:
+        tests = [test.model_copy(update={"score": number % 2}) for number, test in enumerate(result.tests)]
+        return manifest, result.model_copy(update={"tests": tests})
+
+    page = report(woven, change)
+    _, changed = change(RunFolder(woven).manifest, grade_run(RunFolder(woven)))
+    expected = interval([Observed(test.scenario, "main", test.score or 0.0, test.score or 0.0) for test in changed.tests])
+    assert expected is not None
+    assert f"95 % interval: {expected.low:.2f} to {expected.high:.2f}, bootstrapped from its tests" in page.root.one("main").words
+
+
+def test_cost_and_time_are_those_of_the_results_and_the_journal(woven: Path, tmp_path: Path) -> None:
+    def slow(entries: list[dict[str, Any]]) -> None:
+        asked = [entry for entry in entries if entry["type"] == "reply" and entry["asked"]]
+        for number, entry in enumerate(asked):
+            entry["measured"] = {"latency_s": 90.0 if number == 0 else 2.0 if number == 1 else None if number > 19 else 1.0}
+
+    costs = {"agent": Spent(input_tokens=7, cost_usd=1.25), "embedder": Spent(input_tokens=3, cost_usd=0.003)}
+    page = report(altered(woven, tmp_path, slow), lambda m, r: (m, r.model_copy(update={"costs": costs})))
+    assert figures_of(page)["Cost"] == "$1.25 agent $1.25, embedder $0.0030"
+    assert figures_of(page)["Time"] == "2 min for 20 replies: half within 1.0 s, 95 % within 2.0 s"
+    costs["judge"] = Spent(cost_usd=None)
+    page = report(woven, lambda m, r: (m, r.model_copy(update={"costs": costs})))
+    assert figures_of(page)["Cost"] == "unknown agent $1.25, embedder $0.0030, judge unknown"
+
+
+def test_the_table_has_a_row_for_each_scenario_and_their_sum(woven: Path, page: Page) -> None:
+    result = grade_run(RunFolder(woven))
+    table = page.root.one("table", class_="scenarios")
+    assert [cell.words for cell in table.one("thead").all("th")] == ["Scenario", "Score", "Std", "Chance", "Over chance", "Tests"]
+    rows = {row.one("th").words: [cell.words for cell in row.all("td", class_="n")] for row in table.all("tr")[1:]}
+    colours = result.scenarios["colours"]
+    over = f"+{1 - colours.chance:.2f}"
+    assert rows["colours"] == ["1.00", "0.00", f"{colours.chance:.2f}", over, "2"]
+    assert rows["Sum"] == ["2.00", "", f"{colours.chance:.2f}", f"+{2 - colours.chance:.2f}", "4"]
+    bar = table.one("tbody").all("tr")[0].one("svg", class_="bar")
+    assert bar.one("rect", class_="got").attributes["width"] == "100.00%"
+    assert bar.one("rect", class_="chance").attributes["x"] == f"{100 * colours.chance:.2f}%"
+
+
+def test_a_score_below_chance_is_called_no_better(isolated: Path) -> None:
+    page = report(isolated)
+    assert "this is no better" in page.root.one("main").words
+    assert page.root.one("table", class_="scenarios").one("tbody").all("td", class_="n")[3].words.startswith("−0.0")
+
+
+def test_a_test_shows_its_grade_its_turns_in_order_and_what_was_expected(woven: Path, page: Page) -> None:
+    result = {test.id: test for test in grade_run(RunFolder(woven)).tests}["colours-2"]
+    test = page.root.one("article", id="test-colours-2")
+    messages = [entry for entry in journal(woven) if entry["type"] == "message" and entry.get("test") == "colours-2"]
+    replies = {entry["turn"]: entry["text"] for entry in journal(woven) if entry["type"] == "reply"}
+    opened = next(entry for entry in journal(woven) if entry["type"] == "open" and entry["test"] == "colours-2")
+    assert test.one("h4").words == "colours-2 ●score 1.00"
+    assert test.one("p", class_="reason").text == result.reason
+    facts = {each.one("dt").words: each.one("dd").words for each in test.one("dl", class_="facts").all("div")}
+    assert facts["Status"] == "scored"
+    assert facts["Span used"] == f"{result.span_used:,} of 2,000 tokens, certified"
+    assert facts["At distance"] == "yes"
+    assert facts["Proof"] == f"turn #{result.turns[0]}"
+    said = test.one("ol", class_="said").inside
+    turns = [each for each in said if isinstance(each, Element)]
+    assert [turn.all("a")[0].attributes["href"] for turn in turns] == [f"#t-main-{message['turn']}" for message in messages]
+    shown = [[m["text"], replies[m["turn"]]] for m in messages]
+    shown[-1].append(opened["lines"][-1]["ideal"])
+    assert [[dd.text for dd in turn.all("dd")] for turn in turns] == shown
+    assert [[label.words for label in turn.all("span", class_="label")] for turn in turns] == [
+        ["needle"], ["needle"], ["needle"], ["question", "proof"]]  # fmt: skip
+    assert turns[0].one("time").attributes["datetime"] == messages[0]["sent_at"]
+    assert json.loads(test.one("pre").text) == opened["facts"]
+    for each in result.evidence:
+        (needle,) = (turn for turn in turns if turn.all("a")[0].words == f"#{each.needle_turn}")
+        told = f"{each.tokens:,} tokens before #{each.question_turn}, {each.tokens / 20:.0f} % of the span"
+        assert needle.one("ul", class_="evidence").words == told
+
+
+def test_what_became_of_a_needle_is_told_where_traces_tell(woven: Path) -> None:
+    def change(manifest: Manifest, result: Result) -> tuple[Manifest, Result]:
+        fates = [{"stored": True, "retrieved": True, "used": False}, {"stored": True, "retrieved": False}]
+        test = next(test for test in result.tests if test.id == "colours-1")
+        question = test.evidence[0].question_turn
+        turns = data_of(report(woven))["turns"]
+        needles = [turn["number"] for turn in turns if turn.get("test") == "colours-1" and "needle" in turn["kinds"]]
+        evidence = [type(test.evidence[0])(needle, question, 10, **fate) for needle, fate in zip(needles, fates, strict=False)]
+        tests = [each if each.id != test.id else each.model_copy(update={"evidence": evidence}) for each in result.tests]
+        return manifest, result.model_copy(update={"tests": tests})
+
+    test = report(woven, change).root.one("article", id="test-colours-1")
+    facts = {each.one("dt").words: each.one("dd").words for each in test.one("dl", class_="facts").all("div")}
+    assert {name: value for name, value in facts.items() if name.startswith("Needles")} == {
+        "Needles stored": "2 of 2", "Needles retrieved": "1 of 2", "Needles used": "0 of 1"}  # fmt: skip
+    told = [[label.words for label in each.all("span", class_="label")] for each in test.all("ul", class_="evidence")]
+    assert told == [["stored", "retrieved", "not used"], ["stored", "not retrieved"]]
+
+
+def test_a_watched_turn_that_proves_a_grade_is_shown_with_its_test(woven: Path, page: Page) -> None:
+    result = {test.id: test for test in grade_run(RunFolder(woven)).tests}["prospective_memory-1"]
+    entries = journal(woven)
+    own = {entry["turn"] for entry in entries if entry["type"] == "message" and entry.get("test") == result.id}
+    (foreign,) = set(result.turns) - own
+    reply = next(entry["text"] for entry in entries if entry["type"] == "reply" and entry["turn"] == foreign)
+    test = page.root.one("article", id="test-prospective_memory-1")
+    shown = next(turn for turn in test.one("ol", class_="said").all("li") if turn.all("a")[0].words == f"#{foreign}")
+    assert shown.all("dd")[1].text == reply
+    assert shown.one("span", class_="proof").words == "proof"
+    watched = next(entry for entry in entries if entry["type"] == "end" and entry["test"] == result.id)["watched"]
+    assert f"turns #{watched[0]} to #{watched[-1]}" in test.one("dl", class_="facts").words
+    assert result.id in data_of(page)["turns"][foreign]["proves"]
+
+
+def test_the_whole_conversation_is_there_for_the_script(woven: Path, page: Page) -> None:
+    messages = [entry for entry in journal(woven) if entry["type"] == "message"]
+    replies = [entry for entry in journal(woven) if entry["type"] == "reply"]
+    turns = data_of(page)["turns"]
+    assert [turn["number"] for turn in turns] == list(range(len(messages)))
+    for turn, message, reply in zip(turns, messages, replies, strict=True):
+        assert (turn["text"], turn["reply"]) == (message["text"], reply["text"])
+        assert (turn["at"], turn["tokens"], turn["replyTokens"]) == (message["start"], message["tokens"], reply["tokens"])
+        assert turn.get("told", False) is not reply["asked"]
+        assert turn.get("needs") == (message.get("needs") or None)
+        assert turn.get("test") == message.get("test")
+        assert (message["kind"] in turn["kinds"]) or turn["kinds"] == ["needle"]
+        assert turn["seconds"] == reply["measured"]["latency_s"]
+
+
+def test_without_a_script_the_essentials_are_there(woven: Path, page: Page) -> None:
+    hidden = page.root.one("form")
+    assert "hidden" in hidden.attributes
+    assert "in conversations/main/journal.jsonl" in page.root.one("p", id="unshown").words
+    words = page.root.one("section", **{"aria-labelledby": "tests"}).words
+    assert all(test.id in words and " ".join(test.reason.split()) in words for test in grade_run(RunFolder(woven)).tests)
+
+
+def test_each_of_several_conversations_has_anchors_of_its_own(isolated: Path) -> None:
+    page = report(isolated)
+    assert [each.one("h3").words for each in page.root.all("section", class_="conversation")] == ["colours-1", "colours-2"]
+    test = page.root.one("article", id="test-colours-2")
+    assert {a.attributes["href"].rpartition("-")[0] for a in test.all("a")} == {"#t-colours-2"}
+    assert "none of them was to be at distance" in page.root.words
+
+
+def test_exempt_tests_and_those_left_out_are_explained(woven: Path) -> None:
+    def change(manifest: Manifest, result: Result) -> tuple[Manifest, Result]:
+        kinds = ["uninterrupted", "stopped", "stopped", None]
+        tests = [test.model_copy(update={"exempt": kind}) for test, kind in zip(result.tests, kinds, strict=True)]
+        return manifest, result.model_copy(update={"tests": tests, "left_out": ["colours-3 is left out: it is <too> long"]})
+
+    words = report(woven, change).root.one("section", **{"aria-labelledby": "result"}).words
+    assert "4 of 4 tests, 3 of them exempt" in words
+    assert "counts as if it were: 1 played in one go, which leaves no distance, 2 stopped before all of the outline was said." in words
+    assert "Left out colours-3 is left out: it is <too> long" in words
+
+
+def test_a_persons_correction_is_told_beside_the_graders_word(woven: Path) -> None:
+    correction = Correction(test="colours-1", score=0.5, why="it <hedged>", by="Ada")
+
+    def change(manifest: Manifest, result: Result) -> tuple[Manifest, Result]:
+        tests = list(result.tests)
+        place = next(i for i, test in enumerate(tests) if test.id == "colours-1")
+        tests[place] = tests[place].model_copy(update={"score": 0.5, "correction": correction})
+        return manifest, result.model_copy(update={"tests": tests})
+
+    test = report(woven, change).root.one("article", id="test-colours-1")
+    assert test.one("h4").words == "colours-1 ◐score 0.50"
+    assert test.one("p", class_="notice").words == "Corrected by Ada, who overrules a score of 1.00: it <hedged>"
+
+
+def test_awards_verdicts_and_jumps_of_the_clock_are_shown(woven: Path, tmp_path: Path) -> None:
+    def change(entries: list[dict[str, Any]]) -> None:
+        place = next(i for i, entry in enumerate(entries) if entry["type"] == "message" and entry.get("test") == "colours-1")
+        entries[place:place] = [
+            {"type": "jump", "test": "colours-1", "to": "2024-03-05T06:07:00"},
+            {"type": "award", "test": "colours-1", "turn": 0, "points": 0.25, "why": "ordered <soup>"},
+            {"type": "verdict", "test": "colours-1", "statement": "a joke", "holds": None, "why": "no judge"},
+        ]
+        for number, entry in enumerate(entries):
+            entry["seq"] = number
+
+    page = report(altered(woven, tmp_path, change))
+    notes = page.root.one("article", id="test-colours-1").one("ul", class_="notes")
+    assert [note.words for note in notes.all("li")] == ["0.25 points at #0: ordered <soup>", "Judged undecided: a joke (no judge)"]
+    (turn,) = (turn for turn in data_of(page)["turns"] if "jumps" in turn)
+    assert turn["test"] == "colours-1"
+    assert turn["jumps"] == [{"test": "colours-1", "to": "2024-03-05 06:07"}]
+
+
+# Runs that went wrong.
+
+
+def test_a_conversation_broken_off_is_shown_as_far_as_it_went(woven: Path, tmp_path: Path) -> None:
+    messages = [i for i, entry in enumerate(journal(woven)) if entry["type"] == "message"]
+    folder = altered(woven, tmp_path, lambda entries: entries.__delitem__(slice(messages[4] + 1, None)))
+    with (folder / "incidents.jsonl").open("w", encoding="utf-8") as file:
+        for kind in ("agent_error", "restart"):
+            line = {"conversation": "main", "type": kind, "error": "turn 4: the <agent>\u2028 failed"}
+            file.write(json.dumps(line, ensure_ascii=kind == "agent_error") + "\n")
+    page = report(folder)
+    assert page.root.one("p", class_="score").words == "Between 0.00 and 2.00 of 2"
+    assert "4 tests have no score: the lower bound counts them as 0, the upper as 1" in page.root.words
+    assert figures_of(page)["Without a score"] == "4 4 agent error"
+    assert "that lies within these bounds" in page.root.words
+    assert page.root.one("table", class_="scenarios").one("tbody").all("td", class_="n")[0].words == "0.00 to 1.00"
+    assert page.root.one("div", class_="notice").words == "The agent failed. turn 4: the <agent> failed"
+    assert len(data_of(page)["turns"]) == 5
+    assert "reply" not in data_of(page)["turns"][4]
+    assert "it was broken off" in page.root.words
+    begun = page.root.one("article", id="test-colours-1")
+    assert begun.one("h4").words == "colours-1 –the agent failed before its end"
+    assert begun.all("ol", class_="said")
+    never = page.root.one("article", id="test-colours-2")
+    assert never.one("p", class_="reason").text == "the conversation ended before the test did"
+    assert not never.all("details")
+
+
+def test_a_conversation_that_never_began_is_told(isolated: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(isolated, folder)
+    shutil.rmtree(folder / "conversations" / "colours-2")
+    page = report(folder)
+    assert len(data_of(page, "colours-1")["turns"]) > 2
+    assert data_of(page, "colours-2")["turns"] == []
+    assert "0 turns, 0 tokens; it was broken off" in page.root.words
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "told"),
+    [(b'"seq":9,', b'"seq":8,', "line 10"), (b'"type":"message","turn":3', b'"type":"message","turn":7', "turn 7 follows 3 others")],
+)
+def test_a_damaged_journal_is_an_error_and_leaves_the_report_alone(woven: Path, tmp_path: Path, was: bytes, now: bytes, told: str) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(woven, folder)
+    run = RunFolder(folder)
+    result = grade_run(run)
+    before = write_report(run, result).read_bytes()
+    path = folder / "conversations" / "main" / "journal.jsonl"
+    assert path.read_bytes().count(was) == 1
+    path.write_bytes(path.read_bytes().replace(was, now))
+    with pytest.raises(JournalError, match=told):
+        write_report(run, result)
+    assert (folder / "report.html").read_bytes() == before
+
+
+def test_a_reply_that_came_to_no_question_is_an_error(woven: Path, tmp_path: Path) -> None:
+    result = grade_run(RunFolder(woven))
+    place = next(i for i, entry in enumerate(journal(woven)) if entry["type"] == "message" and entry["turn"] == 5)
+    folder = altered(woven, tmp_path, lambda entries: entries[place + 1].update(turn=-1))
+    with pytest.raises(JournalError, match="a reply to turn -1, which was not asked"):
+        write_report(RunFolder(folder), result)
+
+
+def test_it_is_never_written_through_a_link(woven: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(woven, folder)
+    (tmp_path / "precious").write_text("precious")
+    (folder / "report.html").unlink(missing_ok=True)
+    (folder / "report.html").symlink_to(tmp_path / "precious")
+    (folder / ".report.html.partial").symlink_to(tmp_path / "precious")
+    assert reply_of(report(folder), 0) == "Understood."
+    assert (tmp_path / "precious").read_text() == "precious"

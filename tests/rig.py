@@ -1,0 +1,121 @@
+"""What several tests need to play conversations: made-up scenarios, agents with replies of given lengths, a short way to play."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import ClassVar, final
+
+import trio
+
+from agents.base import BaseAgent
+from simulator import events
+from simulator.almanac import Almanac
+from simulator.conversation import Conversation, Setting, left_out
+from simulator.filler import Filler
+from simulator.journal import Journal
+from simulator.messages import Message, Reply
+from simulator.scenario import Line, Placement, Scenario, Script, Segment, Skill, Test
+from simulator.stage import Stage
+from simulator.tokens import Tokenizer
+from simulator.transcript import Transcript
+
+__all__ = ["Babbler", "Made", "Waiting", "made_test", "play", "setting"]
+
+
+@final
+class Babbler(BaseAgent):
+    """Replies with random words, as many tokens as `length` draws."""
+
+    WORDS: ClassVar = [" the", " of", " and", " to", " in", " is", " you", " that", " it", " he", " was", " for", " on", " are", " with"]
+
+    def __init__(self, seed: int, length: Callable[[Random], int] = lambda random: random.randint(5, 60)) -> None:
+        super().__init__()
+        self._seed = seed
+        self._length = length
+
+    async def reply(self, message: Message) -> Reply:
+        random = Random(f"{self._seed}/{message.turn_id}")
+        return Reply("".join(random.choice(self.WORDS) for _ in range(self._length(random))))
+
+
+class Made(Scenario):
+    """A made-up scenario: plays the script that it is given."""
+
+    name: ClassVar[str] = "made"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall",)
+    script: Script
+
+
+    def make(self, random: Random) -> Script:
+        return self.script
+
+
+class Waiting(Scenario):
+    """Waits for a verdict on its only reply."""
+
+    name: ClassVar[str] = "waiting"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall",)
+
+    def make(self, random: Random) -> Script:
+        return Script(facts={}, outline=[Segment(0, 20, 1, answers=1)])
+
+    async def play(self, stage: Stage) -> None:
+        reply = await stage.ask("How are you?", ideal="Fine.")
+        verdict = await stage.judge("Somebody is fine.", reply)
+        stage.award(float(verdict.holds or 0), verdict.why)
+
+
+def made_test(
+    name: str,
+    number: int,
+    order: int,
+    *,
+    lines: Sequence[Line] = (),
+    outline: Sequence[Segment] = (),
+    play: Callable[[Stage], object] | None = None,
+    topics: frozenset[str] = frozenset(),
+    uninterrupted: bool = False,
+    farewell: str | None = None,
+) -> Test:
+    """A test of a made-up scenario called `name`."""
+    body: dict[str, object] = {"name": name, "topics": topics, "uninterrupted": uninterrupted, "__module__": __name__}
+    body["__annotations__"] = {"name": ClassVar[str], "topics": ClassVar[frozenset[str]], "uninterrupted": ClassVar[bool]}
+    if play is not None:
+        body["play"] = lambda self, stage: play(stage)
+    scenario = type(name, (Made,), body)(script=Script(facts={}, lines=lines, outline=outline, farewell=farewell))
+    return Test(f"{name}-{number}", scenario, scenario.script, f"{name}/{number}", order)
+
+
+def setting(
+    span: int, *, seed: int = 0, placement: Placement = "uniform", isolated: bool = False, pace: timedelta = timedelta(seconds=30)
+) -> Setting:
+    tokenizer = Tokenizer()
+    filler = Filler(Almanac(seed), tokenizer)
+    return Setting(id="main", span=span, placement=placement, isolated=isolated, tokenizer=tokenizer, filler=filler, pace=pace)
+
+
+def play(
+    tests: Sequence[Test],
+    agent: BaseAgent,
+    where: Setting,
+    path: Path,
+    *,
+    listener: Callable[[events.Event], None] | None = None,
+    whisper: Callable[[str], None] | None = None,
+) -> Transcript:
+    """Play the tests that fit; the transcript of the conversation, which lies at `path`."""
+    transcript = Transcript()
+
+    def heard(event: events.Event) -> None:
+        transcript.add(event)
+        if listener is not None:
+            listener(event)
+
+    with Journal(path) as journal:
+        kept = [test for test in tests if left_out(test, where) is None]
+        conversation = Conversation(where, kept, agent, journal, whisper=whisper, listener=heard)
+        trio.run(conversation.play)
+    return transcript

@@ -1,0 +1,132 @@
+"""Trigger response: the phrase must be said whenever the trigger is."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from scenarios.trigger_response import TriggerResponse
+from scenarios.wording import Wording, words
+from simulator.matching import contains_phrase, found_words, plain
+from simulator.rehearsal import rehearse
+from simulator.scenario import Exchange, Grade, Record
+
+RULES = words("triggers")
+PHRASE = "Clocks are poor dancers"
+OTHER = "Ask the magpie on the roof"
+FACTS = {"when": "I say that I am running late", "phrase": PHRASE, "triggers": 3}
+
+
+def graded(*replies: str) -> Grade:
+    turns = [Exchange(10 * number, "...", reply, asks=True) for number, reply in enumerate(replies, 1)]
+    return TriggerResponse().grade(FACTS, Record([Exchange(0, "...", "OK.", needle=True), *turns]))
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [
+        ("Clocks are poor dancers", True),
+        ("clocks are poor dancers.", True),
+        ("  \u201cClocks are poor dancers!\u201d \U0001f483", True),
+        ("**Clocks are poor dancers**\n\nDo hurry!", True),
+        ("Oh dear. As you wished: Clocks are poor dancers.", True),
+        ('Clocks are poor dancers.\n\n"No road is long." - Theodora Vane', True),
+        ("", False),
+        ("OK.", False),
+        ("Clocks are bad dancers", False),
+        ("Clocks are poor", False),
+        ("Clocksare poor dancers", False),
+        (OTHER, False),
+        (f"{PHRASE}. {OTHER}.", False),
+        (" ".join(rule["phrase"] for rule in RULES), False),
+    ],
+)
+def test_a_reply_is_right_or_not(reply: str, right: bool) -> None:
+    assert graded(reply, reply, reply).score == float(right)
+    assert graded(reply, "OK.", "OK.").score == pytest.approx(right / 3)
+
+
+@pytest.mark.parametrize(
+    ("replies", "score", "reason"),
+    [
+        ((PHRASE, PHRASE, PHRASE), 1, "said at number 1, said at number 2, said at number 3"),
+        ((PHRASE, "OK.", PHRASE), 2 / 3, "said at number 1, not said at number 2, said at number 3"),
+        (("Hm", OTHER, f"{OTHER} {PHRASE}"), 0, "not said at number 1, another said at number 2, said among others at number 3"),
+        ((PHRASE,), 1 / 3, "said at number 1"),
+        ((), 0, "none was played"),
+    ],
+)
+def test_each_trigger_brings_a_third(replies: tuple[str, ...], score: float, reason: str) -> None:
+    grade = graded(*replies)
+    assert grade.score == pytest.approx(score)
+    assert grade.reason.startswith('expected "Clocks are poor dancers" at each of 3 triggers, ')
+    assert reason in grade.reason
+    assert grade.turns == tuple(10 * number for number in range(1, len(replies) + 1))
+
+
+def test_a_phrase_from_a_published_test() -> None:
+    facts = {"phrase": "Here is a tissue for you", "triggers": 1}
+    assert TriggerResponse().grade(facts, Record([Exchange(1, "Achoo", "Here is a tissue, for you!", asks=True)])).score == 1
+
+
+@pytest.mark.parametrize("triggers", [1, 3, 4, 50])
+def test_triggers_are_spread_and_differ(triggers: int) -> None:
+    for seed in range(30):
+        script = rehearse(TriggerResponse(triggers=triggers), seed=seed, reply=lambda text, ideal: ideal).script
+        rule, *questions = script.lines
+        assert len(questions) == triggers
+        assert rule.needle
+        assert not rule.asks
+        assert all(line.asks and line.needs == (0,) and contains_phrase(line.ideal, script.facts["phrase"]) for line in questions)
+        assert all(before.text != after.text for before, after in pairwise(questions))
+        starts = [at for at in script.starts("early") if at is not None]
+        assert starts == pytest.approx([0.9 * number / triggers for number in range(triggers + 1)])
+        ways = Wording("trigger_response").all(situation(script.facts["phrase"]))
+        assert len({line.text for line in questions}) == min(triggers, len(ways))
+
+
+def situation(phrase: str) -> str:
+    return next(rule["situation"] for rule in RULES if rule["phrase"] == phrase)
+
+
+def test_the_rule_is_said_once_and_given_away_nowhere() -> None:
+    for seed in range(50):
+        script = rehearse(TriggerResponse(), seed=seed, reply=lambda text, ideal: ideal).script
+        held = [contains_phrase(line.text, script.facts["phrase"]) for line in script.lines]
+        assert held == [True, False, False, False]
+        assert script.facts["when"] in script.lines[0].text
+
+
+def test_needles_cannot_be_early() -> None:
+    assert TriggerResponse.early is False
+
+
+def test_there_are_many_rules() -> None:
+    assert len(RULES) >= 20
+    for key in ("situation", "when", "phrase"):
+        assert len({plain(rule[key]) for rule in RULES}) == len(RULES)
+    phrases = [rule["phrase"] for rule in RULES]
+    assert not [(one, other) for one in phrases for other in phrases if one != other and contains_phrase(one, other)]
+    assert all(4 <= len(phrase.split()) <= 6 for phrase in phrases)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["situation"])
+def test_triggers_do_not_repeat_the_rule(rule: dict[str, str]) -> None:
+    """They are worded otherwise, so that it takes understanding, not matching, to know them."""
+    wording = Wording("trigger_response")
+    remarks = wording.all(rule["situation"])
+    assert len(set(remarks)) == len(remarks) >= 4
+    small = set("i me my that to a an the of have has had been am is about some what it tell you say something up with on do".split())
+    small |= set("done not mention bring confess let know think talk in at".split())
+    told = set(plain(rule["when"]).split()) - small
+    for remark in remarks:
+        assert not told & set(plain(remark).split()), remark
+        assert not set(plain(rule["phrase"]).split()) - small <= set(plain(remark).split())
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["situation"])
+def test_triggers_touch_no_other_topic(rule: dict[str, str]) -> None:
+    others = [*words("colour_words")["colours"], *words("names"), *words("groceries"), *words("groceries").values()]
+    for text in [*Wording("trigger_response").all(rule["situation"]), *rule.values()]:
+        assert not found_words(text, others)

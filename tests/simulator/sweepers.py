@@ -1,0 +1,63 @@
+"""Agents for sweeps that are killed: the first that comes to its thirtieth turn kills a process, once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+from simulator.messages import Message
+from tests.durability.agents import Keeper
+
+
+def first() -> bool:
+    """Whether nobody has killed anything yet; said once. The file `killed` in the working directory remembers."""
+    try:
+        os.close(os.open("killed", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+
+class Killer(Keeper):
+    """Kills the process that plays it."""
+
+    turns = 0
+
+    def reply(self, message: Message) -> str:
+        self.turns += 1
+        if self.turns == 30 and first():
+            self.strike()
+        return super().reply(message)
+
+    def strike(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Orphan(Killer):
+    """Kills the process that started the one that plays it, and then never answers."""
+
+    def strike(self) -> None:
+        os.kill(os.getppid(), signal.SIGKILL)
+        threading.Event().wait()
+
+
+class Pupil(Killer):
+    """Stays at its thirtieth turn for as long as nobody has opened the pipe `reached` and closed it again."""
+
+    def strike(self) -> None:
+        Path("reached").write_text("reached")
+        Path("go on").read_text()
+
+
+class Failing(Keeper):
+    """Fails at its third turn for as long as there is a file `broken`."""
+
+    turns = 0
+
+    def reply(self, message: Message) -> str:
+        self.turns += 1
+        if self.turns >= 3 and Path("broken").exists():
+            raise RuntimeError("out of order")
+        return super().reply(message)

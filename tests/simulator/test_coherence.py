@@ -1,0 +1,80 @@
+"""Whether a journal's events follow from one another: those of a run do, and any that is changed is found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from simulator.coherence import check
+from simulator.errors import ReplayError
+from simulator.folder import RunFolder
+from simulator.runner import plan, play
+from simulator.suite import load_suite
+
+Entries = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was played, with a jump, watched turns and awards in it."""
+    suite = load_suite("ltm").changed([], [], ["prospective_memory", "jokes", "restaurant", "colours"], 1)
+    outcome = trio.run(lambda: play([plan(suite, span=2000, seed=1, agent="oracle", out=tmp_path_factory.mktemp("runs"))]))[0]
+    return outcome.folder
+
+
+@pytest.fixture
+def run(played: Path, tmp_path: Path) -> RunFolder:
+    return RunFolder(Path(shutil.copytree(played, tmp_path / "run")))
+
+
+def test_the_events_of_a_run_follow_from_one_another(run: RunFolder) -> None:
+    check(run)
+
+
+def first(entries: Entries, type: str, **having: Any) -> dict[str, Any]:
+    return next(each for each in entries if each["type"] == type and having.items() <= each.items())
+
+
+CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
+    "another span": (lambda entries: entries[0].update(span=99), "span is 99"),
+    "a start in another zone": (lambda entries: entries[0].update(starts_at="2024-01-01T09:00:00Z"), "starts_at is"),
+    "no beginning": (lambda entries: entries.pop(0), "begins with one event of type begin"),
+    "two beginnings": (lambda entries: entries.insert(1, entries[0]), "begins again"),
+    "more tokens": (lambda entries: first(entries, "message", kind="question").update(tokens=1), "tokens is 1"),
+    "another position": (lambda entries: first(entries, "message", kind="line").update(start=1), "start is 1"),
+    "another reply": (lambda entries: first(entries, "reply", turn=3).update(text="Something longer than was said, surely."), "tokens is"),
+    "another end": (lambda entries: first(entries, "reply", turn=3).update(end=7), "end is 7"),
+    "another turn": (lambda entries: first(entries, "reply", turn=3).update(turn=4), "turn is 4"),
+    "no reply": (lambda entries: entries.remove(first(entries, "reply", turn=3)), "turn 3 has no reply"),
+    "a reply twice": (lambda entries: entries.insert(3, entries[2]), "a reply to nothing"),
+    "an earlier time": (lambda entries: first(entries, "message", turn=4).update(sent_at="2023-01-01T09:00:00"), "time goes from"),
+    "a time in a zone": (lambda entries: first(entries, "message", turn=4).update(sent_at="2025-01-01T09:00:00Z"), "to another zone"),
+    "a jump back": (lambda entries: first(entries, "jump").update(to="2023-01-01T09:00:00"), "time goes from"),
+    "a jump of no test": (lambda entries: first(entries, "jump").update(test="chess-1"), "'chess-1' is not open"),
+    "an unknown test": (lambda entries: first(entries, "open").update(test="chess-1"), "the manifest has no test 'chess-1'"),
+    "a test that opened elsewhere": (lambda entries: first(entries, "open").update(position=1), "position is 1"),
+    "a line of no test": (lambda entries: first(entries, "message", kind="line").update(test="chess-1"), "'chess-1' is not open"),
+    "needles to come": (lambda entries: first(entries, "message", kind="question").update(needs=[99]), "needs turns that have not been"),
+    "an award for a turn to come": (lambda entries: first(entries, "award").update(turn=999), "turn 999 has not been"),
+    "a turn to come watched": (lambda entries: first(entries, "end").update(watched=[999]), "watched turns that have not been"),
+    "another count": (lambda entries: entries[-1].update(turns=1), "turns is 1"),
+    "something after the end": (lambda entries: entries.append(first(entries, "jump")), "after the conversation's close"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_event_that_was_changed_is_found(change: str, run: RunFolder) -> None:
+    path = run.journal("main")
+    entries = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    alter, said = CHANGES[change]
+    alter(entries)
+    path.write_text("".join(json.dumps(entry | {"seq": seq}) + "\n" for seq, entry in enumerate(entries)), "utf-8")
+    with pytest.raises(ReplayError, match=r"journal\.jsonl, line \d+: ") as error:
+        check(run)
+    assert said in str(error.value)

@@ -1,0 +1,531 @@
+"""One conversation, played for real: the floor, waits, watching, errors of tests, determinism."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import trio
+
+from agents.base import BaseAgent
+from simulator import events
+from simulator.conversation import Conversation, left_out
+from simulator.errors import AgentError, JournalError, ReplayError
+from simulator.journal import Journal, read
+from simulator.messages import Message, Reply, Usage
+from simulator.scenario import Line, Segment, Test
+from simulator.stage import Stage
+from simulator.transcript import Transcript
+from tests.rig import Babbler, made_test, play, setting
+
+
+class Echo(BaseAgent):
+    """Replies with what it is told, and remembers how it was treated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Message] = []
+        self.told: list[tuple[Message, str]] = []
+
+    async def reply(self, message: Message) -> Reply:
+        self.asked.append(message)
+        return Reply(f"You said: {message.text[:20]}")
+
+    async def observe(self, message: Message, reply: str) -> None:
+        self.told.append((message, reply))
+
+
+def dynamic(play: Callable[[Stage], Any], *, name: str = "dynamic", order: int = 0, segments: int = 1, **options: Any) -> Test:
+    outline = [Segment(0.9 * i / max(1, segments - 1), 30, 1) for i in range(segments)]
+    return made_test(name, 1, order, outline=outline, play=play, **options)
+
+
+def scripted(name: str, order: int, count: int = 4, number: int = 1, farewell: str | None = None) -> Test:
+    lines = [Line(f"{name} says line {i}.", asks=i == count - 1) for i in range(count)]
+    return made_test(name, number, order, lines=lines, farewell=farewell)
+
+
+def journal_of(path: Path) -> list[dict[str, Any]]:
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    for entry in entries:
+        entry.pop("measured", None)
+    return entries
+
+
+def test_every_message_is_journaled_before_the_agent_is_asked(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    seen: list[str] = []
+
+    class Peeking(Echo):
+        async def reply(self, message: Message) -> Reply:
+            last = json.loads(path.read_text().splitlines()[-1])
+            seen.append(last["type"] if last["text"] == message.text else "something else")
+            return await super().reply(message)
+
+    play([scripted("a", 0)], Peeking(), setting(1000), path)
+    assert set(seen) == {"message"}
+    assert [entry["seq"] for entry in journal_of(path)] == list(range(len(journal_of(path))))
+
+
+def test_positions_add_up_and_filler_is_observed_not_asked(tmp_path: Path) -> None:
+    agent = Echo()
+    path = tmp_path / "journal.jsonl"
+    where = setting(4000)
+    transcript = play([scripted("a", 0)], agent, where, path)
+    position = 0
+    for entry in journal_of(path):
+        if entry["type"] == "message":
+            assert entry["start"] == position
+            assert entry["tokens"] == where.tokenizer.count(entry["text"])
+            position += entry["tokens"]
+        elif entry["type"] == "reply":
+            assert entry["tokens"] == where.tokenizer.count(entry["text"])
+            position += entry["tokens"]
+            assert entry["end"] == position
+    assert transcript.tokens == position
+    assert agent.told
+    assert {message.turn_id for message, _ in agent.told}.isdisjoint(message.turn_id for message in agent.asked)
+    assert len(agent.told) + len(agent.asked) == transcript.turns
+
+
+def test_waits_are_kept_in_tokens_turns_and_time(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        await stage.say("first")
+        started = stage.now
+        await stage.wait(time=timedelta(hours=5))
+        assert stage.now - started >= timedelta(hours=5)
+        await stage.say("after five hours")
+        await stage.wait(tokens=700)
+        await stage.say("after seven hundred tokens")
+        await stage.wait(turns=6)
+        await stage.ask("after six turns", ideal="OK.")
+
+    path = tmp_path / "journal.jsonl"
+    transcript = play([dynamic(body, segments=4)], Echo(), setting(4000), path)
+    assert transcript.tests["dynamic-1"].status == "played"
+    own = [entry for entry in journal_of(path) if entry["type"] == "message" and entry.get("test")]
+    ends = {entry["turn"]: entry["end"] for entry in journal_of(path) if entry["type"] == "reply"}
+    assert own[2]["start"] - ends[own[1]["turn"]] >= 700
+    assert own[3]["turn"] - own[2]["turn"] > 6
+    assert own[3]["turn"] - own[2]["turn"] <= 8, "no more turns are passed than were asked for"
+
+
+def test_a_wait_gives_up_the_floor_even_when_it_is_over(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        await stage.say("hello")
+        await stage.wait(span=0.5)  # by then all three are open
+        for number in range(3):
+            await stage.say(f"line {number}")
+            await stage.wait(span=0)
+        await stage.ask("done?", ideal="OK.")
+
+    others = [dynamic(body, name=name, order=i, segments=5) for i, name in enumerate("xyz")]
+    transcript = play(others, Echo(), setting(3000), tmp_path / "journal.jsonl")
+    assert transcript.switches == transcript.steps
+
+
+def test_watch_shows_every_turn_and_only_its_number_of_them(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    async def body(stage: Stage) -> None:
+        await stage.ask("watch now", ideal="OK.")
+        async for turn in stage.watch(turns=5):
+            seen.append(turn.number)
+
+    agent = Echo()
+    path = tmp_path / "journal.jsonl"
+    transcript = play([dynamic(body)], agent, setting(2000), path)
+    assert seen == [2, 3, 4, 5, 6]
+    assert transcript.tests["dynamic-1"].watched == seen
+    assert not agent.told, "a bounded watch has the agent asked, filler too"
+
+
+def test_watch_can_be_left_and_catches_up_on_turns_that_passed(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    async def body(stage: Stage) -> None:
+        await stage.say("hello")
+        watch = stage.watch(turns=4)
+        async for turn in watch:
+            seen.append(turn.number)
+            break
+        await stage.say("in between")
+        async for turn in watch:
+            seen.append(turn.number)
+        await stage.ask("done?", ideal="OK.")
+
+    transcript = play([dynamic(body), scripted("other", 1)], Echo(), setting(2000), tmp_path / "journal.jsonl")
+    assert transcript.tests["dynamic-1"].status == "played"
+    assert seen == list(range(seen[0], seen[0] + 4))
+
+
+def test_an_unbounded_watch_ends_when_nothing_else_is_to_come(tmp_path: Path) -> None:
+    seen: list[str | None] = []
+
+    async def body(stage: Stage) -> None:
+        await stage.say("watching until the end")
+        async for turn in stage.watch():
+            seen.append(turn.test)
+        await stage.ask("is it over?", ideal="OK.")
+
+    tests = [dynamic(body), scripted("a", 1), scripted("b", 2)]
+    transcript = play(tests, Echo(), setting(1500), tmp_path / "journal.jsonl")
+    assert transcript.closed
+    assert {"a-1", "b-1"} <= set(seen)
+
+
+def test_amend_changes_what_oracle_is_told_and_nothing_else(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        await stage.ask("watch", ideal="ideal")
+        async for _ in stage.watch(turns=3, amend=lambda count, ideal: f"{ideal} [{count}]"):
+            pass
+
+    whispers: list[str] = []
+    agent = Echo()
+    play([dynamic(body)], agent, setting(2000), tmp_path / "journal.jsonl", whisper=whispers.append)
+    assert whispers[:2] == ["Understood.", "ideal"]
+    assert [whisper[-3:] for whisper in whispers[2:5]] == ["[1]", "[2]", "[3]"]
+    assert {field for message in agent.asked for field in message.__slots__} == {"text", "sent_at", "turn_id"}
+    assert not any("[1]" in message.text for message in agent.asked)
+
+
+async def _overlap(stage: Stage) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.say, "one")
+        nursery.start_soon(stage.say, "two")
+
+
+async def _sleep(stage: Stage) -> None:
+    await stage.say("before")
+    await trio.sleep(0)
+    await stage.say("after")
+
+
+async def _event(stage: Stage) -> None:
+    await trio.Event().wait()
+
+
+async def _thread(stage: Stage) -> None:
+    await trio.to_thread.run_sync(lambda: None)
+
+
+async def _asyncio(stage: Stage) -> None:
+    await asyncio.sleep(0)
+
+
+async def _cancel(stage: Stage) -> None:
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await stage.say("cancelled")
+
+
+async def _deaf(stage: Stage) -> None:
+    while True:
+        try:
+            await trio.sleep(0)
+        except Exception:
+            await stage.say("I go on")
+
+
+async def _stubborn(stage: Stage) -> None:
+    while True:
+        with suppress(Exception):
+            await trio.sleep(0)
+
+
+async def _ever(stage: Stage) -> None:
+    with trio.CancelScope(shield=True):
+        while True:
+            await trio.lowlevel.cancel_shielded_checkpoint()
+
+
+async def _empty(stage: Stage) -> None:
+    await stage.say("  ")
+
+
+async def _backwards(stage: Stage) -> None:
+    await stage.wait(tokens=-1)
+
+
+async def _crash(stage: Stage) -> None:
+    await stage.say("so far so good")
+    raise KeyError(f"lost {object()}")
+
+
+async def _amend(stage: Stage) -> None:
+    async for _ in stage.watch(turns=2, amend=lambda count, ideal: ideal[count * 10**6 :] + str(1 / 0)):
+        pass
+
+
+async def _surrogate(stage: Stage) -> None:
+    await stage.say("half a \ud83d face")
+
+
+async def _endless(stage: Stage) -> None:
+    await stage.wait(time=timedelta.max)
+
+
+async def _half(stage: Stage) -> None:
+    await stage.wait(tokens=1.5)  # type: ignore[arg-type]
+
+
+async def _no_ideal(stage: Stage) -> None:
+    await stage.ask("well?", ideal=5)  # type: ignore[arg-type]
+
+
+async def _leaves(stage: Stage) -> None:
+    raise SystemExit("half a \ud83d word")
+
+
+def _not_async(stage: Stage) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (_overlap, "nothing but its Stage"),
+        (_sleep, "nothing but its Stage"),
+        (_event, "nothing but its Stage"),
+        (_thread, "nothing but its Stage"),
+        (_asyncio, ""),
+        (_cancel, "must not cancel"),
+        (_deaf, "nothing but its Stage"),
+        (_stubborn, "nothing but its Stage"),
+        (_ever, "nothing but its Stage"),
+        (_empty, "text that says something"),
+        (_backwards, "tokens=-1"),
+        (_crash, "KeyError"),
+        (_amend, "ZeroDivisionError"),
+        (_surrogate, "valid Unicode"),
+        (_endless, "days of virtual time"),
+        (_half, "whole numbers"),
+        (_no_ideal, "got 5"),
+        (_leaves, "SystemExit"),
+        (_not_async, ""),
+    ],
+)
+def test_an_error_of_a_test_ends_that_test_alone(body: Callable[[Stage], Any], said: str, tmp_path: Path) -> None:
+    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    for path in (first, again):
+        transcript = play([dynamic(body), scripted("good", 1)], Echo(), setting(1500), path)
+        assert transcript.tests["dynamic-1"].status == "scenario_error"
+        assert said in (transcript.tests["dynamic-1"].error or "")
+        assert transcript.tests["good-1"].status == "played"
+        assert transcript.closed
+    assert journal_of(first) == journal_of(again)
+
+
+def test_an_agents_error_is_raised_bare_and_blames_no_test(tmp_path: Path) -> None:
+    class Dying(Echo):
+        async def reply(self, message: Message) -> Reply:
+            if len(self.asked) == 3:
+                raise OSError("the line is dead")
+            return await super().reply(message)
+
+    path = tmp_path / "journal.jsonl"
+    with pytest.raises(AgentError, match="the line is dead"):
+        play([scripted("a", 0), scripted("b", 1)], Dying(), setting(1500), path)
+    transcript = Transcript.of(read(path))
+    assert all(test.status == "open" for test in transcript.tests.values())
+    assert not transcript.closed
+
+
+def test_a_reply_that_is_no_text_is_the_agents_error(tmp_path: Path) -> None:
+    class Wrong(Echo):
+        async def reply(self, message: Message) -> Reply:
+            return Reply(17)  # type: ignore[arg-type]
+
+    with pytest.raises(AgentError, match="int instead of text"):
+        play([scripted("a", 0)], Wrong(), setting(1500), tmp_path / "journal.jsonl")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply("OK.", usage=Usage(10, None, 2)),  # type: ignore[arg-type]
+        Reply("OK.", trace={"memory": object()}),
+        Reply("OK.", trace={"memory": "half a \ud83d face"}),
+    ],
+)
+def test_a_reply_that_cannot_be_journaled_is_the_agents_error(reply: Reply, tmp_path: Path) -> None:
+    class Wrong(Echo):
+        async def reply(self, message: Message) -> Reply:
+            return reply
+
+    path = tmp_path / "journal.jsonl"
+    with pytest.raises(AgentError, match=r"cannot be journaled|says that it used"):
+        play([scripted("a", 0)], Wrong(), setting(1500), path)
+    assert [event.type for event in read(path)][-1] == "message"
+
+
+def test_what_identifies_a_turn_names_no_scenario(tmp_path: Path) -> None:
+    agent = Echo()
+    where = replace(setting(1500, isolated=True), id="jokes-2")
+    play([scripted("jokes", 0)], agent, where, tmp_path / "journal.jsonl")
+    ids = [message.turn_id for message in agent.asked]
+    assert len(set(ids)) == len(ids)
+    assert not any("joke" in each for each in ids)
+
+
+AWARD = {"type": "award", "test": "a-1", "turn": 1, "points": 1, "why": "!"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("award", lambda lines: [*lines, json.dumps({"seq": len(lines)} | AWARD)]),
+        ("text", lambda lines: _forged(lines, asked=False, text="[]")),
+        ("tokens", lambda lines: _forged(lines, asked=True, tokens=99)),
+    ],
+)
+def test_a_journal_that_was_changed_is_found_out_when_it_is_played_again(
+    kind: str, change: Callable[[list[str]], list[str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    play([scripted("a", 0)], Echo(), setting(1500), path)
+    path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
+    with pytest.raises(ReplayError, match=kind if kind != "award" else "after the conversation's close"):
+        play([scripted("a", 0)], Echo(), setting(1500), path)
+
+
+def _forged(lines: list[str], *, asked: bool, **fields: object) -> list[str]:
+    """The lines with something else in the last reply that was asked for, or was ready."""
+    for at in reversed(range(len(lines))):
+        entry = json.loads(lines[at])
+        if entry["type"] == "reply" and entry["asked"] is asked:
+            return [*lines[:at], json.dumps(entry | fields), *lines[at + 1 :]]
+    raise AssertionError("there is no such reply")
+
+
+@pytest.mark.parametrize("text", ["", "\x00\x1b[31m", "\ud800 alone", "<script>alert(1)</script>", "word " * 200_000, "\u2028\u2029"])
+def test_any_reply_can_be_journaled_and_read_back(text: str, tmp_path: Path) -> None:
+    class Odd(Echo):
+        async def reply(self, message: Message) -> Reply:
+            return Reply(text)
+
+    path = tmp_path / "journal.jsonl"
+    live = play([scripted("a", 0)], Odd(), setting(1500), path)
+    assert Transcript.of(read(path)).tests["a-1"].exchanges == live.tests["a-1"].exchanges
+
+
+def test_cancelling_a_conversation_leaves_no_task_behind_and_a_readable_journal(tmp_path: Path) -> None:
+    class Slow(Echo):
+        async def reply(self, message: Message) -> Reply:
+            if len(self.asked) == 4:
+                scope.cancel()
+                await trio.sleep_forever()
+            return await super().reply(message)
+
+    path = tmp_path / "journal.jsonl"
+
+    async def run() -> None:
+        with scope, Journal(path) as journal:
+            await Conversation(setting(1500), [scripted("a", 0), scripted("b", 1)], Slow(), journal).play()
+
+    scope = trio.CancelScope()
+    trio.run(run)
+    assert [event.type for event in read(path)][-1] == "message"
+
+
+def test_a_farewell_is_said_only_where_another_test_of_its_scenario_is_to_come(tmp_path: Path) -> None:
+    tests = [scripted("a", 0, number=1, farewell="Forget it."), scripted("a", 1, number=2, farewell="Forget it.")]
+    path = tmp_path / "journal.jsonl"
+    play(tests, Echo(), setting(1500), path)
+    farewells = [entry for entry in journal_of(path) if entry.get("kind") == "farewell"]
+    assert [entry["test"] for entry in farewells] == ["a-1"]
+    opened = [entry["seq"] for entry in journal_of(path) if entry["type"] == "open" and entry["test"] == "a-2"]
+    assert farewells[0]["seq"] < opened[0]
+
+
+def test_tests_that_share_a_topic_are_never_open_at_once(tmp_path: Path) -> None:
+    topics = frozenset({"the sea"})
+    lines = [Line(f"line {i}", asks=i == 3) for i in range(4)]
+    tests = [made_test(name, 1, i, lines=lines, topics=topics) for i, name in enumerate("abc")]
+    path = tmp_path / "journal.jsonl"
+    play(tests, Echo(), setting(1500), path)
+    kinds = [entry["type"] for entry in journal_of(path) if entry["type"] in ("open", "end")]
+    assert kinds == ["open", "end"] * 3
+
+
+def test_a_test_that_cannot_fit_is_left_out_with_a_line(tmp_path: Path) -> None:
+    big = made_test("big", 1, 0, lines=[Line("word " * 3000, asks=True)])
+    why = left_out(big, setting(2000))
+    assert why is not None
+    assert "big-1" in why
+    assert "2,000" in why
+    assert left_out(big, setting(4000)) is None
+    assert left_out(big, setting(2000, isolated=True)) is None
+
+
+def test_isolated_needs_no_filler(tmp_path: Path) -> None:
+    transcript = play([scripted("a", 0)], Echo(), setting(32_000, isolated=True), tmp_path / "journal.jsonl")
+    assert transcript.filler_tokens == 0
+    assert transcript.tests["a-1"].status == "played"
+
+
+def _some(seed: int) -> list[Test]:
+    return [scripted(name, i, count=3 + i % 4) for i, name in enumerate("abcdefg")]
+
+
+def test_one_seed_gives_one_journal_whatever_order_trio_wakes_tasks_in(tmp_path: Path) -> None:
+    journals = []
+    for attempt in range(3):
+        path = tmp_path / f"{attempt}.jsonl"
+        play(_some(0), Babbler(7), setting(3000), path)
+        journals.append(journal_of(path))
+    assert journals[0] == journals[1] == journals[2]
+    play(_some(0), Babbler(8), setting(3000), tmp_path / "other.jsonl")
+    assert journal_of(tmp_path / "other.jsonl") != journals[0]
+
+
+def test_a_journal_is_played_again_to_the_same_bytes_and_then_goes_on_live(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.jsonl"
+    play(_some(0), Babbler(7), setting(3000), whole)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    random = Random(0)
+    for cut in random.sample(range(len(lines)), 12):
+        part = tmp_path / f"part-{cut}.jsonl"
+        torn = lines[cut][: len(lines[cut]) // 2]
+        part.write_bytes(b"".join(lines[:cut]) + torn)
+        play(_some(0), Babbler(7), setting(3000), part)
+        assert journal_of(part) == journal_of(whole)
+
+
+def test_a_journal_of_another_conversation_is_refused_with_what_differs(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    play(_some(0), Babbler(7), setting(3000), path)
+    with pytest.raises(ReplayError, match=r"line 1: .*span is 4000; the journal says 3000"):
+        play(_some(0), Babbler(7), setting(4000), path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda lines: [lines[0], b"{}\n", *lines[2:]], "line 2: expected an event with seq 1"),
+        (lambda lines: [lines[0], b"\xff\n", *lines[2:]], "line 2: not JSON"),
+        (lambda lines: [lines[0], b'{"seq":1,"type":"nonsense"}\n', *lines[2:]], "line 2: not an event"),
+        (lambda lines: [lines[0], *lines[2:]], "line 2: expected an event with seq 1"),
+    ],
+)
+def test_damage_is_named_by_its_line(damage: Callable[[list[bytes]], list[bytes]], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    play([scripted("a", 0)], Echo(), setting(1500), path)
+    path.write_bytes(b"".join(damage(path.read_bytes().splitlines(keepends=True))))
+    with pytest.raises(JournalError, match=said):
+        list(read(path))
+
+
+def test_open_event_holds_the_whole_definition(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    play([scripted("a", 0)], Echo(), setting(1500), path)
+    opened = next(event for event in read(path) if isinstance(event, events.Open))
+    assert [line["text"] for line in opened.lines] == [f"a says line {i}." for i in range(4)]

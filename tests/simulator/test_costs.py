@@ -1,0 +1,103 @@
+"""Money, from end to end: a vendor's library, a server on this machine, prices of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from simulator import events
+from simulator.errors import StoppedError
+from simulator.folder import RunFolder
+from simulator.grades import grade_run
+from simulator.journal import read
+from simulator.messages import Usage
+from simulator.runner import Plan, plan, play, resume
+from simulator.suite import load_suite
+from tests.loopback import Say, Server, Status
+
+WORST = 1e-6 * 2500
+"""What a turn can come to: a context of 2k, the longest answer, and what a provider may add."""
+
+SUITE = load_suite("ltm").changed([], [], ["colours", "shopping"], 1)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server().running() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dollar a million tokens, for any model: what a server of our own costs, no list knows."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+    monkeypatch.setattr("simulator.ledger.price", lambda model, usage: dollars(usage))
+
+
+def dollars(usage: Usage) -> float:
+    return 1e-6 * (usage.input_tokens + usage.output_tokens)
+
+
+def planned(server: Server, out: Path, seed: int = 0) -> Plan:
+    agent = f"openai/gpt-4o?context=2k&max_tokens=100&base_url={server.base_url('openai')}"
+    return plan(SUITE, span=2000, seed=seed, agent=agent, out=out)
+
+
+def cost(folder: Path) -> float:
+    return grade_run(RunFolder(folder)).costs["agent"].cost_usd or 0
+
+
+def replies(run: RunFolder) -> list[events.Reply]:
+    return [event for event in read(run.journal("main")) if isinstance(event, events.Reply)]
+
+
+def test_each_reply_is_priced_and_the_sums_are_in_the_results(server: Server, tmp_path: Path) -> None:
+    (outcome,) = trio.run(play, [planned(server, tmp_path)])
+    run = RunFolder(outcome.folder)
+    asked = [reply for reply in replies(run) if reply.asked]
+    assert all(reply.usage and reply.cost_usd for reply in asked)
+    assert not any(reply.usage or reply.cost_usd for reply in replies(run) if not reply.asked)
+    spent = grade_run(run).costs["agent"]
+    assert spent.cost_usd == pytest.approx(1e-6 * (spent.input_tokens + spent.output_tokens))
+    assert spent.cost_usd == pytest.approx(sum((reply.cost_usd or {})["agent"] or 0 for reply in asked))
+
+
+def test_a_run_stops_before_its_limit_and_goes_on_with_more(server: Server, tmp_path: Path) -> None:
+    whole = trio.run(play, [planned(server, tmp_path / "whole")])[0]
+    limit = 0.6 * cost(whole.folder)
+    (stopped,) = trio.run(lambda: play([planned(server, tmp_path / "short")], most=limit))
+    assert isinstance(stopped.error, StoppedError)
+    assert "pass the limit of $0.0" in str(stopped.error)
+    run = RunFolder(stopped.folder)
+    assert limit - WORST <= cost(run.path) <= limit
+    again = trio.run(lambda: resume(run, run.manifest.agent, most=limit))
+    assert isinstance(again.error, StoppedError), "what it has cost so far counts"
+    on = trio.run(lambda: resume(run, run.manifest.agent, most=10))
+    assert on.error is None
+    texts = [[reply.text for reply in replies(RunFolder(each.folder))] for each in (whole, on)]
+    assert texts[0] == texts[1]
+
+
+def test_one_limit_holds_for_all_runs_together(server: Server, tmp_path: Path) -> None:
+    limit = 0.02
+    outcomes = trio.run(lambda: play([planned(server, tmp_path, seed) for seed in range(3)], most=limit))
+    assert all(isinstance(outcome.error, StoppedError) for outcome in outcomes)
+    assert limit - WORST <= sum(cost(outcome.folder) for outcome in outcomes) <= limit
+
+
+def test_a_turn_that_fails_for_good_keeps_everything_and_never_pays(server: Server, tmp_path: Path) -> None:
+    server.script([Say("OK.")] * 10 + [Status(401, "who are you")] * 5)
+    (outcome,) = trio.run(play, [planned(server, tmp_path)])
+    result = grade_run(RunFolder(outcome.folder))
+    assert {test.status for test in result.tests} <= {"agent_error", "scored"}
+    assert "agent_error" in {test.status for test in result.tests}
+    assert result.score is None
+    assert result.score_bounds[0] < result.score_bounds[1]
+    server.acts.clear()
+    on = trio.run(lambda: resume(RunFolder(outcome.folder), RunFolder(outcome.folder).manifest.agent))
+    assert on.error is None
+    assert on.result is not None
+    assert on.result.score is not None

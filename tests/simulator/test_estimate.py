@@ -1,0 +1,71 @@
+"""What a run will take, told beforehand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import trio
+
+from simulator.cli import main
+from simulator.estimate import Estimate, estimate
+from simulator.folder import RunFolder
+from simulator.grades import grade_run
+from simulator.runner import plan, play
+from simulator.suite import load_suite
+from tests.loopback import Server
+
+SUITE = load_suite("ltm").changed([], [], ["colours", "name_list", "shopping"], 2)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+
+
+def estimated(agent: str, span: int = 8000) -> Estimate:
+    return trio.run(estimate, plan(SUITE, span=span, seed=0, agent=agent, out=Path("nowhere")))
+
+
+def test_it_is_what_the_run_then_takes(tmp_path: Path) -> None:
+    """The server says "OK." to everything; ideal replies are longer, so that the estimate is a little higher."""
+    with Server().running() as server:
+        agent = f"openai/gpt-4o?context=4k&base_url={server.base_url('openai')}"
+        told = estimated(agent)
+        (outcome,) = trio.run(play, [plan(SUITE, span=8000, seed=0, agent=agent, out=tmp_path)])
+    assert not Path("nowhere").exists()
+    took = grade_run(RunFolder(outcome.folder))
+    assert told.tokens == pytest.approx(took.tokens, rel=0.05)
+    assert told.parts["agent"].input_tokens == pytest.approx(took.costs["agent"].input_tokens, rel=0.08)
+    assert told.cost_usd is None, "what somebody's own server costs is not known"
+
+
+def test_dollars_are_those_of_the_price_list_and_a_steady_prefix_is_cheaper() -> None:
+    block, sliding = (estimated(f"openai/gpt-4o?context=4k&eviction={way}") for way in ("block", "sliding"))
+    assert block.cost_usd is not None
+    assert sliding.cost_usd is not None
+    assert 0 < block.cost_usd < sliding.cost_usd
+    cached = [each.parts["agent"].cached_tokens / each.parts["agent"].input_tokens for each in (block, sliding)]
+    assert cached[0] > cached[1]
+
+
+def test_an_agent_that_cannot_tell_has_its_conversation_told() -> None:
+    told = estimated("notebook")
+    assert (told.parts, told.cost_usd) == ({}, None)
+    assert 0 < told.asked < told.turns
+
+
+def test_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["estimate", "ltm", "--scenario", "colours", "--tests", "1", "--agent", "openai/gpt-4o", "--agent", "silent"]
+    with pytest.raises(SystemExit) as left:
+        main([*arguments, "--json"])
+    assert left.value.code == 0
+    paid, free = json.loads(capsys.readouterr().out)
+    assert paid["cost_usd"] > 0
+    assert (free["parts"], free["cost_usd"]) == ({}, None)
+    with pytest.raises(SystemExit):
+        main(arguments)
+    told = capsys.readouterr().out
+    assert "of them from cache" in told
+    assert "does not tell what it uses" in told

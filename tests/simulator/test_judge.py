@@ -1,0 +1,175 @@
+"""The judge: a model that decides what rules leave open. Against the vendor's library and a server on this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.errors import InputError
+from simulator.folder import RunFolder
+from simulator.grades import grade_run
+from simulator.judge import LLMJudge
+from simulator.judging import judge_run
+from simulator.ledger import Ledger
+from simulator.runner import Plan, plan, play
+from simulator.suite import load_suite
+from tests.loopback import Hang, Say, Server, Status
+
+YES, NO = Say('{"holds": true, "why": "it says so"}'), Say('```json\n{"holds": false, "why": "it does not"}\n```')
+SEED = 3
+"""The server serves all tests of this file in turn."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server().running() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+
+
+def does(server: Server, acts: Any) -> None:
+    """What the server does next, and nothing else."""
+    server.acts.clear()
+    server.acts.extend(acts)
+
+
+def spec(server: Server, model: str = "gpt-4o") -> str:
+    return f"openai/{model}?base_url={server.base_url('openai')}&timeout=20&stream=false"
+
+
+def planned(out: Path, judge: str | None, agent: str = "silent", scenario: str = "jokes", tests: int = 2) -> Plan:
+    suite = load_suite("ltm").changed([], [], [scenario], tests)
+    return plan(suite, span=2000, seed=SEED, agent=agent, out=out, isolated=True, judge=judge)
+
+
+def judged(out: Path, server: Server, *acts: Any, **arguments: Any) -> RunFolder:
+    """A run whose judge does so, answer by answer."""
+    does(server, acts)
+    (outcome,) = trio.run(play, [planned(out, spec(server), **arguments)])
+    assert outcome.error is None
+    return RunFolder(outcome.folder)
+
+
+def asked(server: Server) -> int:
+    return len(server.asked)
+
+
+def test_what_the_rules_leave_open_is_asked_and_counts(tmp_path: Path, server: Server) -> None:
+    before = asked(server)
+    run = judged(tmp_path, server, YES, NO)
+    result = grade_run(run)
+    assert sorted(test.score or 0.0 for test in result.tests) == [0, 1]
+    assert all("judged: it" in test.reason for test in result.tests)
+    assert asked(server) - before == 2
+    assert result.costs["judge"].input_tokens > 0
+
+
+def test_the_judge_is_told_the_reply_and_the_statement_and_nothing_of_who_replied(tmp_path: Path, server: Server) -> None:
+    before = asked(server)
+    judged(tmp_path, server, NO, NO, agent="notebook")
+    for each in server.asked[before:]:
+        (text,) = [text for role, text in each.texts if role == "user"]
+        assert "Statement: The text tells or names this joke" in text
+        assert "notebook" not in json.dumps(each.body)
+        assert each.body["temperature"] == 0
+        assert each.body["response_format"]["type"] == "json_schema"
+
+
+def test_the_same_content_is_asked_once_also_in_a_later_scoring(tmp_path: Path, server: Server) -> None:
+    run = judged(tmp_path, server, NO, NO)
+    before = asked(server)
+    trio.run(judge_run, run, LLMJudge(spec(server), RunFolder(run.path)))
+    assert asked(server) == before
+    trio.run(judge_run, run, LLMJudge(spec(server, "gpt-4o-mini"), RunFolder(run.path)))
+    assert asked(server) > before, "another judge is asked"
+
+
+def test_a_run_played_without_a_judge_is_judged_afterwards(tmp_path: Path, server: Server) -> None:
+    (outcome,) = trio.run(play, [planned(tmp_path, None)])
+    run = RunFolder(outcome.folder)
+    assert [test.score for test in grade_run(run).tests] == [0, 0], "without a judge the rules' guess counts"
+    does(server, [YES, YES])
+    trio.run(judge_run, run, LLMJudge(spec(server), run))
+    assert [test.score for test in grade_run(run).tests] == [1, 1]
+
+
+RUBBISH = [Say("I would rather not say."), Say(""), Say('{"holds": "perhaps"}'), Say('{"holds": true}'), Status(400, "no")]
+
+
+@pytest.mark.parametrize("rubbish", RUBBISH)
+def test_a_judge_that_fails_leaves_the_test_unscored_and_says_so(tmp_path: Path, server: Server, rubbish: Any) -> None:
+    run = judged(tmp_path, server, *[rubbish] * 12, tests=1)
+    result = grade_run(run)
+    (test,) = result.tests
+    assert (test.status, test.score) == ("unscored", None)
+    assert "undecided: the judge" in test.reason
+    assert (result.score, result.score_bounds) == (None, (0, 1))
+    does(server, [YES])
+    trio.run(judge_run, run, LLMJudge(spec(server), run))
+    assert grade_run(run).score == 1, "asked again, it may decide"
+
+
+def test_a_verdict_that_a_test_waits_for_is_an_event_and_a_failed_one_leaves_the_test_unscored(tmp_path: Path, server: Server) -> None:
+    scenario = "python:tests.rig:Waiting"
+    for acts, status in (((YES,), "scored"), ((Say("hm"),), "unscored")):
+        does(server, acts)
+        suite = load_suite("ltm").changed([], [], [scenario], 1)
+        each = plan(suite, span=2000, seed=0, agent="silent", out=tmp_path, isolated=True, judge=spec(server))
+        (outcome,) = trio.run(play, [each])
+        run = RunFolder(outcome.folder)
+        (verdict,) = [json.loads(line) for line in run.journal(next(iter(each.tests))).read_text().splitlines() if '"verdict"' in line]
+        assert verdict["by"].endswith("prompt 1")
+        assert grade_run(run).tests[0].status == status
+
+
+def test_a_limit_of_dollars_holds_for_the_judge_too(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"--max-cost: agent openai/gpt-4o.*the price of 127.0.0.1:\d+/gpt-4o is unknown"):
+        trio.run(lambda: play([planned(tmp_path, spec(server))], most=1))
+    monkeypatch.setattr("simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
+    does(server, [NO, NO])
+    (outcome,) = trio.run(lambda: play([planned(tmp_path, spec(server))], most=1e-7))
+    assert "pass the limit" in str(outcome.error)
+    assert not RunFolder(outcome.folder).judgements()
+
+
+def test_who_cannot_judge_is_refused_at_the_door(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--judge silent: this kind of agent cannot judge; a model can"):
+        planned(tmp_path, "silent")
+
+
+def test_judging_stops_with_the_run(tmp_path: Path, server: Server) -> None:
+    does(server, [Hang()] * 4)
+
+    async def stopped() -> None:
+        with trio.move_on_after(1):
+            await play([planned(tmp_path, spec(server))])
+            raise AssertionError("it went on without its judge")
+
+    trio.run(stopped)
+    does(server, [])
+
+
+ODD = ["{", "[[[[", '{"holds": 1, "why": ""}', '{"holds": true', "null", '{"why": {"a": []}, "holds": false}']
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=60) | st.sampled_from(ODD))
+def test_any_answer_is_a_verdict(server: Server, tmp_path_factory: pytest.TempPathFactory, answer: str) -> None:
+    (tmp_path_factory.getbasetemp() / "judged").mkdir(exist_ok=True)
+    judge = LLMJudge(spec(server), RunFolder(tmp_path_factory.mktemp("run")), Ledger())
+    does(server, [Say(answer)])
+    verdict = trio.run(judge.judge, "It rains.", answer)
+    assert verdict.holds in (True, False, None)
+    assert verdict.failed == (verdict.holds is None)
+    assert isinstance(verdict.why, str)

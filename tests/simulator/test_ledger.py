@@ -1,0 +1,163 @@
+"""What replies cost, and a limit of dollars that is never passed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.errors import InputError, StoppedError
+from simulator.ledger import Ledger, Spent, check_priced, price, tally
+from simulator.messages import Usage
+
+KNOWN = "openai/gpt-4o"
+
+
+def test_prices_are_those_of_the_list_and_cached_tokens_are_cheaper() -> None:
+    plain, cached = price(KNOWN, Usage(1_000_000, 0, 0)), price(KNOWN, Usage(1_000_000, 1_000_000, 0))
+    assert plain is not None
+    assert cached is not None
+    assert 0 < cached < plain
+    assert price(KNOWN, Usage(0, 0, 0)) == 0
+    both = price(KNOWN, Usage(500, 0, 70))
+    parts = (price(KNOWN, Usage(500, 0, 0)), price(KNOWN, Usage(0, 0, 70)))
+    assert both == pytest.approx(sum(part for part in parts if part is not None))
+
+
+@pytest.mark.parametrize("model", ["openai/no-such-model-ever", "nobody/gpt-4o", "", "gpt-4o", "http://127.0.0.1:8000", "openai/"])
+def test_an_unknown_model_has_no_price_rather_than_none_at_all(model: str) -> None:
+    assert price(model, Usage(1000, 0, 1000)) is None
+
+
+WORST = Usage(1000, 0, 1000)
+
+
+class Priced:
+    """As much of an agent as a limit looks at."""
+
+    def __init__(self, models: Mapping[str, str] | None, worst: Usage = WORST) -> None:
+        self.models = models
+        self._worst = worst
+
+    def worst_case(self, message: Any) -> dict[str, Usage]:
+        return dict.fromkeys(self.models or {}, self._worst)
+
+
+def test_a_limit_needs_a_price() -> None:
+    check_priced(Priced({}), "free")
+    check_priced(Priced({"agent": KNOWN}), "known")
+    for agent in (Priced({"agent": "openai/no-such-model"}), Priced(None), object()):
+        with pytest.raises(InputError, match=r"--max-cost: agent a/spec: .*leave --max-cost out"):
+            check_priced(agent, "a/spec")
+
+
+@given(
+    st.floats(0.01, 5),
+    st.lists(st.tuples(st.floats(0.001, 1), st.floats(0, 1), st.sampled_from(["settles", "fails", "says nothing"])), max_size=20),
+    st.booleans(),
+)
+def test_a_limit_is_never_passed_whoever_asks_at_once(limit: float, calls: list[tuple[float, float, str]], at_once: bool) -> None:
+    """Each call costs a share of what it could at worst; together they stay within the limit, and nobody waits for ever."""
+    ledger = Ledger(limit)
+    paid: list[float] = []
+
+    async def call(worst: float, share: float, end: str) -> None:
+        try:
+            async with ledger.paying({"agent": KNOWN}, worst) as account:
+                paid.append(worst * share if end == "settles" else worst if end == "fails" else 0.0)
+                assert sum(paid) <= limit + 1e-9
+                await trio.lowlevel.checkpoint()
+                if end == "fails":
+                    raise KeyError
+                account.settle({})
+                if end == "settles":
+                    account.costs = {"agent": worst * share}
+        except (StoppedError, KeyError):
+            pass
+
+    async def play() -> None:
+        async with trio.open_nursery() as nursery:
+            for each in calls:
+                if at_once:
+                    nursery.start_soon(call, *each)
+                else:
+                    await call(*each)
+
+    trio.run(play)
+    assert ledger.spent == pytest.approx(sum(paid))
+    assert ledger.spent <= limit + 1e-9
+
+
+def test_what_could_pass_the_limit_is_stopped_and_says_how_to_go_on() -> None:
+    ledger = Ledger(1.0, spent=0.9)
+
+    async def play() -> None:
+        async with ledger.paying({}, 0.2):
+            raise AssertionError("it was let through")
+
+    with pytest.raises(StoppedError, match=r"\$0\.2000 and pass the limit of \$1\.00.*resume --max-cost"):
+        trio.run(play)
+    assert ledger.spent == 0.9
+
+
+def test_a_call_waits_for_others_that_may_turn_out_cheaper() -> None:
+    ledger = Ledger(1.0)
+    done = []
+
+    async def play() -> None:
+        first_is_in = trio.Event()
+        second_waits = trio.Event()
+
+        async def first() -> None:
+            async with ledger.paying({}, 0.9) as account:
+                first_is_in.set()
+                await second_waits.wait()
+                account.settle({})
+            done.append("first")
+
+        async def second() -> None:
+            await first_is_in.wait()
+            second_waits.set()
+            async with ledger.paying({}, 0.9) as account:
+                account.settle({})
+            done.append("second")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(first)
+            nursery.start_soon(second)
+
+    trio.run(play)
+    assert done == ["first", "second"]
+
+
+def test_a_call_cancelled_while_it_waits_reserves_nothing() -> None:
+    ledger = Ledger(1.0)
+
+    async def play() -> None:
+        async with ledger.paying({}, 1.0) as account:
+            with trio.move_on_after(0):
+                async with ledger.paying({}, 1.0):
+                    raise AssertionError("it was let through")
+            account.settle({})
+        async with ledger.paying({}, 1.0) as account:
+            account.settle({})
+
+    trio.run(play)
+    assert ledger.spent == 0
+
+
+def test_sums_by_part_and_one_unknown_price_makes_the_sum_unknown() -> None:
+    usage = {"input_tokens": 10, "cached_tokens": 4, "output_tokens": 2}
+    sums = tally([("agent", usage, 0.5), ("agent", usage, 0.25), ("embedder", usage, None), ("embedder", usage, 0.1)])
+    assert sums["agent"] == Spent(input_tokens=20, cached_tokens=8, output_tokens=4, cost_usd=0.75)
+    assert sums["embedder"].cost_usd is None
+    assert tally([]) == {}
+
+
+def test_without_a_limit_nothing_is_reserved() -> None:
+    assert Ledger(inf).worst(object(), None) == 0  # type: ignore[arg-type]

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import lzma
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+import pytest
+import tiktoken
+from hypothesis import given
+from hypothesis import strategies as st
+from tiktoken_ext import openai_public
+
+from simulator import tokens
+from simulator.errors import InputError, LongspanError
+from simulator.tokens import EncodingName, Tokenizer, rank_file
+
+ROOT = Path(__file__).parents[2]
+NAMES: tuple[EncodingName, ...] = get_args(EncodingName)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    return Tokenizer(request.param)
+
+
+@pytest.fixture
+def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a fresh process: neither longspan nor tiktoken has loaded an encoding."""
+    monkeypatch.setattr(tokens, "_encodings", {})
+    monkeypatch.setattr(tiktoken.registry, "ENCODINGS", {})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_ranks_are_the_file_that_tiktoken_pins(name: EncodingName, monkeypatch: pytest.MonkeyPatch) -> None:
+    pinned = []
+
+    def capture(address: str, expected_hash: str) -> dict[bytes, int]:
+        pinned.append(expected_hash)
+        return {}
+
+    monkeypatch.setattr(openai_public, "load_tiktoken_bpe", capture)
+    openai_public.ENCODING_CONSTRUCTORS[name]()
+    digest = hashlib.sha256(rank_file(name)).hexdigest()
+    assert [digest] == pinned
+    assert digest in (ROOT / "NOTICE").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("cl100k_base", "", []),
+        ("cl100k_base", "hello world", [15339, 1917]),
+        ("cl100k_base", "tiktoken is great!", [83, 1609, 5963, 374, 2294, 0]),
+        ("cl100k_base", "antidisestablishmentarianism", [519, 85342, 34500, 479, 8997, 2191]),
+        ("o200k_base", "hello world", [24912, 2375]),
+        ("o200k_base", "tiktoken is great!", [83, 8251, 2488, 382, 2212, 0]),
+    ],
+)
+def test_known_texts(name: EncodingName, text: str, expected: list[int]) -> None:
+    tokenizer = Tokenizer(name)
+    assert tokenizer.encode(text) == expected
+    assert tokenizer.count(text) == len(expected)
+    assert tokenizer.decode(expected) == text
+
+
+@given(text=st.text())
+@pytest.mark.parametrize("name", NAMES)
+def test_counts_and_decodes_what_it_encodes(name: EncodingName, text: str) -> None:
+    tokenizer = Tokenizer(name)
+    encoded = tokenizer.encode(text)
+    assert tokenizer.count(text) == len(encoded)
+    assert tokenizer.decode(encoded) == text
+
+
+def test_special_tokens_are_ordinary_text(tokenizer: Tokenizer) -> None:
+    text = "<|endoftext|><|endofprompt|>"
+    special = set(tiktoken.get_encoding(tokenizer.name).encode(text, allowed_special="all"))
+    assert special.isdisjoint(tokenizer.encode(text))
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\udc00\ud800"])
+def test_lone_surrogates_count_as_the_replacement_character(tokenizer: Tokenizer, text: str) -> None:
+    replaced = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
+    assert tokenizer.encode(text) == tokenizer.encode(replaced)
+    assert tokenizer.count(text) == tokenizer.count(replaced)
+
+
+def test_half_a_character_decodes_to_the_replacement_character(tokenizer: Tokenizer) -> None:
+    encoded = tokenizer.encode("\U00013080")
+    assert len(encoded) > 1
+    assert "\ufffd" in tokenizer.decode(encoded[:1])
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "\u3000"])
+def test_a_megabyte_of_blanks_is_counted(tokenizer: Tokenizer, blank: str) -> None:
+    text = "before" + blank * 1_200_000 + "after"
+    assert 0 < tokenizer.count(text) == len(tokenizer.encode(text))
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_long_text_is_not_cut_without_need(tokenizer: Tokenizer) -> None:
+    text = ("word " * 20 + "\n\n" + " " * 300) * 2000
+    assert len(text) > tokens.BLANKS
+    assert tokenizer.encode(text) == tiktoken.get_encoding(tokenizer.name).encode_ordinary(text)
+
+
+@pytest.mark.parametrize("name", ["", "gpt2", "CL100K_BASE", "cl100k_base/../x", None])
+def test_an_unknown_name_is_refused(name: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        Tokenizer(name)
+    assert str(caught.value) == f"unknown tokenizer {name!r}: take one of cl100k_base, o200k_base"
+
+
+def test_the_default_is_cl100k() -> None:
+    assert Tokenizer().name == "cl100k_base"
+    assert repr(Tokenizer("o200k_base")) == "Tokenizer('o200k_base')"
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize("before", [None, "", "somewhere/of/the/users"])
+def test_the_environment_is_left_as_it_was(before: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
+    if before is not None:
+        monkeypatch.setenv("TIKTOKEN_CACHE_DIR", before)
+    environment = dict(os.environ)
+    Tokenizer()
+    assert dict(os.environ) == environment
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    Tokenizer()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_many_threads_load_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = []
+    load = tokens._load
+    monkeypatch.setattr(tokens, "_load", lambda name: loaded.append(name) or load(name))
+    together = threading.Barrier(8)
+    counts = []
+
+    def work() -> None:
+        together.wait()
+        counts.append(Tokenizer().count("hello world"))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [2] * 8
+    assert loaded == ["cl100k_base"]
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_damaged_ranks_are_told_and_the_environment_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "rank_file", lambda name: b"IQ== 0\n")
+    monkeypatch.setattr("tiktoken.load.read_file", lambda address: b"")  # it tries to fetch what its pin refuses
+    environment = dict(os.environ)
+    with pytest.raises(LongspanError, match=r"^tiktoken \S+ does not take longspan's ranks of cl100k_base: install tiktoken \S+$"):
+        Tokenizer()
+    assert dict(os.environ) == environment
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize("constructor", [dict, rank_file], ids=["builtin", "other constants"])
+def test_a_tiktoken_that_keeps_its_ranks_elsewhere_is_told(constructor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(openai_public.ENCODING_CONSTRUCTORS, "cl100k_base", constructor)
+    with pytest.raises(LongspanError, match=r"does not take longspan's ranks of cl100k_base"):
+        Tokenizer()
+
+
+def test_works_without_a_network_or_a_cache(tmp_path: Path) -> None:
+    code = """
+import socket
+
+def refuse(*args, **kwargs):
+    raise AssertionError("the network was used")
+
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
+from simulator.tokens import Tokenizer
+print(Tokenizer("cl100k_base").count("hello world"), Tokenizer("o200k_base").count("hello world"))
+"""
+    poisoned = dict.fromkeys(["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"], "http://127.0.0.1:9")
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "SYSTEMROOT"}}
+    environment = {**kept, **poisoned, "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("2 2\n", "", 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_the_module_does_not_import_tiktoken() -> None:
+    code = "import sys, simulator.tokens; print('tiktoken' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+@pytest.fixture(scope="module")
+def packer() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pack_ranks", ROOT / "scripts" / "pack_ranks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_packer_makes_what_the_module_reads(packer: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks = b"IQ== 0\nAA== 1\naGVsbG8= 2\n"
+    (tmp_path / "tiny.xz").write_bytes(packer.pack(ranks))
+    monkeypatch.setattr(tokens, "RANKS", tmp_path)
+    assert rank_file("tiny") == ranks  # type: ignore[arg-type]
+    assert lzma.decompress(packer.pack(ranks)) == b"\x01!\x01\x00\x05hello"
+
+
+@pytest.mark.parametrize("ranks", [b"IQ== 1\n", b"IQ== 0\nAA== 2\n", b"IQ== 0\nAA== 0\n", b"!! 0\n"])
+def test_the_packer_refuses_what_it_could_not_give_back(packer: ModuleType, ranks: bytes) -> None:
+    with pytest.raises(ValueError, match=r"rank|base64|padding"):
+        packer.pack(ranks)

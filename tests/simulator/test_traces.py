@@ -1,0 +1,64 @@
+"""What became of a needle, as an agent's traces tell it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.traces import Fate, Traces
+
+SAID, ASKED, ANSWER = "My lucky number is 4711, says Brunhilde.", "What is my lucky number?", "It is 4711."
+
+
+def told(*turns: Any, question: Any, answer: str = ANSWER) -> Fate:
+    """The fate of turn 0's needle, given the traces of the turns before the question and of the answer."""
+    traces = Traces()
+    for number, trace in enumerate([*turns, question]):
+        traces.add(number, f"t{number}", trace)
+    return traces.fate(0, SAID, ASKED, answer, question)
+
+
+def test_without_a_trace_nothing_is_told() -> None:
+    assert told(None, None, question=None) == Fate(None, None, None)
+    assert told(None, question={"prompt_tokens": 7}) == Fate(None, None, None)
+
+
+def test_never_stored_is_told_from_stored_but_not_retrieved_and_from_retrieved_but_not_used() -> None:
+    stored = {"written": [{"id": "m1", "text": SAID}]}
+    other = {"written": [{"id": "m2", "text": "..."}]}
+    assert told({"written": []}, other, question={"read": [{"id": "m2"}]}) == Fate(False, False, False)
+    assert told(stored, other, question={"read": [{"id": "m2"}]}) == Fate(True, False, False)
+    assert told(stored, other, question={"read": [{"id": "m1"}]}, answer="I do not know.") == Fate(True, True, False)
+    assert told(stored, other, question={"read": [{"id": "m1"}]}) == Fate(True, True, True)
+
+
+def test_a_memory_may_be_made_later_and_may_name_its_turns() -> None:
+    late = {"written": [{"id": "m1", "turn": "t0"}]}
+    assert told(None, late, question={"read": [{"id": "m1"}]}) == Fate(True, True, True)
+    assert told(None, late, question={"read": [{"id": "else", "turns": ["t9", "t0"]}]}) == Fate(True, True, True)
+
+
+def test_a_turn_that_was_still_shown_needs_no_memory() -> None:
+    assert told(None, None, question={"recent": {"since": "t0"}}).retrieved is True
+    assert told(None, None, question={"recent": {"since": "t1"}}).retrieved is False
+
+
+def test_the_words_of_the_question_prove_nothing() -> None:
+    assert told({"written": [{"id": "m"}]}, question={"read": [{"id": "m"}]}, answer="Your lucky number?").used is False
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["t0", "t1", "m1"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "turn", "turns", "since", "x"]), inner, max_size=3),
+    max_leaves=8,
+)
+traces = st.dictionaries(st.sampled_from(["written", "read", "recent", "calls"]), values, max_size=4)
+
+
+@given(st.lists(st.none() | traces, max_size=5), st.none() | traces, st.text(max_size=20))
+def test_any_trace_will_do(turns: list[Any], question: Any, answer: str) -> None:
+    fate = told(*turns, question=question, answer=answer)
+    assert all(each in (None, True, False) for each in fate)
+    assert not (fate.used and not fate.retrieved)

@@ -1,0 +1,216 @@
+"""Every scenario in another person's words: `notebook`, which has general rules only, must not be keyed to our sentences.
+
+tests/wording holds a template for each of ours: the same macros and facts, other sentences, written by someone who had
+not read the agent. It is never fitted to the agent, and the agent must not be fitted to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+import trio
+
+from scenarios.wording import Wording
+from simulator.plugins import make_scenario
+from simulator.rehearsal import rehearse
+from simulator.runner import plan, play
+from simulator.scenario import Scenario
+from simulator.suite import load_suite
+
+OURS = Wording.folder
+OTHER = Path(__file__).parent / "wording"
+WORDINGS = {"ours": OURS, "other": OTHER}
+SUITE = load_suite("ltm")
+SEEDS = range(5)
+
+NEAR = 0.7
+"""Two lines are nearly equal when so large a share of the words of one stands in the other, in the same order."""
+
+TOLERANCE = 0.7
+"""What an agent must keep of its score when the wording changes.
+
+Over 25 seeds at 2k, notebook's total spreads by 0.4 from seed to seed in ours and by 0.6 in the other wording, where it
+keeps 0.73. The mean of five seeds is so uncertain by 0.16 (2 % of what it has in ours, 7.0) and 0.28 (6 % of 5.1), and their
+ratio by 6 %: an agent that does not mind the wording stays above 0.7, five times that below 1, but one that is keyed to
+sentences loses more.
+"""
+
+ELSEWHERE = "Something else entirely."
+"""What a rehearsal says for other tests."""
+
+Means = dict[str, float]
+"""An agent's mean score in each scenario."""
+
+Played = Callable[[str, str, int], Means]
+"""Plays an agent in a wording at a span, once, with all seeds."""
+
+
+@pytest.fixture
+def other_wording(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Wording, "folder", OTHER)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    known: dict[tuple[str, str, int], Means] = {}
+
+    def means(wording: str, agent: str, span: int) -> Means:
+        if (wording, agent, span) not in known:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Wording, "folder", WORDINGS[wording])
+                known[wording, agent, span] = _play(agent, span, tmp_path_factory.mktemp(wording))
+        return known[wording, agent, span]
+
+    return means
+
+
+def _play(agent: str, span: int, out: Path) -> Means:
+    plans = [plan(SUITE, span=span, seed=seed, agent=agent, out=out) for seed in SEEDS]
+    scores: dict[str, list[float]] = defaultdict(list)
+    for outcome in trio.run(lambda: play(plans)):
+        assert outcome.error is None
+        for test in outcome.result.tests:
+            assert test.score is not None, test.reason
+            scores[test.scenario].append(test.score)
+    return {name: fmean(each) for name, each in scores.items()}
+
+
+def _table(**columns: Means) -> str:
+    rows = [[name, *(f"{means[name]:.2f}" if name in means else "-" for means in columns.values())] for name in SUITE.scenarios]
+    rows = [["", *columns], *rows, ["total", *(f"{sum(means.values()):.2f}" for means in columns.values())]]
+    return "\n" + "\n".join("".join(f"{cell:>20}" for cell in row) for row in rows)
+
+
+# ---- the other wording is complete, and another
+
+
+@pytest.mark.parametrize("name", SUITE.scenarios)
+@pytest.mark.usefixtures("other_wording")
+def test_every_scenario_can_be_played_in_the_other_wording(name: str) -> None:
+    scenario = make_scenario(name, SUITE.scenarios[name])
+    for seed in range(20):
+        ideal = rehearse(scenario, seed=seed, reply=lambda text, ideal: ideal)
+        assert ideal.grade.score == 1, ideal.grade.reason
+        silent = rehearse(scenario, seed=seed, reply=lambda text, ideal: "OK.")
+        assert silent.grade.score == 0, silent.grade.reason
+        assert _texts(scenario, seed).isdisjoint(_said_in_ours(scenario, seed))
+
+
+def _texts(scenario: Scenario, seed: int) -> set[str]:
+    """What the test says, and its farewell."""
+    said: set[str] = set()
+
+    def reply(text: str, ideal: str) -> str:
+        said.add(text)
+        return ideal
+
+    farewell = rehearse(scenario, seed=seed, reply=reply).script.farewell
+    assert farewell
+    return (said | {farewell}) - {ELSEWHERE}
+
+
+def _said_in_ours(scenario: Scenario, seed: int) -> set[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Wording, "folder", OURS)
+        return _texts(scenario, seed)
+
+
+def test_all_eleven_scenarios_are_there() -> None:
+    assert len(SUITE.scenarios) == 11
+    assert set(SUITE.scenarios) <= {path.stem for path in OTHER.glob("*.j2")}
+
+
+@pytest.mark.parametrize("template", sorted(path.name for path in OURS.glob("*.j2")))
+def test_a_template_has_the_macros_of_ours_with_the_same_variables(template: str) -> None:
+    ours, other = (_macros((folder / template).read_text("utf-8")) for folder in (OURS, OTHER))
+    assert {name: arguments for name, (arguments, _) in other.items()} == {name: arguments for name, (arguments, _) in ours.items()}
+    for name, (_, lines) in other.items():
+        assert len(set(lines)) == len(lines) >= min(3, len(ours[name][1])), name
+
+
+def _macros(text: str) -> Mapping[str, tuple[str, list[str]]]:
+    """A template's macros: their arguments and their lines."""
+    found = re.findall(r"\{% macro (\w+)\((.*?)\) %\}\n(.*?)\{% endmacro %\}", text, re.DOTALL)
+    return {name: (arguments, [line for line in body.splitlines() if line.strip()]) for name, arguments, body in found}
+
+
+def _lines(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """All lines of the templates in a folder, and the words of each. What is filled in counts as a word."""
+    for path in sorted(folder.glob("*.j2")):
+        for _, lines in _macros(path.read_text("utf-8")).values():
+            yield from ((f"{path.stem}: {line}", _words(line)) for line in lines)
+
+
+def _words(line: str) -> list[str]:
+    return re.findall(r"<\w+>|[\w']+", re.sub(r"\{\{ (\w+).*?\}\}", r" <\1> ", line.replace("<br>", " ")).lower())
+
+
+def _kept(words: list[str], of: list[str]) -> float:
+    """The share of `words` that stands in `of` in the same order."""
+    row = [0] * (len(of) + 1)
+    for word in words:
+        before = 0
+        for at, each in enumerate(of, 1):
+            before, row[at] = row[at], max(before + (word == each), row[at], row[at - 1])
+    return row[-1] / len(words)
+
+
+def _near(lines: Iterable[tuple[str, list[str]]], others: list[tuple[str, list[str]]]) -> Iterator[tuple[str, str]]:
+    counted = [(line, words, Counter(words)) for line, words in others]
+    for line, words in lines:
+        counts = Counter(words)
+        for other, its_words, its_counts in counted:
+            if (counts & its_counts).total() >= NEAR * len(words) and _kept(words, its_words) >= NEAR:
+                yield line, other
+
+
+def test_no_line_is_nearly_one_of_ours() -> None:
+    assert list(_near(_lines(OTHER), list(_lines(OURS)))) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "near"),
+    [
+        ("Please call me {{ name }} from here on.", True),
+        ("Do call me {{ name }} from now on.", True),
+        ("{{ name }} from here on, please call me.", False),
+        ("From this day on I answer to {{ name }}.", False),
+    ],
+)
+def test_what_is_nearly_equal(line: str, near: bool) -> None:
+    others = [("ours", _words("Please call me {{ name }} from here on."))]
+    assert bool(list(_near([(line, _words(line))], others))) == near
+
+
+# ---- notebook does about as well in it
+
+
+@pytest.mark.parametrize("span", [2_000, 32_000])
+@pytest.mark.parametrize("wording", WORDINGS)
+def test_notebook_is_above_silent_on_at_least_four_scenarios(wording: str, span: int, played: Played) -> None:
+    notebook, silent = played(wording, "notebook", span), played(wording, "silent", span)
+    assert sum(notebook[name] > silent[name] for name in notebook) >= 4, _table(notebook=notebook, silent=silent)
+
+
+@pytest.mark.parametrize("span", [2_000, 32_000])
+def test_notebook_does_about_as_well_in_the_other_wording(span: int, played: Played) -> None:
+    ours, other = played("ours", "notebook", span), played("other", "notebook", span)
+    assert sum(other.values()) >= TOLERANCE * sum(ours.values()), _table(ours=ours, other=other)
+
+
+@pytest.mark.parametrize("span", [2_000, 32_000])
+def test_notebook_collapses_in_no_scenario(span: int, played: Played) -> None:
+    ours, other = played("ours", "notebook", span), played("other", "notebook", span)
+    assert [name for name in ours if ours[name] > 0.5 and other[name] < 0.3] == [], _table(ours=ours, other=other)
+
+
+def test_notebook_forgets_what_has_left_its_window(played: Played) -> None:
+    near, far = played("ours", "notebook?window=8k", 2_000), played("ours", "notebook?window=8k", 120_000)
+    both = near.keys() & far.keys()
+    assert both == near.keys()
+    assert sum(far[name] for name in both) < sum(near[name] for name in both), _table(near=near, far=far)

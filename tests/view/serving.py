@@ -1,0 +1,83 @@
+"""`longspan view` as a process of its own, and what it answers."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+START = [sys.executable, "-c", "from simulator.cli import main; main()", "view"]
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+@dataclass
+class Server:
+    """One that runs. `url` is the address that it printed, `token` the one in it."""
+
+    process: subprocess.Popen[str]
+    url: str
+
+    @property
+    def home(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or 0
+
+    @property
+    def token(self) -> str:
+        return self.url.rpartition("token=")[2]
+
+    def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
+        """Ask for a path as it stands, and nothing else; `headers` with `_` for `-`."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.putrequest(method, path, skip_host="Host" in given)
+        for name, value in given.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        response = connection.getresponse()
+        body = b"" if response.getheader("content-type", "").startswith("text/event-stream") else response.read()
+        found = Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+        connection.close()
+        return found
+
+    def stop(self) -> tuple[int, str]:
+        """Interrupt it, as Ctrl-C does: its exit code, and what it said on standard error."""
+        self.process.send_signal(signal.SIGINT)
+        _, told = self.process.communicate(timeout=30)
+        return self.process.returncode, told
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[Server]:
+    """`longspan view` of a folder at a free port. It has to end cleanly."""
+    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*START, str(folder), "--port", "0", *options], text=True, env=os.environ, **quiet) as process:
+        try:
+            assert process.stdout is not None
+            server = Server(process, process.stdout.readline().strip())
+            assert server.url.startswith("http://")
+            yield server
+            if process.poll() is None:
+                assert server.stop() == (0, "")
+        finally:
+            process.kill()

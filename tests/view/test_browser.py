@@ -1,0 +1,219 @@
+"""`longspan view` in a browser: runs found, opened, compared, and followed while they are played."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from simulator.folder import RunFolder
+from simulator.grades import score
+from tests.browser import Open
+from tests.report.pages import altered, journal, replying
+from tests.view.conftest import ISOLATED, ORACLE, SILENT
+from tests.view.serving import Server, serving
+
+PHONE = {"width": 390, "height": 844}
+
+EVIL = (
+    "</script><script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\"></textarea>"
+    "<a href=\"javascript:document.title = 'owned'\">javascript:alert(1)</a><style>* { display: none }</style>"
+    "\nevent: damaged\ndata: {}\n\n\x00\x1b[31m\u202eevil\u2066\u2028"
+)
+
+
+@dataclass
+class Patience:
+    """A run whose agent replies when it is let: see patient.py."""
+
+    process: subprocess.Popen[str]
+    pipe: int
+    name: str
+
+    def let(self, replies: int) -> None:
+        os.write(self.pipe, b"." * replies)
+
+    def end(self) -> None:
+        self.let(5000)
+        assert self.process.wait(60) == 0
+
+
+@contextmanager
+def patience(runs: Path, folder: Path, reply: str = "OK.") -> Iterator[Patience]:
+    """A real run in a process of its own, that has begun."""
+    os.mkfifo(folder / "pipe")
+    pipe = os.open(folder / "pipe", os.O_RDWR)
+    (folder / "reply").write_text(reply, "utf-8")
+    agent = f"python:patient:Patient?pipe={folder / 'pipe'}&reply={folder / 'reply'}"
+    command = ["run", "--scenario", "colours", "--tests", "2", "--agent", agent, "--out", str(runs)]
+    start = [sys.executable, "-c", "from simulator.cli import main; main()", *command]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    with subprocess.Popen(start, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            begun = process.stdout.readline()
+            assert ": 2 " in begun, begun
+            yield Patience(process, pipe, begun.partition(":")[0])
+        finally:
+            process.kill()
+            process.communicate()
+            os.close(pipe)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_runs_are_listed_and_a_report_opened(visit: Open, server: Server, scheme: str) -> None:
+    seen = visit(server.home, color_scheme=scheme)
+    expect(seen.page.locator("tbody tr")).to_have_count(3)
+    seen.picture(f"view-list-{scheme}")
+    assert seen.faults() == []
+    seen.page.get_by_role("link", name=ORACLE).click()
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
+    expect(seen.page.locator("#found")).to_have_text(re.compile(r"^\d+ turns$"))
+    seen.page.get_by_label("Search").fill("colour")
+    expect(seen.page.locator("#found")).to_have_text(re.compile(r"^\d+ of \d+ turns$"))
+
+
+def test_the_list_fits_a_phone(visit: Open, server: Server) -> None:
+    seen = visit(server.home, viewport=PHONE, is_mobile=True)
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    seen.picture("view-list-phone")
+    assert seen.faults() == []
+
+
+def test_runs_are_filtered(visit: Open, server: Server) -> None:
+    page = visit(server.home).page
+    page.locator("select[name=agent]").select_option("silent")
+    expect(page.get_by_role("status")).to_have_text("2 of 3 runs")
+    page.get_by_label("Text").fill("isolated")
+    page.get_by_label("Text").press("Enter")
+    expect(page.locator("tbody th")).to_have_text([ISOLATED])
+    expect(page.locator("select[name=agent]")).to_have_value("silent")
+    page.get_by_role("link", name="Show all").click()
+    expect(page.locator("tbody tr")).to_have_count(3)
+
+
+def test_the_runs_that_are_ticked_are_compared(visit: Open, server: Server) -> None:
+    seen = visit(server.home)
+    compare = seen.page.get_by_role("button", name="Compare")
+    expect(compare).to_be_disabled()
+    seen.page.get_by_label(f"Compare {ORACLE}").check()
+    seen.page.get_by_label(f"Compare {SILENT}").check()
+    compare.click()
+    expect(seen.page.get_by_role("heading", level=1)).to_contain_text("2 agents")
+    expect(seen.page.locator("tbody").first).to_contain_text("oracle")
+    seen.picture("view-compare", whole=True)
+    assert seen.faults() == []
+
+
+def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    with serving(runs) as server, patience(runs, tmp_path) as run:
+        seen = visit(server.home)
+        page = seen.page
+        page.get_by_role("link", name="follow").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(run.name)
+        turn = page.locator("#t-main-0")
+        expect(turn.locator("dd").nth(1)).to_have_text("(no reply yet)")
+        expect(page.locator("[data-figure=tests]")).to_contain_text("0 of 2")
+        run.let(3)
+        expect(turn.locator("dd").nth(1)).to_have_text("OK.")
+        expect(page.locator("#test-colours-1")).to_have_class("open")
+        expect(page.locator("li.waiting-turn dd").nth(1)).to_have_text("(no reply yet)")
+        expect(page.locator("#state")).to_contain_text("Being played")
+        seen.picture("view-live", whole=True)
+        assert seen.faults() == []
+        other = visit(f"{server.home}runs/{run.name}/live", viewport=PHONE, is_mobile=True, color_scheme="dark")
+        expect(other.page.locator("#t-main-0 dd").nth(1)).to_have_text("OK.")
+        run.end()
+        for each in (page, other.page):
+            expect(each.locator("#state")).to_have_text("The run is over; the report has its results.")
+            expect(each.locator("[data-figure=tests]")).to_contain_text("2 of 2")
+            expect(each.locator("#test-colours-1")).to_have_class("low")
+            expect(each.locator("[data-figure=score]")).to_contain_text("0.00 of 1")
+        other.picture("view-live-phone", whole=True)
+        assert other.faults() == []
+        last = max(entry["turn"] for entry in journal(runs / run.name) if entry["type"] == "message" and entry["kind"] != "filler")
+        expect(page.locator(f"#t-main-{last}")).to_be_visible()
+        page.get_by_role("link", name="Report").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
+        page.goto(server.home)
+        expect(page.locator("tbody td").filter(has_text="finished")).to_have_count(1)
+        seen.leave()
+        other.leave()
+
+
+def test_a_run_that_was_killed_is_shown_as_far_as_it_came(visit: Open, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    with serving(runs) as server, patience(runs, tmp_path) as run:
+        first = visit(f"{server.home}runs/{run.name}/live")
+        run.let(1)
+        expect(first.page.locator("#t-main-0 dd").nth(1)).to_have_text("OK.")
+        expect(first.page.locator("li.waiting-turn")).to_have_count(1)
+        run.process.kill()
+        run.process.wait()
+        later = visit(first.page.url)
+        for each in (first, later):
+            expect(each.page.locator("li.waiting-turn dd").nth(1)).to_have_text("(no reply yet)")
+            expect(each.page.locator("#state")).to_contain_text("unless its process was killed")
+            each.leave()
+
+
+def test_a_hostile_agent_is_only_text_while_it_is_followed(visit: Open, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    with serving(runs) as server, patience(runs, tmp_path, EVIL) as run:
+        run.let(2)
+        seen = visit(f"{server.home}runs/{run.name}/live")
+        reply = seen.page.locator("#t-main-0 dd").nth(1)
+        expect(reply).to_contain_text("</script><script>document.title = 'owned'</script><img src=x")
+        expect(reply).to_contain_text("[U+0000][U+001B][31m[U+202E]evil[U+2066]")
+        assert reply.locator("*").count() == 0
+        run.end()
+        expect(seen.page.locator("#state")).to_contain_text("The run is over")
+        seen.picture("view-hostile")
+        seen.page.get_by_role("link", name="Report").click()
+        expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
+        expect(seen.page.locator("#test-colours-1")).to_contain_text("<img src=x")
+        seen.page.goto(server.home)
+        expect(seen.page.locator("tbody tr")).to_have_count(1)
+        expect(seen.page).to_have_title("Runs")
+        seen.leave()
+
+
+def test_names_of_anybodys_are_only_text_in_the_list(visit: Open, made: Path, tmp_path: Path) -> None:
+    name = "<img src=x onerror=alert(1)> & \"'?#%2e\u202e"
+    run = RunFolder(altered(made / ORACLE, tmp_path / "first", replying("<b>")))
+    score(run)
+    (tmp_path / "runs").mkdir()
+    shutil.move(run.path, tmp_path / "runs" / name)
+    with serving(tmp_path / "runs") as server:
+        seen = visit(server.home)
+        expect(seen.page.locator("tbody th")).to_have_text(name.replace("\u202e", "[U+202E]"))
+        seen.page.locator("tbody th a").click()
+        expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
+        seen.page.go_back()
+        chosen = seen.page.get_by_role("checkbox").input_value()
+        (tmp_path / "runs" / name / "result.json").unlink()
+        assert chosen == quote(name)
+        assert "has no results" in server.get(f"/compare?run={quote(chosen)}").text
+
+
+def test_the_token_is_given_once_and_then_kept(visit: Open, made: Path) -> None:
+    with serving(made, "--host", "0.0.0.0") as server:  # noqa: S104
+        seen = visit(f"{server.home}?token={server.token}")
+        expect(seen.page.locator("tbody tr")).to_have_count(3)
+        assert seen.page.url == server.home, "it stays in no history and in no address that is passed on"
+        seen.page.get_by_role("link", name=ORACLE).click()
+        expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")

@@ -1,0 +1,296 @@
+"""`longspan view` as those see it who ask for its pages, and those who should not get them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from simulator.cli import main
+from simulator.folder import RunFolder
+from simulator.grades import grade_run
+from simulator.report import write_report
+from simulator.view.guard import HEADERS
+from tests.view.conftest import ORACLE, SILENT
+from tests.view.serving import Server, serving
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line that `longspan view` refuses its arguments with."""
+    with pytest.raises(SystemExit) as leaving:
+        main(["view", *arguments])
+    told = capsys.readouterr()
+    assert (leaving.value.code, told.out) == (2, "")
+    assert told.err.startswith("longspan: ")
+    assert told.err.count("\n") == 1
+    return told.err
+
+
+# How it starts and ends.
+
+
+def test_it_says_where_it_is_and_ends_with_ctrl_c_whoever_looks_on(made: Path) -> None:
+    with serving(made) as server:
+        assert server.url == server.home
+        assert server.get("/").status == 200
+        with socket.create_connection(("127.0.0.1", server.port)) as looker:
+            looker.sendall(f"GET /runs/{ORACLE}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            assert b"200" in looker.recv(100)
+            assert server.stop() == (0, "")
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no such folder" in refused(capsys, str(tmp_path / "nothing"))
+
+
+def test_a_port_that_is_taken_is_refused(made: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--port 0 picks a free port" in refused(capsys, str(made), "--port", str(server.port))
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "not a name", "::ffff:1.2.3.4.5", "x" * 300])
+def test_an_address_that_is_not_this_machines_is_refused(made: Path, capsys: pytest.CaptureFixture[str], host: str) -> None:
+    assert f"--host {host:.80}" in refused(capsys, str(made), "--host", host, "--port", "0")
+
+
+@pytest.mark.parametrize("module", ["starlette", "hypercorn"])
+def test_without_the_extra_it_is_named(
+    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    for name in [name for name in sys.modules if name.startswith(("simulator.view", module))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    assert refused(capsys, str(made)) == "longspan: longspan view needs more than longspan itself: pip install 'longspan[view]'\n"
+
+
+# Who may look.
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "192.0.2.1", "127.0.0.1.evil.example", "", "localhost.evil.example", "[::2]"]
+)
+def test_another_host_name_is_refused(server: Server, host: str) -> None:
+    answer = server.get("/", Host=host)
+    assert answer.status in (400, 421)
+    assert ORACLE not in answer.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST:1234", "[::1]:80", "127.8.9.10"])
+def test_this_machines_names_are_not(server: Server, host: str) -> None:
+    assert server.get("/", Host=host).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "no-cors"},
+        {"Origin": "http://evil.example", "Sec_Fetch_Mode": "navigate"},
+    ],
+)
+def test_pages_of_other_sites_are_refused(server: Server, headers: dict[str, str]) -> None:
+    assert server.get(f"/runs/{ORACLE}/events", **headers).status == 403
+
+
+def test_its_own_pages_and_links_from_elsewhere_are_not(server: Server) -> None:
+    assert server.get("/", Origin=server.home.rstrip("/"), Host=f"127.0.0.1:{server.port}").status == 200
+    assert server.get("/", Sec_Fetch_Site="same-origin", Sec_Fetch_Mode="cors").status == 200
+    assert server.get("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate").status == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"])
+def test_nothing_can_be_changed(server: Server, method: str) -> None:
+    assert server.get(f"/runs/{ORACLE}/report", method=method).status == 405
+
+
+@pytest.mark.parametrize(
+    "path", ["/", f"/runs/{ORACLE}/report", f"/runs/{ORACLE}/live", f"/runs/{ORACLE}/events", "/nothing", "/assets/live.js"]
+)
+def test_every_answer_says_what_a_browser_may_do_with_it(server: Server, path: str) -> None:
+    for answer in (server.get(path), server.get(path, method="HEAD"), server.get(path, Host="evil.example")):
+        assert {name: answer.headers[name.lower()] for name in HEADERS if name != "Content-Security-Policy"} == {
+            name: value for name, value in HEADERS.items() if name != "Content-Security-Policy"
+        }
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 's")
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert "server" not in answer.headers
+
+
+def test_beyond_this_machine_a_token_is_demanded(made: Path) -> None:
+    with serving(made, "--host", "0.0.0.0") as server:  # noqa: S104
+        assert len(server.token) >= 40
+        assert server.url.endswith(f"/?token={server.token}")
+        wrong = [{}, {"Cookie": f"longspan-{server.port}=wrong"}, {"Cookie": "=;;\xff"}, {"Cookie": f"other={server.token}"}]
+        paths = ["/", f"/runs/{ORACLE}/report", f"/runs/{ORACLE}/events", "/assets/base.css", "/?token=", "/?token=wrong", "/?token=%ff"]
+        for path in paths:
+            for headers in wrong:
+                answer = server.get(path, **headers)
+                assert answer.status == 403
+                assert ORACLE not in answer.text
+        first = server.get(f"/?text=a+b&token={server.token}")
+        assert first.status == 303
+        assert first.headers["location"] == "/?text=a+b"
+        cookie = first.headers["set-cookie"]
+        assert "httponly" in cookie.lower()
+        assert "samesite=strict" in cookie.lower()
+        kept = {"Cookie": cookie.partition(";")[0]}
+        assert server.get("/", **kept).status == 200
+        assert server.get(f"/runs/{ORACLE}/report", Host="evil.example", **kept).status == 421
+        assert server.get("/", Host=f"192.0.2.1:{server.port}", **kept).status == 200, "addresses cannot be made to resolve elsewhere"
+        assert server.get(f"//evil.example/?token={server.token}").headers["location"] == "/evil.example/"
+
+
+# What is served.
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/../manifest.json",
+        "/runs/%2e%2e/report",
+        "/runs/..%2f..%2fetc/report",
+        f"/runs/{ORACLE}%2f..%2f{SILENT}/report",
+        "/runs//report",
+        f"/runs/{ORACLE}/manifest.json",
+        f"/runs/{ORACLE}/report/../../../etc/passwd",
+        "/assets/../__init__.py",
+        "/assets/%2e%2e%2fpages.py",
+        "/assets/run.css",
+        f"/{ORACLE}/report.html",
+        "/etc/passwd",
+        "/runs/nothing/live",
+        "/runs/nothing/events",
+        f"/runs/{ORACLE}%00/report",
+        "/compare?run=..",
+        "/compare?run=nothing",
+    ],
+)
+def test_nothing_else_is_served(server: Server, path: str) -> None:
+    answer = server.get(path)
+    assert answer.status == 404
+    assert "There is no such" in answer.text
+
+
+def test_a_report_is_the_one_that_is_written(server: Server, made: Path) -> None:
+    run = RunFolder(made / ORACLE)
+    answer = server.get(f"/runs/{ORACLE}/report")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.body == write_report(run, grade_run(run)).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def spoilt(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose runs somebody has been at."""
+    runs = tmp_path_factory.mktemp("spoilt")
+    for name in ("report", "journal", "manifest", "result", "impossible", "unfinished"):
+        shutil.copytree(made / ORACLE, runs / name)
+    (runs / "report" / "report.html").write_text("<script>alert(1)</script>")
+    journal = runs / "journal" / "conversations" / "main" / "journal.jsonl"
+    times = (journal.stat().st_atime_ns, journal.stat().st_mtime_ns)
+    journal.write_bytes(b"<script>\x00\n" + journal.read_bytes())
+    os.utime(journal, ns=times)
+    (runs / "manifest" / "manifest.json").write_text('{"format": "<script>"}')
+    (runs / "result" / "result.json").write_text("{")
+    text = (runs / "impossible" / "result.json").read_text()
+    (runs / "impossible" / "result.json").write_text(text.replace('"chance": 0.0', '"chance": -7.0'))
+    (runs / "unfinished" / "result.json").unlink()
+    with serving(runs) as found:
+        yield found
+
+
+def test_a_report_that_somebody_put_there_is_not_served(spoilt: Server) -> None:
+    answer = spoilt.get("/runs/report/report")
+    assert answer.status == 200
+    assert b"alert(1)" not in answer.body
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/runs/journal/report", "line 1: not JSON; the journal is damaged there"),
+        ("/runs/manifest/report", "not a manifest"),
+        ("/runs/manifest/live", "not a manifest"),
+        ("/runs/manifest/events", "not a manifest"),
+        ("/runs/result/report", "not results of this version"),
+        ("/runs/impossible/report", "in it cannot be; `longspan score` makes it again"),
+        ("/runs/unfinished/report", "has no results"),
+        ("/compare?run=unfinished", "no run can be used"),
+        ("/compare", "no run was chosen"),
+    ],
+)
+def test_what_cannot_be_shown_says_why(spoilt: Server, path: str, told: str) -> None:
+    answer = spoilt.get(path)
+    assert answer.status == 422
+    assert told in answer.text
+    assert "<script>" not in answer.text
+
+
+def test_damaged_runs_are_listed_among_the_others(spoilt: Server) -> None:
+    listed = spoilt.get("/")
+    assert listed.status == 200
+    assert listed.text.count("damaged: ") == 3
+    assert listed.text.count('type="checkbox"') == 2
+    assert spoilt.get("/runs/unfinished/live").status == 200
+
+
+def test_filters_are_in_the_address(server: Server) -> None:
+    listed = server.get("/?agent=silent&text=isolated").text
+    assert "1 of 3 runs" in listed
+    assert ORACLE not in listed
+    assert '<option selected value="silent">' in listed
+    assert "No run is like that." in server.get("/?agent=%3Cscript%3E&span=x").text
+
+
+def test_a_folder_without_runs_says_how_to_make_one(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        assert "There are no runs yet." in server.get("/").text
+
+
+# Many, slow and vanishing clients.
+
+
+def test_many_look_on_at_once(server: Server) -> None:
+    request = f"GET /runs/{ORACLE}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    lookers = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(60)]
+    for looker in lookers:
+        looker.sendall(request)
+    for number, looker in enumerate(lookers):
+        seen = b""
+        while b'"closed": true' not in seen:
+            seen += looker.recv(65536)
+        assert seen.count(b"event: turn") == seen.count(b'"replyTokens"') > 20, number
+    with ThreadPoolExecutor(8) as pool:
+        assert {answer.status for answer in pool.map(server.get, ["/"] * 40)} == {200}
+    for looker in lookers:
+        looker.close()
+    assert server.get("/").status == 200
+
+
+def test_slow_and_broken_clients_keep_nobody_waiting(server: Server) -> None:
+    tls, http2 = b"\x16\x03\x01\x02\x00\x01\x00" * 50, b"PRI * HTTP/2.0\r\n\r\n"
+    parts = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", tls, http2, b"A" * 40_000]
+    clients = []
+    for part in parts * 4:
+        client = socket.create_connection(("127.0.0.1", server.port))
+        client.sendall(part)
+        clients.append(client)
+    assert server.get(f"/runs/{ORACLE}/report").status == 200
+    for client in clients:
+        client.close()
+    assert server.get("/").status == 200
+
+
+def test_a_websocket_gets_nowhere(server: Server) -> None:
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Version": "13"}
+    assert server.get(f"/runs/{ORACLE}/events", **upgrade, Sec_WebSocket_Key="dGhlIHNhbXBsZSBub25jZQ==").status >= 400
+    assert server.get("/").status == 200

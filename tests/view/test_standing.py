@@ -1,0 +1,92 @@
+"""How a run stands while it is played: worked out from its events alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator import events
+from simulator.folder import RunFolder
+from simulator.grades import grade_run
+from simulator.journal import read
+from simulator.view.standing import Standing
+from tests.report.pages import altered
+from tests.view.conftest import ISOLATED, ORACLE, SILENT
+
+
+def followed(run: RunFolder) -> list[dict[str, Any]]:
+    """The figures after each event."""
+    standing = Standing(run.manifest)
+    found = []
+    for id in run.manifest.conversations:
+        for event in read(run.journal(id)):
+            standing.heard(id, event)
+            found.append(standing.figures())
+    return found
+
+
+@pytest.mark.parametrize("name", [ORACLE, SILENT, ISOLATED])
+def test_at_the_end_it_is_what_the_results_say(made: Path, name: str) -> None:
+    run = RunFolder(made / name)
+    result = grade_run(run)
+    last = followed(run)[-1]
+    assert last["score"] == pytest.approx(result.score)
+    assert (last["turns"], last["tokens"]) == (result.turns, result.tokens)
+    assert (last["ended"], last["tests"], last["open"], last["scenarios"]) == (len(result.tests), len(result.tests), 0, result.max_score)
+    assert last["closed"]
+    assert last["left"] == 0
+    assert not last["used"]
+
+
+def test_what_is_left_falls_from_something_to_nothing(made: Path) -> None:
+    left = [figures["left"] for figures in followed(RunFolder(made / ORACLE))]
+    assert left[0] is None
+    known = [value for value in left if value is not None]
+    assert known[len(known) // 2] > known[-1] == 0
+
+
+def test_time_left_is_in_proportion_to_what_was_played(made: Path, tmp_path: Path) -> None:
+    def steady(entries: list[dict[str, Any]]) -> None:
+        for entry in entries:
+            if entry["type"] == "reply":
+                entry["measured"] = {"latency_s": 10.0}
+
+    run = RunFolder(altered(made / ORACLE, tmp_path, steady))
+    found = followed(run)
+    half = next(figures for figures in found if figures["ended"] == 2)
+    assert half["left"] == pytest.approx(found[-1]["seconds"] - half["seconds"], rel=0.5)
+
+
+def test_costs_are_summed_and_unknown_if_one_is(made: Path, tmp_path: Path) -> None:
+    def priced(entries: list[dict[str, Any]]) -> None:
+        for number, entry in enumerate(entry for entry in entries if entry["type"] == "reply"):
+            entry |= {"usage": {"input_tokens": 1}, "cost_usd": {"agent": 0.25 if number < 3 else None}}
+
+    found = followed(RunFolder(altered(made / ORACLE, tmp_path, priced)))
+    assert next(figures["cost"] for figures in found if figures["turns"] == 3) == 0.75
+    assert found[-1]["cost"] is None
+    assert found[-1]["used"]
+
+
+def test_a_scenario_that_is_code_is_not_run(made: Path) -> None:
+    manifest = RunFolder(made / ORACLE).manifest
+    scenarios = {"python:nothing.of.the:Kind": {}, "colours": manifest.suite.scenarios["colours"], "gone": {}}
+    standing = Standing(manifest.model_copy(update={"suite": manifest.suite.model_copy(update={"scenarios": scenarios})}))
+    ended = [standing.heard("main", event) for event in read(RunFolder(made / ORACLE).journal("main"))]
+    scores = {each.test: each.score for each in ended if each is not None}
+    assert scores == {"colours-1": 1, "colours-2": 1, "jokes-1": None, "jokes-2": None}
+    assert standing.figures()["ended"] == 4
+
+
+def test_a_test_that_failed_has_ended(made: Path) -> None:
+    standing = Standing(RunFolder(made / ORACLE).manifest)
+    for event in read(RunFolder(made / ORACLE).journal("main")):
+        standing.heard("main", event)
+        if isinstance(event, events.Open):
+            break
+    ended = standing.heard("main", events.ScenarioError(test=event.test, error="it broke"))
+    assert ended is not None
+    assert (ended.test, ended.score, ended.reason) == (event.test, None, "the test failed: it broke")
+    assert standing.figures()["ended"] == 1
