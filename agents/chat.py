@@ -150,8 +150,8 @@ class ChatAgent(BaseAgent):
         if self._last is None or self._last.turn_id != message.turn_id:
             self._add(message, self._fit(message), reply)
 
-    async def complete(self, prompt: str, *, schema: Mapping[str, Any]) -> Reply:
-        """The model's answer to `prompt` alone, JSON after `schema`; no conversation is kept. Calls may overlap."""
+    async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
+        """The model's answer to `prompt` alone, JSON where there is a `schema`; no conversation is kept. Calls may overlap."""
         size = self._size(prompt)
         if size > self.context:
             raise AgentError(f"{self.core.name}: a prompt of {size:,} tokens is larger than the context of {self.context:,}")

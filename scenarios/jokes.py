@@ -13,7 +13,8 @@ from pydantic import Field
 
 from scenarios.wording import Wording, words
 from simulator.matching import plain
-from simulator.scenario import Ask, Grade, Line, Record, Scenario, Script, Skill
+from simulator.queries import statement
+from simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
 from simulator.stage import Stage
 
 __all__ = ["Jokes", "ago", "longest_question"]
@@ -68,9 +69,11 @@ class Jokes(Scenario):
         wanted = jokes[facts["asked"]]
         right = told == [wanted]
         reason = f'expected "{wanted}", the reply tells {"that one and no other" if right else found + more}'
+        grade = Grade(score=float(right), reason=reason, turns=(answer.turn,))
+        if told:
+            return grade
         # A joke told in other words is none that the rules know.
-        ask = None if told else Ask(statement=f'The text tells or names this joke, and no other: "{wanted}"', text=answer.reply)
-        return Grade(score=float(right), reason=reason, turns=(answer.turn,), ask=ask)
+        return grade.unless(record, statement(f'The text tells or names this joke, and no other: "{wanted}"', answer.reply))
 
 
 def longest_question() -> str:

@@ -12,7 +12,8 @@ from pydantic import Field
 from scenarios.directions import BEARINGS, read_legs
 from scenarios.routes import HOME, Point, Route, routes, settle, vector
 from scenarios.wording import Wording, words
-from simulator.scenario import Ask, Grade, Line, Record, Scenario, Script, Skill
+from simulator.queries import Holds, Query, statement
+from simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
 
 __all__ = ["Locations"]
 
@@ -62,18 +63,15 @@ class Locations(Scenario):
         route, trouble = settle(routes(read_legs(answer.reply, places, unit), places[0]), places[-1])
         right = route is not None and route.end.near(town[-1])
         found = f"the reply {trouble}" if route is None else _found(route, town, unit, right)
-        return Grade(
-            score=float(right),
-            reason=f"the {places[-1]} is {_lies(town[-1], unit)} of the {places[0]}; {found}",
-            turns=(answer.turn,),
-            ask=_ask(answer.reply, places, _lies(town[-1], unit)) if route is None else None,
-        )
+        reason = f"the {places[-1]} is {_lies(town[-1], unit)} of the {places[0]}; {found}"
+        grade = Grade(score=float(right), reason=reason, turns=(answer.turn,))
+        return grade if route is not None else grade.unless(record, _follow(answer.reply, places, _lies(town[-1], unit)))
 
 
-def _ask(reply: str, places: Sequence[str], lies: str) -> Ask:
+def _follow(reply: str, places: Sequence[str], lies: str) -> Query[Holds]:
     """Directions that the rules cannot follow, perhaps a judge can."""
-    statement = f"Whoever follows the directions in the text from the {places[0]} ends at a point {lies} of it, and nowhere else."
-    return Ask(statement=statement, text=reply)
+    whoever = f"Whoever follows the directions in the text from the {places[0]} ends at a point {lies} of it, and nowhere else."
+    return statement(whoever, reply)
 
 
 def _walk(random: Random, legs: int) -> list[tuple[str, int]]:

@@ -60,8 +60,8 @@ class Prompted(Agent, Protocol):
 class Completes(Protocol):
     """A model that completes prompts, each by itself: what a judge needs."""
 
-    async def complete(self, prompt: str, *, schema: Mapping[str, Any]) -> Reply:
-        """The answer to `prompt` alone, JSON after a JSON `schema`; no conversation is kept. Raises AgentError."""
+    async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
+        """The answer to `prompt` alone, JSON where there is a JSON `schema`; no conversation is kept. Raises AgentError."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,9 +12,10 @@ from statistics import fmean, pstdev
 from typing import Final, NamedTuple, TypeVar, final
 
 from simulator.comparable import check_comparable, differences, test_key
-from simulator.grades import Status, TestResult
+from simulator.grades import Status, TestResult, scenarios_of, tables_of
 from simulator.runs import Column, Graded, Unusable, load
 from simulator.statistics import Interval, Observed, holm, interval, more_tests, paired, permutation_p, spread, total
+from simulator.tables import Table
 
 __all__ = ["Cell", "Comparison", "Group", "Pair", "compare", "load_comparison"]
 
@@ -82,7 +83,8 @@ class Pair(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is known of some agents from their runs. `agents` are ranked by the lower of their bounds, best first."""
+    """What is known of some agents from their runs. `agents` are ranked by the lower of their bounds, best first; `own` are the
+    tables that the scenarios themselves make."""
 
     suite: str
     runs: int
@@ -93,6 +95,7 @@ class Comparison:
     scenarios: dict[Column, dict[str, dict[str, Group]]]
     skills: dict[Column, dict[str, dict[str, Group]]]
     distances: dict[str, dict[str, Group]]
+    own: list[Table]
     warnings: list[str]
     unusable: list[Unusable]
 
@@ -130,9 +133,22 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         scenarios={column: _grouped(tests, agents, lambda test: [test.scenario], column) for column in columns},
         skills={column: _grouped(tests, agents, lambda test: test.tags, column) for column in columns},
         distances=_grouped(tests, agents, _bin),
+        own=_own(runs),
         warnings=differences(runs),
         unusable=list(unusable),
     )
+
+
+def _own(runs: Sequence[Graded]) -> list[Table]:
+    """The scenarios' tables; a run goes by its agent, where that has one run, and else by its folder."""
+    agents = Counter(run.manifest.agent for run in runs)
+    names = {run.name: run.manifest.agent if agents[run.manifest.agent] == 1 else run.name for run in runs}
+    scenarios = {name: scenario for run in reversed(runs) for name, scenario in scenarios_of(run.manifest).items()}
+    return [
+        table
+        for name, scenario in sorted(scenarios.items())
+        for table in tables_of(scenario, {names[run.name]: [test for test in run.result.tests if test.scenario == name] for run in runs})
+    ]
 
 
 def _cell(runs: Sequence[Graded], tests: Sequence[_Played]) -> Cell:

@@ -59,12 +59,14 @@ REPLIES_BEFORE: Final = 45
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a conversation is played with. `span` in tokens; `pace` is the virtual time a turn takes."""
+    """What a conversation is played with. `span` in tokens; `pace` is the virtual time a turn takes. `alone`: it is that of a
+    test that has one to itself, and begins with the test's first line."""
 
     id: str
     span: int
     placement: Placement = "uniform"
     isolated: bool = False
+    alone: bool = False
     tokenizer: Tokenizer
     filler: Filler
     starts_at: datetime = STARTS_AT
@@ -74,6 +76,8 @@ class Setting:
 def left_out(test: Test, setting: Setting) -> str | None:
     """Why a test cannot keep its span even alone; None where it can."""
     outline = test.script.segments(setting.tokenizer.count, setting.placement)
+    if test.script.alone:
+        return None
     need = sum(segment.tokens + segment.replies * REPLIES_BEFORE for segment in outline) - REPLIES_BEFORE
     if setting.isolated or need <= setting.span:
         return None
@@ -91,6 +95,7 @@ def definition(test: Test) -> dict[str, Any]:
         "lines": [asdict(line) | {"pause": line.pause.total_seconds()} for line in script.lines],
         "outline": [asdict(segment) | {"pause": segment.pause.total_seconds()} for segment in script.outline],
         "farewell": script.farewell,
+        "alone": script.alone,
     }
     made: dict[str, Any] = json.loads(json.dumps(content))  # as it will be read back: tuples are lists
     return made
@@ -139,7 +144,8 @@ class Conversation:
         self._players = {
             test.id: Player(Part(test, test.script.segments(self._count, setting.placement)), self) for test in tests
         }
-        self._conductor = Conductor((player.part for player in self._players.values()), setting.span, paced=not setting.isolated)
+        paced = not (setting.isolated or setting.alone)
+        self._conductor = Conductor((player.part for player in self._players.values()), setting.span, paced=paced)
 
     @property
     def now(self) -> datetime:
@@ -187,7 +193,8 @@ class Conversation:
                 pace_s=setting.pace.total_seconds(),
             )
         )
-        await self._exchange(OPENING, kind="opening", ideal="Understood.")
+        if not setting.alone:
+            await self._exchange(OPENING, kind="opening", ideal="Understood.")
         while step := self._conductor.next(self._position, self.turns, self.now):
             match step:
                 case Speak(part, jump):

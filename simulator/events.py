@@ -51,6 +51,7 @@ class Open(_Event):
     lines: list[dict[str, Any]]
     outline: list[dict[str, Any]]
     farewell: str | None = None
+    alone: bool = False
     position: int
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import fsum
 from statistics import fmean, pstdev
 from types import MappingProxyType
@@ -15,10 +16,24 @@ from simulator.folder import Correction, RunFolder
 from simulator.ledger import Spent, tally
 from simulator.manifest import Manifest, Planned, write_json
 from simulator.plugins import make_scenario
-from simulator.scenario import Grade, Scenario
+from simulator.queries import Said
+from simulator.scenario import Grade, Item, Marked, Scenario
+from simulator.tables import Table
 from simulator.transcript import Evidence, Played, Transcript
 
-__all__ = ["Result", "ScenarioResult", "Status", "TestResult", "grade", "grade_run", "results", "scenarios_of", "score"]
+__all__ = [
+    "Result",
+    "ScenarioResult",
+    "Status",
+    "TestResult",
+    "grade",
+    "grade_run",
+    "results",
+    "said",
+    "scenarios_of",
+    "score",
+    "tables_of",
+]
 
 Status = Literal["scored", "unscored", "scenario_error", "agent_error", "unfinished"]
 """How a test came out: only a `scored` one has a score. `unscored`: nobody could decide; `scenario_error`: an error of the
@@ -56,6 +71,7 @@ class TestResult(_Frozen):
     conversation: str | None
     machine_score: float | None
     correction: Correction | None
+    items: list[Item] = []
 
 
 @final
@@ -86,42 +102,27 @@ class Result(_Frozen):
     mean_open: float
     certified: float
     at_distance: float
-    metrics: dict[str, float]
+    tables: list[Table]
     costs: dict[str, Spent]
     scenarios: dict[str, ScenarioResult]
     tests: list[TestResult]
     left_out: list[str]
 
 
-Judged = Mapping[str, tuple[bool | None, str]]
-"""What a judge said: by `Ask.about`, whether it holds (None: the judge failed) and why."""
-
-
-def grade(scenario: Scenario, test: Played, transcript: Transcript, judged: Judged) -> Grade:
-    """Grade a test that was played to its end. An error of the grader's leaves it unscored, and says so.
-
-    What the rules leave to a judge counts as `judged`; where nobody was asked, as the rules guess.
-    """
-    given = _by_rules(scenario, test, transcript)
-    if test.unjudged is not None:
-        return given.model_copy(update={"score": None, "reason": f"{given.reason}; undecided: {test.unjudged}"})
-    if given.ask is None or given.ask.about not in judged:
-        return given
-    holds, why = judged[given.ask.about]
-    score = None if holds is None else given.ask.holds if holds else given.ask.fails
-    return given.model_copy(update={"score": score, "reason": f"{given.reason}; {'undecided' if holds is None else 'judged'}: {why}"})
-
-
-def _by_rules(scenario: Scenario, test: Played, transcript: Transcript) -> Grade:
+def grade(scenario: Scenario, test: Played, transcript: Transcript, said: Said) -> Grade:
+    """Grade a test that was played to its end, with what a judge has said. An error of the grader's leaves it unscored, and
+    says so."""
     if test.definition.facts is None:
         return Grade(score=None, reason=UNKNOWN)
     try:
-        given = scenario.grade(test.definition.facts, transcript.record(test))
+        given = scenario.grade(test.definition.facts, replace(transcript.record(test), judged=said))
         if not isinstance(given, Grade):
             raise TypeError(f"grade returned {type(given).__name__} instead of a Grade")
-        return given
     except Exception as error:
         return Grade(score=None, reason=f"the grader failed: {one_line(error)}")
+    if test.unjudged is not None:
+        return given.model_copy(update={"score": None, "reason": f"{given.reason}; undecided: {test.unjudged}"})
+    return given
 
 
 def outcome_of(
@@ -131,7 +132,7 @@ def outcome_of(
     span: int,
     broken: Status,
     correction: Correction | None = None,
-    judged: Judged = MappingProxyType({}),
+    said: Said = MappingProxyType({}),
 ) -> TestResult:
     """What became of one planned test. `broken`: the status of those that did not end."""
     played = transcript.tests.get(planned.id) if transcript is not None else None
@@ -141,7 +142,7 @@ def outcome_of(
         if played.status == "scenario_error":
             status, given = "scenario_error", Grade(score=None, reason=f"the test failed: {played.error}")
         elif played.status == "played":
-            given = grade(scenario, played, transcript, judged)
+            given = grade(scenario, played, transcript, said)
             status = "unscored" if given.score is None else "scored"
     return TestResult(
         id=planned.id,
@@ -160,6 +161,7 @@ def outcome_of(
         conversation=played.conversation if played else None,
         machine_score=given.score,
         correction=correction,
+        items=list(given.items),
     )
 
 
@@ -175,7 +177,7 @@ def results(
     broken: Mapping[str, Status],
     corrections: Mapping[str, Correction],
     left_out: Sequence[str],
-    judged: Judged = MappingProxyType({}),
+    said: Said = MappingProxyType({}),
     judging: Sequence[tuple[str, Mapping[str, int], float | None]] = (),
 ) -> Result:
     """A run's results. `planned`, `transcripts` and `broken` (why a conversation was broken off) by conversation."""
@@ -187,7 +189,7 @@ def results(
             span,
             broken[conversation],
             corrections.get(plan.id),
-            judged,
+            said,
         )
         for conversation, plans in planned.items()
         for plan in plans
@@ -212,12 +214,23 @@ def results(
         mean_open=_share(sum(t.crowd for t in whole), sum(t.spoken for t in whole)),
         certified=_share(sum(test.certified for test in tests), len(tests)),
         at_distance=_share(sum(test.at_distance for test in tests), len(tests)),
-        metrics={},
+        tables=[table for name, group in sorted(by_scenario.items()) for table in tables_of(scenarios[name], {agent: group})],
         costs=tally([*(entry for t in whole for entry in t.used), *judging]),
         scenarios={name: scenario_result(group) for name, group in sorted(by_scenario.items())},
         tests=tests,
         left_out=list(left_out),
     )
+
+
+def tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> list[Table]:
+    """A scenario's own tables over the tests of runs, by what those are called. An error in it is a table that says so."""
+    marked = {
+        run: [Marked(test.id, test.score, () if test.correction else tuple(test.items)) for test in tests] for run, tests in runs.items()
+    }
+    try:
+        return [Table.model_validate(table) for table in scenario.tables(marked)]
+    except Exception as error:
+        return [Table(title=f"{scenario.name}: its tables failed", columns=["error"], rows=[[one_line(error)]])]
 
 
 def scenario_result(tests: Sequence[TestResult]) -> ScenarioResult:
@@ -276,7 +289,7 @@ def grade_run(run: RunFolder) -> Result:
         broken={id: "agent_error" if id in failed else "unfinished" for id in manifest.conversations},
         corrections=run.corrections(),
         left_out=manifest.left_out,
-        judged=judged(run),
+        said=said(run),
         judging=judge_costs(run),
     )
 
@@ -287,14 +300,11 @@ def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]
     return [("judge", entry["usage"], (entry.get("cost_usd") or {}).get("judge")) for entry in entries]
 
 
-def judged(run: RunFolder) -> dict[str, tuple[bool | None, str]]:
-    """What the run's judge has said so far; what it failed to say, where it never did."""
+def said(run: RunFolder) -> dict[str, dict[str, Any] | str]:
+    """What the run's judge has said so far; why it could not, where it never did."""
     failures = (entry for entry in run.incidents() if entry.get("type") == "judge_error")
-    found: dict[str, tuple[bool | None, str]] = {str(entry.get("about")): (None, str(entry.get("error"))) for entry in failures}
-    for entry in run.judgements():
-        answer = entry.get("answer")
-        if entry.get("about") and isinstance(answer, dict) and isinstance(answer.get("holds"), bool):
-            found[str(entry["about"])] = (answer["holds"], str(answer.get("why", ""))[:500])
+    found: dict[str, dict[str, Any] | str] = {str(entry.get("about")): str(entry.get("error")) for entry in failures}
+    found.update({str(entry.get("about")): entry["answer"] for entry in run.judgements() if isinstance(entry.get("answer"), dict)})
     return found
 
 

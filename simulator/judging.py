@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import final
+from typing import Any, final
 
 import trio
 
@@ -14,8 +14,9 @@ from simulator.errors import LongspanError
 from simulator.folder import RunFolder
 from simulator.grades import grade, scenarios_of
 from simulator.judge import LLMJudge
-from simulator.scenario import Ask, Scenario
-from simulator.transcript import Transcript
+from simulator.queries import Query
+from simulator.scenario import Scenario
+from simulator.transcript import Played, Transcript
 
 __all__ = ["Judging", "judge_run"]
 
@@ -46,17 +47,26 @@ class Judging:
         """Take the conversation's next event."""
         self._transcript.add(event)
         if isinstance(event, events.End) and self._nursery is not None:
-            played = self._transcript.tests[event.test]
-            given = grade(self._scenarios[played.definition.scenario], played, self._transcript, {})
-            if given.ask is not None:
-                self._nursery.start_soon(self.decide, given.ask)
+            self._nursery.start_soon(self.settle, self._transcript.tests[event.test], self._transcript)
 
-    async def decide(self, ask: Ask) -> None:
-        """Have the judge decide. What stops it is told when the conversation has ended."""
+    async def settle(self, played: Played, transcript: Transcript) -> None:
+        """Ask all that a test's grader wants to know, and what it wants to know then. What stops it is told at the end."""
+        scenario = self._scenarios[played.definition.scenario]
+        said: dict[str, dict[str, Any] | str] = {}
+        while asks := {query.about: query for query in grade(scenario, played, transcript, said).asks if query.about not in said}:
+            async with trio.open_nursery() as nursery:
+                for query in asks.values():
+                    nursery.start_soon(self._decide, query, said)
+            if self._failure is not None:
+                return
+
+    async def _decide(self, query: Query[Any], said: dict[str, dict[str, Any] | str]) -> None:
         try:
-            await self.judge.judge(ask.statement, ask.text)
+            answer = await self.judge.ask(query)
         except LongspanError as error:  # a limit of dollars, a full disk
             self._failure = error
+        else:
+            said[query.about] = answer if isinstance(answer, str) else answer.model_dump(mode="json")
 
 
 async def judge_run(run: RunFolder, judge: LLMJudge) -> None:
@@ -65,14 +75,8 @@ async def judge_run(run: RunFolder, judge: LLMJudge) -> None:
     Raises StoppedError where a limit of dollars would be passed, JournalError where answers cannot be kept.
     """
     scenarios = scenarios_of(run.manifest)
-    asks = [
-        given.ask
-        for transcript in run.transcripts().values()
-        for played in transcript.tests.values()
-        if played.status == "played" and played.definition.scenario in scenarios
-        if (given := grade(scenarios[played.definition.scenario], played, transcript, {})).ask is not None
-    ]
-    judging = Judging(judge, scenarios)
-    async with judging, trio.open_nursery() as nursery:
-        for ask in asks:
-            nursery.start_soon(judging.decide, ask)
+    async with Judging(judge, scenarios) as judging, trio.open_nursery() as nursery:
+        for transcript in run.transcripts().values():
+            for played in transcript.tests.values():
+                if played.status == "played" and played.definition.scenario in scenarios:
+                    nursery.start_soon(judging.settle, played, transcript)

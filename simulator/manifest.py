@@ -37,6 +37,7 @@ class Planned(_Frozen):
     scenario: str
     skills: list[str]
     chance: float = Field(ge=0, le=1)
+    alone: bool = False
 
 
 @final
@@ -80,6 +81,11 @@ class Manifest(_Frozen):
     nonce: str = Field(pattern=r"^[0-9a-f]{64}$")
     commitment: str = Field(pattern=r"^[0-9a-f]{64}$")
     versions: dict[str, str]
+
+    @property
+    def alone(self) -> bool:
+        """Whether every test has a conversation to itself, and so no span to keep."""
+        return all(planned.alone for group in self.conversations.values() for planned in group)
 
 
 def commit(nonce: str, seed: int, definitions: Iterable[dict[str, Any]]) -> str:

@@ -9,8 +9,9 @@ from typing import Literal, Protocol, final
 from pydantic import BaseModel, ConfigDict, Field
 
 from simulator.plugins import load
+from simulator.tables import Table
 
-__all__ = ["PAPERS", "Cell", "Paper", "Reproduction", "Rules", "Table", "paper"]
+__all__ = ["PAPERS", "Cell", "Paper", "Reproduction", "Rules", "paper"]
 
 PAPERS = "longspan.papers"
 """The entry-point group of papers: a name, and a `Paper`."""
@@ -34,17 +35,6 @@ class Cell(_Frozen):
     ours: float | None
     published: float | None = None
     n: int = Field(ge=0)
-
-
-@final
-class Table(_Frozen):
-    """What a person reads: a title, columns and rows of text. `heads`: so many columns stand in one line for each row, the
-    others below it, for rows with sentences in them; 0 makes a plain table."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-    heads: int = 0
 
 
 @final

@@ -77,10 +77,11 @@ class Plan:
     def name(self) -> str:
         """The folder's name, where it is not taken."""
         manifest = self.manifest
-        span = f"{manifest.span // 1000}k" if manifest.span % 1000 == 0 else str(manifest.span)
+        span = f"-{manifest.span // 1000}k" if manifest.span % 1000 == 0 else f"-{manifest.span}"
+        span = "" if manifest.alone else span
         agent = re.sub(r"[^A-Za-z0-9.]+", "-", manifest.agent).strip("-.")[:60] or "agent"
         mode = ("-definitions" if manifest.definitions else "") + ("-isolated" if manifest.isolated else "")
-        return f"{manifest.suite.name}-{span}{mode}-{agent}-seed{manifest.seed}"
+        return f"{manifest.suite.name}{span}{mode}-{agent}-seed{manifest.seed}"
 
 
 Listener = Callable[[Plan, Path, str, events.Event], None]
@@ -147,7 +148,9 @@ def plan(
             dropped.append(why)
     if not tests:
         raise InputError(f"no test of suite {suite.name} fits into a span of {span:,} tokens: {dropped[0]}")
-    conversations = {test.id: [test] for test in tests} if isolated else {"main": tests}
+    conversations = {test.id: [test] for test in tests if isolated or test.script.alone}
+    if woven := [test for test in tests if test.id not in conversations]:
+        conversations = {"main": woven} | conversations
     nonce = token_hex(32)
     manifest = Manifest(
         suite=suite,
@@ -203,7 +206,8 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
 
 def _planned(test: Test) -> Planned:
     scenario = test.scenario
-    return Planned(id=test.id, scenario=scenario.name, skills=list(scenario.skills), chance=scenario.chance(test.script.facts))
+    chance = scenario.chance(test.script.facts)
+    return Planned(id=test.id, scenario=scenario.name, skills=list(scenario.skills), chance=chance, alone=test.script.alone)
 
 
 def _filler(path: Path | None, seed: int, tokenizer: Tokenizer, size: int) -> Filler:
@@ -426,6 +430,7 @@ def setting_of(manifest: Manifest, conversation: str) -> Setting:
         span=manifest.span,
         placement=manifest.placement,
         isolated=manifest.isolated,
+        alone=any(planned.alone for planned in manifest.conversations[conversation]),
         tokenizer=tokenizer,
         filler=_filler(Path(manifest.filler) if manifest.filler else None, manifest.seed, tokenizer, manifest.filler_size),
         starts_at=manifest.starts_at,

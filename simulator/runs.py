@@ -23,12 +23,17 @@ MOST: Final = 10**12
 
 @final
 class Column(NamedTuple):
-    """Where scores can be set side by side: a span in tokens, with tests woven into one conversation or each in its own."""
+    """Where scores can be set side by side: a span in tokens, with tests woven into one conversation or each in its own.
+
+    A span of 0: the tests are such as have conversations to themselves, and no span to keep.
+    """
 
     isolated: bool
     span: int
 
     def __str__(self) -> str:
+        if not self.span:
+            return "alone"
         size = f"{self.span // 1000}k" if self.span % 1000 == 0 else f"{self.span:,}"
         return f"isolated {size}" if self.isolated else size
 
@@ -56,7 +61,7 @@ class Graded:
 
     @property
     def column(self) -> Column:
-        return Column(self.manifest.isolated, self.manifest.span)
+        return Column(True, 0) if self.manifest.alone else Column(self.manifest.isolated, self.manifest.span)
 
     @cached_property
     def conversations(self) -> dict[str, str]:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from simulator.errors import ScenarioError
 from simulator.messages import Turn
+from simulator.queries import Answered, Holds, Query, Said
+from simulator.tables import Table
 
 if TYPE_CHECKING:
     from simulator.stage import Stage
 
-__all__ = ["Ask", "Award", "Exchange", "Grade", "Line", "Placement", "Record", "Scenario", "Script", "Segment", "Skill", "Test"]
+__all__ = ["Award", "Exchange", "Grade", "Item", "Line", "Marked", "Placement", "Record", "Scenario", "Script", "Segment", "Skill", "Test"]
 
 Skill = Literal[
     "recall",
@@ -89,13 +90,15 @@ class Script:
 
     `facts` is JSON (dict, list, str, int, float, bool, None): it is journaled when the test opens, and grading reads
     nothing else but the transcript. `farewell` tells the agent to disregard what the test said; it is said after the
-    test where another test of the same scenario is still to come.
+    test where another test of the same scenario is still to come. `alone`: the test has a conversation to itself, which
+    begins with its first line: no opening message, no filler, no other test, and no span to keep.
     """
 
     facts: Mapping[str, Any]
     lines: Sequence[Line] = ()
     outline: Sequence[Segment] = ()
     farewell: str | None = None
+    alone: bool = False
 
     def __post_init__(self) -> None:
         if bool(self.lines) == bool(self.outline):
@@ -200,11 +203,18 @@ class Award:
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All a grader gets of a test that was played: its own turns, the turns it watched, and the points it gave itself."""
+    """All a grader gets of a test that was played: its own turns, the turns it watched, the points it gave itself, and what a
+    judge has said so far."""
 
     exchanges: Sequence[Exchange] = ()
     watched: Sequence[Exchange] = ()
     awards: Sequence[Award] = ()
+    judged: Said = field(default_factory=dict)
+
+    def said(self, query: Query[Answered]) -> Answered | str | None:
+        """The judge's answer; why there is none, where it failed; None where nobody has been asked."""
+        said = self.judged.get(query.about)
+        return None if said is None else query.read(said)
 
     @property
     def answers(self) -> list[Exchange]:
@@ -221,28 +231,29 @@ class Record:
 
 
 @final
-class Ask(BaseModel):
-    """What a judge is to decide where rules cannot: whether `statement` holds of `text`, and the score either way."""
+class Item(BaseModel):
+    """A part of a test that has a score of its own: one of its questions, one star, one insight.
+
+    `score` in [0, 1], None where nobody could decide; `labels` are what tables group by, `numbers` further figures.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    statement: str
-    text: str
-    holds: float = Field(default=1.0, ge=0, le=1)
-    fails: float = Field(default=0.0, ge=0, le=1)
-
-    @property
-    def about(self) -> str:
-        """SHA-256 of what is asked, in hexadecimal."""
-        return hashlib.sha256(f"{self.statement}\0{self.text}".encode("utf-8", "replace")).hexdigest()
+    name: str
+    score: float | None = Field(ge=0, le=1)
+    labels: dict[str, str] = {}
+    numbers: dict[str, float] = {}
+    note: str = ""
+    turn: int | None = None
 
 
 @final
 class Grade(BaseModel):
     """A score in [0, 1] with the reason and the numbers of the turns that prove it.
 
-    `score` None: nobody could decide; the test counts as unscored. `ask`: the rules could not decide, and a judge may; the
-    score is then the rules' best guess, which counts where there is no judge.
+    `score` None: nobody could decide; the test counts as unscored. `asks`: the rules could not decide, and a judge may; the
+    score is then the rules' best guess, which counts where there is no judge. Once it has answered, the test is graded again,
+    and `Record.said` has the answers. `items`: the parts of the test that have scores of their own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -250,11 +261,32 @@ class Grade(BaseModel):
     score: float | None
     reason: str
     turns: tuple[int, ...] = ()
-    ask: Ask | None = None
+    asks: tuple[SkipValidation[Query[Any]], ...] = ()
+    items: tuple[Item, ...] = ()
 
     def model_post_init(self, context: Any, /) -> None:
         if self.score is not None and not 0 <= self.score <= 1:
             raise ScenarioError(f"a score lies in [0, 1], got {self.score}")
+
+    def unless(self, record: Record, query: Query[Holds], *, holds: float = 1.0, fails: float = 0.0) -> Grade:
+        """This grade as a guess, unless the judge decides: `holds` is the score where its statement holds, `fails` where not."""
+        said = record.said(query)
+        if said is None:
+            return self.model_copy(update={"asks": (*self.asks, query)})
+        if isinstance(said, str):
+            return self.model_copy(update={"score": None, "reason": f"{self.reason}; undecided: {said}"})
+        score = holds if said.holds else fails
+        return self.model_copy(update={"score": score, "reason": f"{self.reason}; judged: {said.why[:500]}"})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A graded test as a scenario's tables see it."""
+
+    test: str
+    score: float | None
+    items: tuple[Item, ...] = ()
 
 
 class Scenario(BaseModel, ABC):
@@ -280,6 +312,15 @@ class Scenario(BaseModel, ABC):
     def make(self, random: Random) -> Script:
         """Write one test. The same state of `random` gives the same test; nothing else may be read."""
 
+    def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
+        """The tests of a run, each with its id (lower case, digits, _ and -): by default `tests` of them, numbered from 1.
+
+        A scenario whose tests belong together, such as all questions about a text, writes its own. The same `seed` gives
+        the same tests.
+        """
+        for number in range(1, tests + 1):
+            yield str(number), self.make(Random(f"{seed}/{number}"))
+
     def chance(self, facts: Mapping[str, Any]) -> float:
         """What guessing without memory would score on the test, in [0, 1]."""
         return 0.0
@@ -299,6 +340,10 @@ class Scenario(BaseModel, ABC):
         score = min(1.0, math.fsum(award.points for award in record.awards))
         reason = "; ".join(award.why for award in record.awards) or "no points awarded"
         return Grade(score=score, reason=reason, turns=tuple(award.turn for award in record.awards))
+
+    def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
+        """What a report or a comparison shows of the scenario's tests besides their scores; `runs` by what they are called."""
+        return ()
 
 
 @final

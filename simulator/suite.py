@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, final
+from typing import Any, final, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,23 +19,28 @@ __all__ = ["Suite", "load_suite", "make_test", "make_tests", "read_yaml", "scena
 
 SUITES = Path(__file__).parent / "suites"
 
+ID = r"[a-z0-9][a-z0-9_-]{0,40}"
+"""What a test may be called among those of its scenario."""
+
 
 @final
 class Suite(BaseModel):
-    """Scenarios by name, each with its parameters, and how many tests of each a run plays."""
+    """Scenarios by name, each with its parameters, and how many tests of each a run plays, at which span unless told otherwise."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
     title: str = ""
     tests: int = Field(default=3, ge=1, le=10_000)
+    span: int = Field(default=2000, ge=1)
     scenarios: dict[str, dict[str, Any]] = Field(min_length=1)
 
     def changed(self, settings: Sequence[str], data: Sequence[str], only: Sequence[str], tests: int | None) -> Suite:
         """The suite as the command line wants it.
 
-        `settings`: NAME=VALUE for every scenario that has the parameter, or SCENARIO.NAME=VALUE for one; values are
-        YAML. `data`: SCENARIO=FILE. `only`: the scenarios to play, others than the suite's included. Raises InputError.
+        `settings`: NAME=VALUE for every scenario that has the parameter, or SCENARIO.NAME=VALUE for one; values are YAML.
+        `data`: NAME=PATH, the name that of a scenario with a parameter `data`, or of another parameter that takes a path.
+        `only`: the scenarios to play, others than the suite's included. Raises InputError.
         """
         chosen = {name: self.scenarios.get(name, {}) for name in only} if only else dict(self.scenarios)
         made = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
@@ -42,12 +48,13 @@ class Suite(BaseModel):
             name, value = _pair(setting, "--set", "NAME=VALUE")
             for scenario in _holders(made, name, setting):
                 chosen[scenario] = chosen[scenario] | {name.rpartition(".")[2]: _value(value)}
+        takers = _takers(made)
         for pair in data:
-            name, path = _pair(pair, "--data", "SCENARIO=FILE")
-            if name not in chosen or "data" not in type(made[name]).model_fields:
-                takers = [each for each, scenario in made.items() if "data" in type(scenario).model_fields]
-                raise InputError(f"--data {pair}: no scenario {name!r} here takes data; {', '.join(takers) or 'none'} does")
-            chosen[name] = chosen[name] | {"data": str(Path(path).resolve())}
+            name, path = _pair(pair, "--data", "NAME=PATH")
+            if name not in takers:
+                raise InputError(f"--data {pair}: nothing here takes data called {name!r:.60}; there is {', '.join(takers) or 'none'}")
+            for scenario, parameter in takers[name]:
+                chosen[scenario] = chosen[scenario] | {parameter: str(Path(path).resolve())}
         return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests})
 
 
@@ -59,6 +66,8 @@ def suites() -> dict[str, Path]:
 def load_suite(name: str) -> Suite:
     """A suite that comes with longspan, or one from a YAML file. Raises InputError for anything else."""
     known = suites()
+    if "+" in name and all(part in known for part in name.split("+")):
+        return _joined(name, [load_suite(part) for part in name.split("+")])
     path = known.get(name) or Path(name)
     if name not in known and path.suffix not in (".yaml", ".yml"):
         raise InputError(f"there is no suite {name!r:.60}; there are {', '.join(known)}, or name a .yaml file")
@@ -67,6 +76,12 @@ def load_suite(name: str) -> Suite:
     except ValidationError as error:
         known_keys = ", ".join(Suite.model_fields)
         raise InputError(f"suite {path}: {first_problem(error)}; its keys are {known_keys}") from None
+
+
+def _joined(name: str, parts: Sequence[Suite]) -> Suite:
+    """Suites played as one: all their scenarios, in one conversation where they are woven. The first one names tests and span."""
+    scenarios = {each: parameters for part in reversed(parts) for each, parameters in part.scenarios.items()}
+    return parts[0].model_copy(update={"name": name.replace("+", "_"), "scenarios": scenarios})
 
 
 def read_yaml(path: Path, what: str) -> Any:
@@ -85,12 +100,31 @@ def make_tests(suite: Suite, seed: int) -> list[Test]:
     The same suite and seed give the same tests. Raises InputError for a scenario or parameter that is wrong.
     """
     scenarios = scenarios_in(suite)
+    written = {scenario.name: _series(scenario, suite.tests, seed) for scenario in scenarios}
     random = Random(f"{seed}/order")
     tests: list[Test] = []
-    for number in range(1, suite.tests + 1):
+    for number in range(max(map(len, written.values()))):
         for scenario in random.sample(scenarios, len(scenarios)):
-            tests.append(make_test(scenario, str(number), seed, order=len(tests)))
+            for id, script in written[scenario.name][number : number + 1]:
+                tests.append(make_test(scenario, id, seed, len(tests), script))
     return tests
+
+
+def _series(scenario: Scenario, tests: int, seed: int) -> list[tuple[str, Script]]:
+    """All that a scenario writes for a run. Raises InputError."""
+    try:
+        found = [(id, script) for id, script in scenario.series(tests, f"{seed}/{scenario.name}")]
+    except InputError:
+        raise
+    except Exception as error:
+        where = f"scenario {scenario.name}: making its tests from seed {seed} failed"
+        raise InputError(f"{where}: {one_line(error)}") from error
+    names = [id for id, _ in found]
+    wrong = next((id for id in names if not (isinstance(id, str) and re.fullmatch(ID, id)) or names.count(id) > 1), None)
+    if wrong is not None or not found:
+        what = "no test at all" if not found else f"a test called {wrong!r:.60}: twice, or not made of lower case letters, digits, _ and -"
+        raise InputError(f"scenario {scenario.name}: series gave {what}")
+    return found
 
 
 def scenarios_in(suite: Suite) -> list[Scenario]:
@@ -126,6 +160,16 @@ def _pair(text: str, option: str, shape: str) -> tuple[str, str]:
     if not (name and equals):
         raise InputError(f"{option} takes {shape}, got {text!r:.60}")
     return name, value
+
+
+def _takers(scenarios: Mapping[str, Scenario]) -> dict[str, list[tuple[str, str]]]:
+    """Scenarios and their parameters that take a path, by the name that --data has for them."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for scenario, made in scenarios.items():
+        for parameter, field in type(made).model_fields.items():
+            if Path in (field.annotation, *get_args(field.annotation)):
+                found.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
+    return found
 
 
 def _holders(scenarios: Mapping[str, Scenario], name: str, setting: str) -> list[str]:

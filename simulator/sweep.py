@@ -114,11 +114,11 @@ def plans_of(entries: Sequence[Entry], out: Path) -> dict[str, Plan]:
     plans: dict[str, Plan] = {}
     for entry in entries:
         defined = read_definitions(entry.definitions) if entry.definitions else None
-        spans = entry.spans or [(defined.span if defined else None) or 2000]
         settings = [*entry.set, *(["rules=paper"] if entry.rules == "paper" else [])]
         tests = entry.tests or (defined.most if defined else None)
         suites = [load_suite(name).changed(settings, entry.data, entry.scenarios, tests) for name in entry.suites]
-        for suite, span, agent, seed in product(suites, spans, entry.agents, entry.seeds):
+        spanned = [(suite, span) for suite in suites for span in entry.spans or [(defined.span if defined else None) or suite.span]]
+        for (suite, span), agent, seed in product(spanned, entry.agents, entry.seeds):
             each = plan(
                 suite,
                 span=span,

@@ -67,6 +67,8 @@ class Played:
 
     def exempt(self) -> str | None:
         """Why the test need not end at a distance; None where it must."""
+        if self.definition.alone:
+            return "alone"
         if self.isolated:
             return "isolated"
         if self.definition.uninterrupted:
@@ -74,8 +76,8 @@ class Played:
         return "stopped" if self.stopped else None
 
     def certified(self, span: int) -> bool:
-        """Whether it kept its span of so many tokens."""
-        return self.until is not None and self.span_used <= span
+        """Whether it kept its span of so many tokens; a test that has a conversation to itself has none to keep."""
+        return self.until is not None and (self.definition.alone or self.span_used <= span)
 
     def at_distance(self, span: int) -> bool:
         """Whether its last question began at 0.9 of the span or later, or need not (see `exempt`)."""

@@ -22,8 +22,9 @@ from scenarios.shopping import Shopping
 from scenarios.spy_meeting import SpyMeeting
 from scenarios.trigger_response import TriggerResponse
 from simulator.errors import InputError
-from simulator.papers import Cell, Reproduction, Rules, Table
+from simulator.papers import Cell, Reproduction, Rules
 from simulator.scenario import Scenario
+from simulator.tables import Table
 
 __all__ = ["reproduce"]
 

@@ -66,19 +66,13 @@ def _write(comparison: Comparison, format: Format, file: IO[str]) -> None:
 
 def _print(comparison: Comparison, file: IO[str]) -> None:
     from rich.console import Console
-    from rich.table import Table as Grid
     from rich.text import Text
 
-    from simulator.report.tables import notes, numeric, tables
+    from simulator.cli.tables import print_table
+    from simulator.report.tables import notes, tables
 
     console = Console(file=file, width=None if file.isatty() else WIDTH)
     for table in tables(comparison):
-        console.print(Text(table.title), style="bold")
-        grid = Grid()
-        for column, right in zip(table.columns, numeric(table), strict=True):
-            grid.add_column(Text(column), overflow="fold", justify="right" if right else "left")
-        for row in table.rows:
-            grid.add_row(*map(Text, row))
-        console.print(grid)
+        print_table(console, table)
     for note in notes(comparison):
         console.print(Text(note))

@@ -14,7 +14,7 @@ __all__ = ["estimate"]
 
 def estimate(
     suite: Annotated[str, typer.Argument(help="A suite's name or YAML file.", metavar="[SUITE]", show_default=True)] = "ltm",
-    span: Annotated[list[str] | None, typer.Option(help="As for run; once for each.", metavar="S", show_default="2k")] = None,
+    span: Annotated[list[str] | None, typer.Option(help="As for run; once for each.", metavar="S", show_default="the suite's")] = None,
     agent: Annotated[list[str] | None, typer.Option(help="As for run; once for each.", metavar="SPEC", show_default="notebook")] = None,
     seed: Annotated[int, typer.Option(help="As for run.", metavar="N")] = 0,
     tests: Annotated[int | None, typer.Option(help="As for run.", min=1, max=10_000, metavar="N")] = None,
@@ -46,7 +46,7 @@ def estimate(
             play,
             plan(chosen, span=parse_size(size), seed=seed, agent=spec, out=Path(), isolated=isolated, placement=placement),
         )
-        for size in dict.fromkeys(span or ["2k"])
+        for size in dict.fromkeys(span or [str(chosen.span)])
         for spec in dict.fromkeys(agent or ["notebook"])
     ]
     if json_:

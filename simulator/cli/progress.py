@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simulator import events
+from simulator.cli.tables import print_table
 from simulator.grades import Result, grade
 from simulator.plugins import make_scenario
 from simulator.runner import Outcome, Plan
@@ -186,7 +187,8 @@ def tell(outcome: Outcome, console: Console | None = None) -> None:
 def table_of(result: Result, console: Console | None = None) -> None:
     """Print a run's scores by scenario, and the total."""
     console = console or Console()
-    table = Table(title=Text(f"{result.suite} at {result.span:,} tokens · {result.agent} · seed {result.seed}"), title_justify="left")
+    span = "" if all(test.exempt == "alone" for test in result.tests) else f" at {result.span:,} tokens"
+    table = Table(title=Text(f"{result.suite}{span} · {result.agent} · seed {result.seed}"), title_justify="left")
     table.add_column("scenario")
     for column in ("score", "std", "chance", "tests", "certified", "at distance"):
         table.add_column(column, justify="right")
@@ -202,6 +204,8 @@ def table_of(result: Result, console: Console | None = None) -> None:
             "exempt" if all(test.exempt for test in tests) else f"{sum(test.at_distance for test in tests)}/{len(tests)}",
         )
     console.print(table)
+    for own in result.tables:
+        print_table(console, own)
     for test in result.tests:
         if test.status in ("unscored", "scenario_error"):
             console.print(Text(f"{test.id} has no score: {test.reason}", style="yellow"), soft_wrap=True)

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from simulator.papers import Table
 
 __all__ = ["reproduce"]
 
@@ -32,6 +27,7 @@ def reproduce(
 
     from rich.console import Console
 
+    from simulator.cli.tables import print_table
     from simulator.errors import InputError
     from simulator.papers import paper as find
 
@@ -45,31 +41,5 @@ def reproduce(
         return 0
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     for table in found.tables:
-        console.print(f"\n{table.title}", style="bold", markup=False)
-        if table.heads:
-            _print_listed(console, table)
-        else:
-            _print_table(console, table)
+        print_table(console, table)
     return 0
-
-
-def _print_table(console: Console, table: Table) -> None:
-    from rich.table import Table as Grid
-    from rich.text import Text
-
-    grid = Grid()
-    for column in table.columns:
-        grid.add_column(column, overflow="fold")
-    for row in table.rows:
-        grid.add_row(*map(Text, row))
-    console.print(grid)
-
-
-def _print_listed(console: Console, table: Table) -> None:
-    """Each row as a line and, below it, what is too long for one."""
-    from rich.text import Text
-
-    for row in table.rows:
-        console.print(Text(" · ".join(row[: table.heads])))
-        for column, value in list(zip(table.columns, row, strict=True))[table.heads :]:
-            console.print(Text(f"    {column}: {value}"))

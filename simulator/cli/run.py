@@ -25,7 +25,7 @@ def run(
     suite: Annotated[str, typer.Argument(help="A suite's name or YAML file.", metavar="[SUITE]", show_default=True)] = "ltm",
     span: Annotated[
         list[str] | None,
-        typer.Option(help="Tokens a test stretches over: 2k, 32k, 120k, 200k, 500k or any other.", metavar="S", show_default="2k"),
+        typer.Option(help="Tokens a test stretches over: 2k, 32k, 120k, 200k, 500k or any other.", metavar="S", show_default="the suite's"),
     ] = None,
     agent: Annotated[
         list[str] | None,
@@ -61,7 +61,7 @@ def run(
     max_cost: Annotated[
         float | None, typer.Option(help="Dollars that all runs together may cost; stops before.", min=0, metavar="USD")
     ] = None,
-    data: Annotated[list[str] | None, typer.Option(help="Data for a scenario, such as chapterbreak=FILE.", metavar="NAME=FILE")] = None,
+    data: Annotated[list[str] | None, typer.Option(help="Data of your own, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter: NAME=VALUE, or SCENARIO.NAME=VALUE.", metavar="NAME=VALUE")
     ] = None,
@@ -89,7 +89,7 @@ def run(
     defined = read_definitions(definitions) if definitions else None
     settings = [*(set_ or []), *(["rules=paper"] if rules == "paper" else [])]
     chosen = loaded.changed(settings, data or [], scenario or [], tests or (defined.most if defined else None))
-    spans = [parse_size(each) for each in span or []] or [_span_of(defined)]
+    spans = [parse_size(each) for each in span or []] or [_span_of(defined, chosen.span)]
     plans: list[Plan] = [
         plan(
             chosen,
@@ -155,12 +155,12 @@ def exit_code(outcomes: list[Outcome]) -> int:
     return 1 if errors or failed else 0
 
 
-def _span_of(defined: Definitions | None) -> int:
-    """The span in tokens where --span gives none."""
+def _span_of(defined: Definitions | None, suite: int) -> int:
+    """The span in tokens where --span gives none: that of the definitions, or else the suite's."""
     from simulator.errors import InputError
 
     if defined is None:
-        return 2000
+        return suite
     if defined.span is None:
         raise InputError(f"definitions {defined.folder}: they name no span; --span gives one")
     return defined.span

@@ -8,7 +8,7 @@ from simulator.compare import Comparison
 from simulator.report.figures import FIGURES, FigureName, draw
 from simulator.report.inline_svg import inline_svg
 from simulator.report.page import environment, policy
-from simulator.report.tables import notes, numeric, tables
+from simulator.report.tables import notes, tables
 
 __all__ = ["POLICY", "as_html"]
 
@@ -35,7 +35,6 @@ def as_html(comparison: Comparison) -> str:
         notes=notes(comparison),
         scores=shown[0],
         tables=shown[1:],
-        numeric=numeric,
         figures=figures,
         captions=CAPTIONS,
         policy=POLICY,

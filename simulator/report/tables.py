@@ -9,13 +9,13 @@ from typing import Any, Final, get_args
 
 from simulator.compare import Cell, Comparison, Group, Pair
 from simulator.grades import Status
-from simulator.papers import Table
 from simulator.report.excerpts import visible
 from simulator.runs import Column
 from simulator.spreadsheet import write_csv
 from simulator.statistics import ALPHA
+from simulator.tables import Table
 
-__all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "notes", "numeric", "one_line", "tables"]
+__all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "notes", "one_line", "tables"]
 
 CSV_COLUMNS: Final = (
     *("table", "isolated", "span", "name", "agent", "other"),
@@ -41,7 +41,7 @@ def tables(comparison: Comparison) -> list[Table]:
     for column in comparison.columns:
         found.append(_groups(f"Skills at {column}", "skill", comparison.skills[column], comparison.agents))
     found.append(_groups("Evidence distance, over all spans", "mean distance of a test", comparison.distances, comparison.agents))
-    return [table for table in found if table.rows]
+    return [table for table in [*found, *comparison.own] if table.rows]
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -58,12 +58,6 @@ def notes(comparison: Comparison) -> list[str]:
     elif by:
         told.append("Intervals: 95 %, from tests resampled in their one conversation: they say nothing of other conversations")
     return [one_line(each) for each in told]
-
-
-def numeric(table: Table) -> list[bool]:
-    """Which of a table's columns hold figures, and stand to the right. The first names what a row is about."""
-    columns = list(zip(*table.rows, strict=True))
-    return [number > 0 and all(not cell or cell[0] in "0123456789<" for cell in column) for number, column in enumerate(columns)]
 
 
 # ---- for people
@@ -167,7 +161,7 @@ def as_markdown(comparison: Comparison) -> str:
     """The tables and notes in Markdown. What others wrote is escaped: it makes no HTML and leaves the tables whole."""
     parts = [f"# {comparison.suite}: {len(comparison.agents)} agents, {comparison.runs} runs"]
     for table in tables(comparison):
-        marks = ["---:" if right else "---" for right in numeric(table)]
+        marks = ["---:" if right else "---" for right in table.numeric]
         lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (table.columns, *table.rows)]
         parts.append("\n".join([f"## {_escaped(table.title)}", "", lines[0], f"| {' | '.join(marks)} |", *lines[1:]]))
     if told := notes(comparison):

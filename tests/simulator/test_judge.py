@@ -129,7 +129,7 @@ def test_a_verdict_that_a_test_waits_for_is_an_event_and_a_failed_one_leaves_the
         (outcome,) = trio.run(play, [each])
         run = RunFolder(outcome.folder)
         (verdict,) = [json.loads(line) for line in run.journal(next(iter(each.tests))).read_text().splitlines() if '"verdict"' in line]
-        assert verdict["by"].endswith("prompt 1")
+        assert verdict["by"].endswith("prompt statement 1")
         assert grade_run(run).tests[0].status == status
 
 

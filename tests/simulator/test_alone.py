@@ -1,0 +1,241 @@
+"""What suites of other kinds need: tests that have a conversation to themselves, in series, with parts, tables and a judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, Literal
+
+import pytest
+import trio
+from pydantic import ValidationError
+
+from simulator.errors import InputError
+from simulator.folder import RunFolder
+from simulator.grades import Result, grade_run, score
+from simulator.judge import LLMJudge
+from simulator.judging import judge_run
+from simulator.queries import Answer, Free, Query
+from simulator.runner import plan, play, replay, resume
+from simulator.scenario import Grade, Item, Line, Marked, Record, Scenario, Script, Skill
+from simulator.suite import Suite, load_suite, make_tests
+from simulator.tables import Table
+from tests.loopback import Say, Server
+
+HERE = f"python:{__name__}"
+
+
+class Pages(Scenario):
+    """Each of `pages` is a test; `alone` or woven. Asks for all its words; each is a part."""
+
+    name: ClassVar[str] = "pages"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall",)
+    pages: int = 3
+    alone: bool = True
+    long: int = 5
+    source: Path | None = None
+    broken: Literal["", "none", "twice", "odd", "raises", "tables"] = ""
+
+    def make(self, random: Random) -> Script:
+        raise AssertionError("series writes them")
+
+    def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
+        if self.broken == "raises":
+            raise KeyError("page")
+        for number in range(0 if self.broken == "none" else self.pages):
+            words = Random(f"{seed}/{number}").sample(["ash", "birch", "cedar", "elm", "fir", "gum"], self.long % 7)
+            text = "Trees: " + ", ".join(words) + " tree" * max(0, self.long - 6)
+            lines = [Line(text), Line("Which trees?", ideal=", ".join(words), asks=True)]
+            name = {"twice": "page", "odd": "../page"}.get(self.broken, f"page-{number}")
+            yield name, Script(facts={"words": words}, lines=lines, alone=self.alone)
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        reply = record.answer.reply
+        items = tuple(Item(name=word, score=float(word in reply), labels={"first": word[0]}) for word in facts["words"])
+        return Grade(score=sum(item.score or 0 for item in items) / len(items), reason="words found", items=items)
+
+    def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
+        if self.broken == "tables":
+            raise KeyError("no table")
+        rows = [[run, str(sum(len(test.items) for test in tests))] for run, tests in runs.items()]
+        return [Table(title="Words", columns=["run", "words"], rows=rows, shades=[[None, 0.5] for _ in rows])]
+
+
+class Likes(Answer):
+    points: int
+
+
+class Marks(Free):
+    pass
+
+
+class Tasting(Scenario):
+    """Graded by a judge in two steps: what it says in free words decides what it is asked next."""
+
+    name: ClassVar[str] = "tasting"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall",)
+
+    def make(self, random: Random) -> Script:
+        return Script(facts={}, lines=[Line("Soup?", asks=True, needle=False)])
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        first = Query(prompt=f"Taste: {record.answer.reply}", answer=Marks, version="taste 1")
+        tasted = record.said(first)
+        if not isinstance(tasted, Marks):
+            return Grade(score=None, reason=tasted or "nobody tasted", asks=(first,))
+        second = Query(prompt=f"Points for {tasted.text}?", answer=Likes, version="points 1")
+        said = record.said(second)
+        if not isinstance(said, Likes):
+            return Grade(score=None, reason=said or "nobody gave points", asks=(second,))
+        return Grade(score=said.points / 10, reason=f"{tasted.text}: {said.points}")
+
+
+def suite(scenario: str, **parameters: Any) -> Suite:
+    return Suite(name="made", tests=1, scenarios={f"{HERE}:{scenario}": parameters})
+
+
+def played(out: Path, made: Suite, agent: str = "oracle", **arguments: Any) -> tuple[RunFolder, Result]:
+    (outcome,) = trio.run(play, [plan(made, span=2000, seed=0, agent=agent, out=out, **arguments)])
+    assert outcome.error is None
+    assert outcome.result is not None
+    return RunFolder(outcome.folder), outcome.result
+
+
+def test_each_test_that_is_alone_has_a_conversation_which_begins_with_its_first_line(tmp_path: Path) -> None:
+    run, result = played(tmp_path, suite("Pages"))
+    assert list(run.manifest.conversations) == ["pages-page-0", "pages-page-1", "pages-page-2"]
+    for id in run.manifest.conversations:
+        lines = [json.loads(line) for line in run.journal(id).read_text().splitlines()]
+        assert [line["kind"] for line in lines if line["type"] == "message"] == ["line", "question"]
+    assert result.score == 1
+    assert result.filler_tokens == 0
+    assert {test.exempt for test in result.tests} == {"alone"}
+    assert result.certified == result.at_distance == 1
+    assert run.path.name == "made-oracle-seed0", "it has no span to be named after"
+
+
+def test_a_test_that_is_alone_may_be_longer_than_the_span(tmp_path: Path) -> None:
+    run, result = played(tmp_path, suite("Pages", long=20_005))
+    assert not run.manifest.left_out
+    assert (result.score, result.certified) == (1, 1)
+    assert min(test.span_used for test in result.tests) > 10_000
+
+
+def test_tests_that_are_alone_are_replayed_and_resumed_like_others(tmp_path: Path) -> None:
+    run, result = played(tmp_path, suite("Pages"), agent="notebook")
+    assert trio.run(replay, run) == result
+    journal = run.journal("pages-page-1")
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:3]))
+    again = trio.run(resume, RunFolder(run.path), "notebook")
+    assert again.error is None
+    assert again.result == result
+
+
+def test_tests_that_are_alone_and_others_share_a_run(tmp_path: Path) -> None:
+    made = suite("Pages").model_copy(update={"scenarios": {f"{HERE}:Pages": {"pages": 2}, "colours": {}}})
+    run, result = played(tmp_path, made)
+    assert list(run.manifest.conversations) == ["main", "pages-page-0", "pages-page-1"]
+    assert result.score == 2
+    assert run.path.name == "made-2k-oracle-seed0"
+    exempt = {test.id: test.exempt for test in result.tests}
+    assert exempt == {"colours-1": None, "pages-page-0": "alone", "pages-page-1": "alone"}
+
+
+def test_a_series_may_be_woven_too(tmp_path: Path) -> None:
+    run, result = played(tmp_path, suite("Pages", alone=False))
+    assert list(run.manifest.conversations) == ["main"]
+    assert [test.exempt for test in result.tests] == [None] * 3
+    assert result.at_distance == 1
+
+
+def test_parts_and_tables_are_in_the_results(tmp_path: Path) -> None:
+    run, result = played(tmp_path, suite("Pages"))
+    kept = Result.model_validate_json((run.path / "result.json").read_bytes())
+    assert kept == result
+    assert [[item.score for item in test.items] for test in kept.tests] == [[1.0] * 5] * 3
+    (table,) = kept.tables
+    assert (table.title, table.rows) == ("Words", [["oracle", "15"]])
+    assert "Words" in (run.path / "report.html").read_text()
+
+
+def test_tables_that_fail_say_so_and_lose_nothing_else(tmp_path: Path) -> None:
+    _, result = played(tmp_path, suite("Pages", broken="tables"))
+    assert result.score == 1
+    assert [(table.title, table.rows) for table in result.tables] == [("pages: its tables failed", [["KeyError: 'no table'"]])]
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ("none", "series gave no test at all"),
+        ("twice", "series gave a test called 'page': twice, or not made of"),
+        ("odd", "series gave a test called '../page'"),
+        ("raises", "making its tests from seed 0 failed: KeyError: 'page'"),
+    ],
+)
+def test_a_series_that_is_wrong_is_refused_at_the_door(broken: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        make_tests(suite("Pages", broken=broken), 0)
+
+
+def test_suites_are_joined(tmp_path: Path) -> None:
+    path = tmp_path / "other.yaml"
+    path.write_text("name: other\ntests: 1\nscenarios: {colours: {changes: 1}}\n")
+    assert load_suite("ltm+ltm").scenarios == load_suite("ltm").scenarios
+    with pytest.raises(InputError, match="there is no suite"):
+        load_suite("ltm+nothing")
+
+
+def test_data_goes_to_the_parameter_that_takes_a_path(tmp_path: Path) -> None:
+    made = suite("Pages").changed([], [f"source={tmp_path}"], [], None)
+    assert made.scenarios[f"{HERE}:Pages"]["source"] == str(tmp_path)
+    with pytest.raises(InputError, match="nothing here takes data called 'pages'; there is source"):
+        suite("Pages").changed([], ["pages=x"], [], None)
+
+
+@pytest.mark.parametrize(("rows", "shades"), [([["a"]], None), ([["a", "b"]], [[1.0]]), ([["a", "b"]], []), ([], [[None, None]])])
+def test_a_table_that_is_no_rectangle_is_refused(rows: list[list[str]], shades: Any) -> None:
+    with pytest.raises(ValidationError, match="every row needs 2 cells"):
+        Table(title="T", columns=["x", "y"], rows=rows, shades=shades)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server().running() as server:
+        yield server
+
+
+def test_what_a_judge_says_decides_what_it_is_asked_next(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+    judge = f"openai/gpt-4o?base_url={server.base_url('openai')}"
+    server.acts.extend([Say("salty"), Say('{"points": 7}')])
+    run, result = played(tmp_path, suite("Tasting"), agent="silent", judge=judge)
+    assert result.score == 0.7
+    assert "response_format" not in server.asked[-2].body, "free words need no JSON"
+    asked = len(server.asked)
+    trio.run(judge_run, run, LLMJudge(judge, RunFolder(run.path)))
+    assert len(server.asked) == asked, "a later scoring asks nothing again"
+    versions = [entry["by"].rpartition(", ")[2] for entry in run.judgements()]
+    assert versions == ["prompt taste 1", "prompt points 1"]
+
+
+def test_without_a_judge_or_with_one_that_fails_a_judged_test_is_unscored(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+    run, result = played(tmp_path, suite("Tasting"), agent="silent")
+    assert (result.tests[0].status, result.tests[0].reason) == ("unscored", "nobody tasted")
+    server.acts.extend([Say("bland"), Say('{"points": "many"}')])
+    trio.run(judge_run, run, LLMJudge(f"openai/gpt-4o?base_url={server.base_url('openai')}", run))
+    (test,) = score(run).tests
+    assert test.status == "unscored"
+    assert "points" in test.reason
+    assert grade_run(run).score_bounds == (0, 1)
+
+
+def test_an_open_event_says_that_its_test_is_alone(tmp_path: Path) -> None:
+    run, _ = played(tmp_path, suite("Pages", pages=1))
+    lines = map(json.loads, run.journal("pages-page-0").read_text().splitlines())
+    assert [line["alone"] for line in lines if line["type"] == "open"] == [True]
