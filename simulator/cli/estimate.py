@@ -19,6 +19,7 @@ def estimate(
     seed: Annotated[int, typer.Option(help="As for run.", metavar="N")] = 0,
     tests: Annotated[int | None, typer.Option(help="As for run.", min=1, max=10_000, metavar="N")] = None,
     scenario: Annotated[list[str] | None, typer.Option(help="As for run.", metavar="NAME")] = None,
+    data: Annotated[list[str] | None, typer.Option(help="As for run.", metavar="NAME=PATH")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="As for run.", metavar="NAME=VALUE")] = None,
     isolated: Annotated[bool, typer.Option("--isolated", help="As for run.")] = False,
     placement: Annotated[Literal["uniform", "early"], typer.Option(help="As for run.")] = "uniform",
@@ -33,6 +34,7 @@ def estimate(
 
     import trio
 
+    from simulator.agent import never_asked
     from simulator.estimate import estimate as play
     from simulator.runner import plan
     from simulator.sizes import parse_size
@@ -40,15 +42,14 @@ def estimate(
 
     loaded = load_suite(suite)
     refuse_code(suite, loaded.scenarios, scenario or [], trust)
-    chosen = loaded.changed(set_ or [], [], scenario or [], tests)
-    found = [
-        trio.run(
-            play,
-            plan(chosen, span=parse_size(size), seed=seed, agent=spec, out=Path(), isolated=isolated, placement=placement),
-        )
-        for size in dict.fromkeys(span or [str(chosen.span)])
-        for spec in dict.fromkeys(agent or ["notebook"])
-    ]
+    chosen = loaded.changed(set_ or [], data or [], scenario or [], tests)
+    with never_asked():
+        plans = [
+            plan(chosen, span=parse_size(size), seed=seed, agent=spec, out=Path(), isolated=isolated, placement=placement)
+            for size in dict.fromkeys(span or [str(chosen.span)])
+            for spec in dict.fromkeys(agent or ["notebook"])
+        ]
+        found = [trio.run(play, each) for each in plans]
     if json_:
         print(json.dumps([each.model_dump(mode="json") | {"cost_usd": each.cost_usd} for each in found], indent=1))
         return 0

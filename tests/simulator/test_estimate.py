@@ -56,6 +56,19 @@ def test_an_agent_that_cannot_tell_has_its_conversation_told() -> None:
     assert 0 < told.asked < told.turns
 
 
+def test_an_estimate_needs_no_key_and_a_run_does(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    arguments = ["ltm", "--scenario", "colours", "--tests", "1", "--agent", "openai/gpt-4o", "--agent", "ltm/openai/gpt-4o"]
+    with pytest.raises(SystemExit) as ended:
+        main(["estimate", *arguments, "--json"])
+    assert ended.value.code == 0
+    assert all(told["cost_usd"] > 0 for told in json.loads(capsys.readouterr().out))
+    with pytest.raises(SystemExit) as ended:
+        main(["run", *arguments])
+    assert ended.value.code == 2
+    assert "needs a key" in capsys.readouterr().err
+
+
 def test_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["estimate", "ltm", "--scenario", "colours", "--tests", "1", "--agent", "openai/gpt-4o", "--agent", "silent"]
     with pytest.raises(SystemExit) as left:
