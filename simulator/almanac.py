@@ -21,6 +21,9 @@ DATA = Path(__file__).parent / "data" / "almanac.json"
 STRIDE = 187_637
 """How far apart the names of neighbouring facts are: prime, so that every name has its turn before any comes again."""
 
+LIMITS = {"n": 28, "m": 9_000}
+"""How many small numbers, from 2 on, and how many large ones, from 101 on, there are."""
+
 
 @final
 class Almanac:
@@ -37,35 +40,44 @@ class Almanac:
     def pair(self, index: int) -> Pair:
         words = self._words
         subject = (self._start + index * STRIDE) % words.names
-        draw = _Draw(f"{self._seed}/{index}")
-        form = words.forms[draw.below(len(words.forms))]
+        left = _digest(f"{self._seed}/{index}")  # numbers are drawn from it, unlike from `random` the same in every release of Python
+        left, number = divmod(left, len(words.forms))
+        form = words.forms[number]
         values: dict[str, Any] = {}
-        for slot in form.slots:
-            values[slot] = words.name(subject) if slot == "x" else self._value(slot, subject, values, draw)
-        answer = form.answer.format_map(values)
-        return Pair(form.question.format_map(values), answer[0].upper() + answer[1:])
+        places: dict[str, int] = {}
+        for slot, kind, choices, limit in form.slots:
+            if kind == "x":
+                values[slot] = words.name(subject)
+                continue
+            left, drawn = divmod(left, limit)
+            if kind == "word":
+                values[slot], places[slot] = choices[drawn], drawn
+            elif kind == "second":
+                values[slot] = choices[drawn + (drawn >= places[slot[:-1]])]
+            elif kind == "y":
+                values[slot] = words.name(drawn + (drawn >= subject))
+            else:
+                values[slot] = drawn + (2 if kind == "n" else 101)
+        answer = form.answer % values
+        return Pair(form.question % values, answer[0].upper() + answer[1:])
 
-    def _value(self, slot: str, subject: int, values: dict[str, Any], draw: _Draw) -> Any:
-        """What fills a slot: another name (y), a small number (n), a large one (m), or a word of the slot's list."""
-        if slot == "y":
-            other = draw.below(self._words.names - 1)
-            return self._words.name(other + (other >= subject))
-        if slot == "n":
-            return 2 + draw.below(28)
-        if slot == "m":
-            return 101 + draw.below(9_000)
-        choices = self._words.lists[slot.removesuffix("2")]
-        if slot.endswith("2"):  # a second word of the same list
-            choices = [word for word in choices if word != values[slot.removesuffix("2")]]
-        return choices[draw.below(len(choices))]
+
+class _Slot(NamedTuple):
+    """What is to be filled in: the name that is asked about (x), another one (y), a small number (n) or a large one (m), a
+    word of a list, or a second one of it. One of `limit` is drawn, of `choices` where it is a word."""
+
+    name: str
+    kind: str
+    choices: list[str]
+    limit: int
 
 
 class _Form(NamedTuple):
-    """One way to ask and to answer; `slots` are what is to be filled in."""
+    """One way to ask and to answer, as %-formats, and what is to be filled in."""
 
     question: str
     answer: str
-    slots: list[str]
+    slots: list[_Slot]
 
 
 @final
@@ -73,11 +85,26 @@ class _Words:
     """What the almanac is made of."""
 
     def __init__(self, data: Any) -> None:
-        self.lists: dict[str, list[str]] = data["words"]
-        self.forms = [_Form(question, answer, _slots(question + answer)) for kind in data["kinds"].values() for question, answer in kind]
+        self._lists: dict[str, list[str]] = data["words"]
         self._first = [syllable.capitalize() for syllable in data["syllables"]["first"]]
         self._middle, self._last = data["syllables"]["middle"], data["syllables"]["last"]
         self.names = len(self._first) * len(self._middle) * len(self._last)
+        self.forms = [self._form(question, answer) for kind in data["kinds"].values() for question, answer in kind]
+
+    def _form(self, question: str, answer: str) -> _Form:
+        """A form's slots are sorted: a list's first word is drawn before its second."""
+        names = sorted({name for _, name, _, _ in Formatter().parse(question + answer) if name})
+        fields = {name: f"%({name})s" for name in names}
+        return _Form(question.format_map(fields), answer.format_map(fields), [self._slot(name) for name in names])
+
+    def _slot(self, name: str) -> _Slot:
+        if name in LIMITS:
+            return _Slot(name, name, [], LIMITS[name])
+        if name in ("x", "y"):
+            return _Slot(name, name, [], self.names - 1)
+        choices = self._lists[name.removesuffix("2")]
+        second = name.endswith("2")
+        return _Slot(name, "second" if second else "word", choices, len(choices) - second)
 
     def name(self, number: int) -> str:
         """The name with a number below `names`. Each syllable but the last ends in its only vowel: no two names are alike."""
@@ -86,26 +113,9 @@ class _Words:
         return f"{self._first[first]}{self._middle[middle]}{self._last[last]}"
 
 
-def _slots(form: str) -> list[str]:
-    """The slots of a form, each once, sorted: a list's first word is drawn before its second."""
-    return sorted({slot for _, slot, _, _ in Formatter().parse(form) if slot})
-
-
 @cache
 def _words() -> _Words:
     return _Words(json.loads(DATA.read_text("utf-8")))
-
-
-@final
-class _Draw:
-    """Numbers drawn from a text; unlike `random`, the same in every release of Python."""
-
-    def __init__(self, text: str) -> None:
-        self._left = _digest(text)
-
-    def below(self, limit: int) -> int:
-        self._left, drawn = divmod(self._left, limit)
-        return drawn
 
 
 def _digest(text: str) -> int:

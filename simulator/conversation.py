@@ -478,7 +478,8 @@ class Conversation:
                 trace=reply.trace,
                 measured={"latency_s": round(time.monotonic() - began, 6)},
             )
-            json.dumps(event.model_dump(mode="json"), ensure_ascii=False).encode()
+            if reply.trace is not None or reply.besides:  # all else is text without surrogates, and numbers
+                json.dumps(event.model_dump(mode="json"), ensure_ascii=False).encode()
         except Exception as error:
             raise AgentError(f"turn {number}: the agent's reply has usage or a trace that cannot be journaled: {told(error)}") from error
         return event

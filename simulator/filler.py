@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, final
 
 from simulator.errors import InputError
-from simulator.tokens import Tokenizer
+from simulator.tokens import Tokenizer, Words
 
 __all__ = ["Distraction", "Filler", "Pair", "Source"]
 
@@ -36,7 +36,7 @@ REMARKS: Final = Path(__file__).parent / "data" / "remarks.json"
 
 
 class Pair(NamedTuple):
-    """A question and its answer, each on one line."""
+    """A question and its answer, each on one line, with one space between two words and none around them."""
 
     question: str
     answer: str
@@ -73,6 +73,7 @@ class Filler:
             raise ValueError(f"most must be >= 100, got {most}")
         self._source = source
         self._count = tokenizer.count
+        self._line = Words(tokenizer).count
         self._most = most
         self._made = 0  # messages so far: the remarks take turns
         self._taken = 0  # pairs asked of the source so far
@@ -139,26 +140,25 @@ class Filler:
     # Pairs.
 
     def _refill(self) -> None:
-        passed = 0
         while len(self._pool) < POOL:
-            entry = self._entry(self._source.pair(self._taken))
-            self._taken += 1
-            if entry.tokens + entry.reply_tokens <= LONGEST:
-                self._pool.append(entry)
-                passed = 0
-            elif (passed := passed + 1) == 10_000:
-                raise InputError(f"no question of the filler's source has less than {LONGEST} tokens with its answer: take another source")
+            self._pool.append(self._next())
 
-    def _entry(self, pair: Pair) -> _Entry:
-        text = f"Q: {pair.question} A: {pair.answer}\n"
-        reply = _quote(pair.answer)
-        return _Entry(text, reply, self._count(text), self._count(f"{reply},\n"))
+    def _next(self) -> _Entry:
+        """The source's next pair that is not too long."""
+        for _ in range(10_000):
+            question, answer = self._source.pair(self._taken)
+            self._taken += 1
+            text, reply = f"Q: {question} A: {answer}\n", _quote(answer)
+            tokens, reply_tokens = self._line(text), self._line(f"{reply},\n")
+            if tokens + reply_tokens <= LONGEST:
+                return _Entry(text, reply, tokens, reply_tokens)
+        raise InputError(f"no question of the filler's source has less than {LONGEST} tokens with its answer: take another source")
 
     def _last(self, room: int, cost: Callable[[_Entry], int]) -> _Entry | None:
         """Takes a pair to close the list with, the first at hand whose cost is within `room`; its reply has no comma."""
         for place, entry in enumerate(self._pool):
             if cost(entry) <= room:
-                last = entry._replace(reply_tokens=self._count(f"{entry.reply}\n"))
+                last = entry._replace(reply_tokens=self._line(f"{entry.reply}\n"))
                 if cost(last) <= room:
                     del self._pool[place]
                     self._refill()
@@ -170,7 +170,7 @@ class Filler:
         entries = []
         while left >= LONGEST + CLOSING:
             entry = self._pool.popleft()
-            self._refill()
+            self._pool.append(self._next())
             entries.append(entry)
             left -= entry.tokens + entry.reply_tokens
         costs = [entry.tokens + entry.reply_tokens for entry in self._pool]

@@ -303,8 +303,8 @@ def test_every_form_asks_about_its_own_name() -> None:
     forms = almanac._words().forms
     assert len(forms) > 100
     for form in forms:
-        assert "{x}" in form.question
-        assert "{x}" not in form.answer
+        assert "%(x)s" in form.question
+        assert "%(x)s" not in form.answer
         assert form.question[-1] in "?."
 
 

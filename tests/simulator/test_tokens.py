@@ -19,7 +19,7 @@ from tiktoken_ext import openai_public
 
 from simulator import tokens
 from simulator.errors import InputError, LongspanError
-from simulator.tokens import EncodingName, Tokenizer, rank_file
+from simulator.tokens import EncodingName, Tokenizer, Words, rank_file
 
 ROOT = Path(__file__).parents[2]
 NAMES: tuple[EncodingName, ...] = get_args(EncodingName)
@@ -228,3 +228,11 @@ def test_the_packer_makes_what_the_module_reads(packer: ModuleType, tmp_path: Pa
 def test_the_packer_refuses_what_it_could_not_give_back(packer: ModuleType, ranks: bytes) -> None:
     with pytest.raises(ValueError, match=r"rank|base64|padding"):
         packer.pack(ranks)
+
+
+@given(st.lists(st.text().map(lambda text: "".join(text.split())).filter(bool), min_size=1, max_size=8))
+def test_a_line_of_words_counts_as_its_words(tokenizer: Tokenizer, words: list[str]) -> None:
+    line = " ".join(word.encode("utf-8", "replace").decode() for word in words)
+    counted = Words(tokenizer)
+    assert counted.count(f"Q: {line}?\n") == len(tokenizer.encode(f"Q: {line}?\n"))
+    assert counted.count(f'"{line}",\n') == len(tokenizer.encode(f'"{line}",\n'))
