@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from simulator.plugins import load
 from simulator.tables import Table
 
-__all__ = ["PAPERS", "Cell", "Paper", "Reproduction", "Rules", "paper"]
+__all__ = ["PAPERS", "Cell", "Paper", "Reproduction", "Rules", "needs_paths", "paper"]
 
 PAPERS = "longspan.papers"
 """The entry-point group of papers: a name, and a `Paper`."""
@@ -46,11 +46,16 @@ class Reproduction(_Frozen):
 
 
 class Paper(Protocol):
-    """A paper's data, read and worked out again."""
+    """A paper's data, read and worked out again. One with an attribute `needs_paths` that is False works from what it prints."""
 
     def __call__(self, paths: Sequence[Path], rules: Rules) -> Reproduction:
         """Work the paper's figures out from the files and folders in `paths`. Raises InputError for what cannot be read."""
         ...
+
+
+def needs_paths(paper: Paper) -> bool:
+    """Whether a paper's figures come from files; where not, it takes none."""
+    return bool(getattr(paper, "needs_paths", True))
 
 
 def paper(name: str) -> Paper:

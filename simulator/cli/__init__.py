@@ -9,7 +9,23 @@ from typing import Annotated
 
 import typer
 
-from simulator.cli import again, chat, check, compare, estimate, export, importing, listing, plot, publishing, reproduce, run, sweep, view
+from simulator.cli import (
+    again,
+    arena,
+    chat,
+    check,
+    compare,
+    estimate,
+    export,
+    importing,
+    listing,
+    plot,
+    publishing,
+    reproduce,
+    run,
+    sweep,
+    view,
+)
 from simulator.errors import InputError, LongspanError
 
 __all__ = ["main"]
@@ -53,6 +69,7 @@ app.command("import")(importing.import_)
 app.add_typer(listing.app, name="list")
 app.command("view")(view.view)
 app.command("compare")(compare.compare)
+app.command("arena")(arena.arena)
 app.command("plot")(plot.plot)
 app.command("export")(export.export)
 app.command("chat")(chat.chat)

@@ -16,7 +16,9 @@ WIDTH = 160
 
 def reproduce(
     paper: Annotated[str, typer.Argument(help="Whose figures: goodai-ltm.", metavar="PAPER")],
-    paths: Annotated[list[Path], typer.Argument(help="The published files or folders.", metavar="PATH...")],
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="The published files or folders; cream takes none.", metavar="[PATH...]")
+    ] = None,
     rules: Annotated[
         Literal["paper", "longspan"], typer.Option(help="Grade as the paper does, or by longspan's own rules, which ask for more.")
     ] = "paper",
@@ -29,13 +31,17 @@ def reproduce(
 
     from simulator.cli.tables import print_table
     from simulator.errors import InputError
+    from simulator.papers import needs_paths
     from simulator.papers import paper as find
 
     known = find(paper)
-    for path in paths:
+    if needs_paths(known) != bool(paths):
+        takes = "name the files that came with the paper" if needs_paths(known) else "it takes no files; the paper prints all it needs"
+        raise InputError(f"reproduce {paper}: {takes}")
+    for path in paths or []:
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder; name the files that came with the paper")
-    found = known(paths, rules)
+    found = known(paths or [], rules)
     if json_:
         print(json.dumps([cell.model_dump() for cell in found.cells], ensure_ascii=False, indent=1))
         return 0

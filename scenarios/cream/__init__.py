@@ -1,0 +1,1 @@
+"""CREAM: the published figures again. What the paper proposes is `simulator.arena`."""

@@ -1,0 +1,53 @@
+"""An arena as a page: one HTML file that loads nothing and runs nothing, with the facts that each summary has and lacks."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from simulator.arena.results import Comparison, Result
+from simulator.arena.tables import tables
+from simulator.report.page import environment, policy
+
+__all__ = ["POLICY", "as_html"]
+
+STYLES: Final = ("base.css", "arena.css")
+
+POLICY: Final = policy((), STYLES)
+"""The Content-Security-Policy of every arena's page that this longspan writes."""
+
+MOST: Final = 300
+"""Comparisons, or checks, that are shown; the JSON file has all."""
+
+
+def as_html(result: Result) -> str:
+    """The page. What summaries, files and the judge say is escaped."""
+    standings, *others = tables(result)
+    shown = [*result.comparisons[:MOST], *result.checks[:MOST]]
+    return environment().get_template("arena.html.j2").render(
+        result=result,
+        standings=standings,
+        tables=others,
+        comparisons=[_compared(result, each) for each in result.comparisons[:MOST]],
+        checks=result.checks[:MOST],
+        hidden=len(result.comparisons) + len(result.checks) - len(shown),
+        policy=POLICY,
+        styles=STYLES,
+    )
+
+
+def _compared(result: Result, comparison: Comparison) -> dict[str, Any]:
+    """A comparison with its scores, and for each summary the sentences that no fact follows from."""
+    sides = []
+    for number, system in enumerate(comparison.systems):
+        side = comparison.sides[number] if comparison.sides else None
+        cited = {at for each in side.cited for at in each or ()} if side is not None else set()
+        sides.append(
+            {
+                "system": system,
+                "cited": side.cited if side is not None else [],
+                "used": cited,
+                "score": result.score(comparison, number) if side is not None else None,
+                "sentences": result.sentences[comparison.source][system],
+            }
+        )
+    return {"about": comparison, "sides": sides}

@@ -1,0 +1,118 @@
+"""What the judge is asked: the key facts of two summaries, which of them a summary holds, which sentences are faithful."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Final, final
+
+from pydantic import AfterValidator, Field, model_validator
+
+from simulator.matching import plain
+from simulator.queries import Answer, Query, fence, template
+
+__all__ = ["Aligned", "Alignment", "Checked", "Facts", "Verdicts", "alignment", "faithful", "key_facts"]
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+
+LONGEST: Final = 600
+"""Characters of a key fact."""
+
+
+def _distinct(facts: list[str]) -> list[str]:
+    """The facts, each in one line and once."""
+    found: dict[str, str] = {}
+    for line in (" ".join(fact.split()) for fact in facts):
+        if line:
+            found.setdefault(plain(line) or line, line)
+    return list(found.values())
+
+
+@final
+class Facts(Answer):
+    """Key facts, perhaps more than were asked for; `thoughts` come before them, so that they are thought through."""
+
+    thoughts: str
+    facts: Annotated[list[Annotated[str, Field(max_length=LONGEST)]], AfterValidator(_distinct)]
+
+
+@final
+class Aligned(Answer):
+    """Whether fact number `fact` follows from a summary, and from which of its sentences. Both are counted from 1."""
+
+    fact: int
+    why: str
+    holds: bool
+    sentences: list[int]
+
+
+class Alignment(Answer):
+    """What a summary holds of some facts."""
+
+    facts: list[Aligned]
+
+
+@final
+class Checked(Answer):
+    """Whether a sentence is faithful to the source."""
+
+    sentence: int
+    why: str
+    faithful: bool
+
+
+class Verdicts(Answer):
+    """What is wrong in a summary."""
+
+    sentences: list[Checked]
+
+
+def key_facts(first: str, second: str, most: int) -> Query[Facts]:
+    """Ask for at most `most` key facts of two summaries, the first one standing before the second (CREAM, section 4.1.2)."""
+    text = f"{first.strip()}\n\n{second.strip()}"
+    prompt = template(TEMPLATES, "facts").render(text=text, most=most, fence=fence(text))
+    return Query(prompt=prompt, answer=Facts, version="arena facts 1")
+
+
+def alignment(facts: Sequence[str], sentences: Sequence[str]) -> Query[Alignment]:
+    """Ask which facts follow from which sentences. An answer has to name each fact once, and only sentences that there are."""
+    prompt = template(TEMPLATES, "alignment").render(facts=facts, sentences=sentences, fence=fence(*facts, *sentences))
+    return Query(prompt=prompt, answer=_alignment(len(facts), len(sentences)), version="arena alignment 1")
+
+
+def faithful(document: str, sentences: Sequence[str]) -> Query[Verdicts]:
+    """Ask which sentences are faithful to the document. An answer has to name each of them once."""
+    prompt = template(TEMPLATES, "faithfulness").render(document=document, sentences=sentences, fence=fence(document, *sentences))
+    return Query(prompt=prompt, answer=_verdicts(len(sentences)), version="arena faithfulness 1")
+
+
+@lru_cache(maxsize=4096)
+def _alignment(facts: int, sentences: int) -> type[Alignment]:
+    @final
+    class Complete(Alignment):
+        @model_validator(mode="after")
+        def _fits(self) -> Complete:
+            _once([each.fact for each in self.facts], facts, "fact")
+            if any(not 1 <= number <= sentences for each in self.facts if each.holds for number in each.sentences):
+                raise ValueError(f"cites a sentence that there is not: there are {sentences}")
+            return self
+
+    return Complete
+
+
+@lru_cache(maxsize=4096)
+def _verdicts(sentences: int) -> type[Verdicts]:
+    @final
+    class Complete(Verdicts):
+        @model_validator(mode="after")
+        def _fits(self) -> Complete:
+            _once([each.sentence for each in self.sentences], sentences, "sentence")
+            return self
+
+    return Complete
+
+
+def _once(numbers: Sequence[int], count: int, what: str) -> None:
+    if sorted(numbers) != list(range(1, count + 1)):
+        raise ValueError(f"does not name each {what} from 1 to {count} once")
