@@ -124,6 +124,7 @@ def plan(
     if judge is not None:
         completing(AgentSpec.parse(judge))
     filler = filler.resolve() if filler else None
+    suite = suite.counted_in(tokenizer)
     if definitions is not None and placement == "early":
         raise InputError("--placement early places generated tests only: definitions say themselves where their lines go")
     if placement == "early":

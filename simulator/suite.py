@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulator.errors import InputError, first_problem, one_line
-from simulator.plugins import make_scenario
+from simulator.plugins import make_scenario, scenario_class
 from simulator.scenario import Scenario, Script, Test
 
 __all__ = ["Suite", "load_suite", "make_test", "make_tests", "read_yaml", "scenarios_in", "suites"]
@@ -56,6 +56,16 @@ class Suite(BaseModel):
             for scenario, parameter in takers[name]:
                 chosen[scenario] = chosen[scenario] | {parameter: str(Path(path).resolve())}
         return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests})
+
+    def counted_in(self, tokenizer: str) -> Suite:
+        """The suite with the run's tokenizer as the parameter `tokenizer` of all scenarios that have one. Raises InputError."""
+        chosen = dict(self.scenarios)
+        for name, parameters in self.scenarios.items():
+            if "tokenizer" in scenario_class(name).model_fields:
+                if parameters.get("tokenizer", tokenizer) != tokenizer:
+                    raise InputError(f"scenario {name}: it counts in the run's tokenizer, {tokenizer}: say --tokenizer, not the parameter")
+                chosen[name] = parameters | {"tokenizer": tokenizer}
+        return self.model_copy(update={"scenarios": chosen})
 
 
 def suites() -> dict[str, Path]:

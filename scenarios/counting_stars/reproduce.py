@@ -1,0 +1,178 @@
+"""The figures of Counting-Stars again, from the raw output files that its authors published: JSON lines, perhaps in gz."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final, NamedTuple, final
+
+from scenarios.counting_stars.answers import Mark, listed, marks
+from scenarios.counting_stars.tables import star_tables
+from simulator.errors import InputError
+from simulator.papers import Cell, Reproduction, Rules
+from simulator.scenario import Item, Marked
+from simulator.tables import Table
+
+__all__ = ["reproduce"]
+
+PAPER: Final = "counting-stars"
+
+TABLE1: Final[Mapping[tuple[str, str], float]] = {
+    ("gpt4", "32-16"): 0.979,
+    ("gpt4", "16-32"): 0.965,
+    ("gpt4", "32-32"): 0.968,
+    ("gpt4", "64-32"): 0.897,
+    ("kimi", "32-16"): 0.846,
+    ("kimi", "16-32"): 0.988,
+    ("kimi", "32-32"): 0.864,
+    ("kimi", "64-32"): 0.931,
+}
+"""What the paper printed of the sky that its files call `stone`, by model and variant (Table 1)."""
+
+MODELS: Final = {"moonshot": "kimi", "gpt-4": "gpt4"}
+"""How the models' names begin in the files."""
+
+SUFFIXES: Final = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
+LARGEST: Final = 512 * 1024 * 1024
+"""Bytes of a file, unpacked."""
+GZIP: Final = b"\x1f\x8b"
+
+
+@final
+class _Answer(NamedTuple):
+    """One line of a file: a text's length as the file has it, its stars, the reply, and the model, where it is named."""
+
+    size: int
+    right: tuple[int, ...]
+    reply: str
+    model: str
+
+
+def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
+    """Grade the answers of raw output files again (files, or folders with them): membership, which the published figures are,
+    and slot by slot. Cells of table `raw`: a row for each file. Both kinds of rules are the same here. Raises InputError.
+    """
+    files = {name: _answers(path) for name, path in _named([file for path in paths for file in _files(path)]).items()}
+    marked = {name: [_marked(number, answer) for number, answer in enumerate(answers, 1)] for name, answers in files.items()}
+    cells: list[Cell] = []
+    for name, tests in marked.items():
+        items = [item for test in tests for item in test.items]
+        for column in ("membership", "slot"):
+            ours = round(fmean(item.numbers[column] for item in items), 6)
+            published = _printed(name, files[name]) if column == "membership" else None
+            cells.append(Cell(paper=PAPER, table="raw", row=name, column=column, ours=ours, published=published, n=len(items)))
+    return Reproduction(cells=cells, tables=[_raw_table(marked, cells), *star_tables(marked)])
+
+
+def _marked(number: int, answer: _Answer) -> Marked:
+    found = marks(answer.right, None, listed(answer.reply))
+    items = tuple(_item(at, answer, mark) for at, mark in enumerate(found))
+    return Marked(f"line {number}", fmean(mark.membership for mark in found), items)
+
+
+def _item(at: int, answer: _Answer, mark: Mark) -> Item:
+    numbers = {"star": at + 1, "stars": len(answer.right), "context": answer.size, "membership": mark.membership, "slot": mark.slot}
+    return Item(name=f"star {at + 1}", score=mark.membership, labels={"context": f"{answer.size:,}"}, numbers=numbers)
+
+
+def _printed(name: str, answers: Sequence[_Answer]) -> float | None:
+    """The figure in the paper's Table 1, where a file is one of those that it was made from."""
+    if not re.match(r"stone_[a-z0-9]+_\d+_\d+\.", name.rpartition("/")[2]):
+        return None
+    model = next((short for begin, short in MODELS.items() if answers[0].model.startswith(begin)), "")
+    return TABLE1.get((model, f"{len(answers[0].right)}-{len(answers)}"))
+
+
+def _raw_table(marked: Mapping[str, Sequence[Marked]], cells: Sequence[Cell]) -> Table:
+    rows = []
+    for name, tests in marked.items():
+        member, slot = (cell for cell in cells if cell.row == name)
+        items = [item for test in tests for item in test.items]
+        found = sum(item.numbers["membership"] == 1 for item in items)
+        printed = f"{member.published:.3f}" if member.published is not None else "not printed"
+        rows.append([name, f"{len(tests)}", f"{found}/{len(items)}", f"{member.ours:.3f}", printed, f"{slot.ours:.3f}"])
+    columns = ["file", "texts", "stars found", "membership", "printed", "slot by slot"]
+    return Table(title="Raw output files", columns=columns, rows=rows)
+
+
+# ---- files
+
+
+def _named(files: Sequence[Path]) -> dict[str, Path]:
+    """The files by name; by their path where two have the same name."""
+    resolved = list(dict.fromkeys(files))
+    names = [file.name for file in resolved]
+    return {str(file) if names.count(file.name) > 1 else file.name: file for file in resolved}
+
+
+def _files(path: Path) -> list[Path]:
+    """The file itself, or the raw output files in a folder: what else lies there is left alone."""
+    if not path.is_dir():
+        return [path]
+    found = [each for each in sorted(path.iterdir()) if each.name.endswith(SUFFIXES) and each.is_file() and _is_raw(each)]
+    if not found:
+        raise InputError(f"{path}: holds no raw output of Counting-Stars: JSON lines with answer and reference_counting_results")
+    return found
+
+
+def _is_raw(path: Path) -> bool:
+    with suppress(InputError):
+        return next(_lines(path), (0, {}))[1].keys() >= {"answer", "reference_counting_results"}
+    return False
+
+
+def _answers(path: Path) -> list[_Answer]:
+    found = [_answer(path, number, line) for number, line in _lines(path)]
+    if not found:
+        raise InputError(f"{path}: holds no line")
+    return found
+
+
+def _answer(path: Path, number: int, line: Mapping[str, Any]) -> _Answer:
+    where = f"{path}, line {number}"
+    right = line.get("reference_counting_results")
+    if not (isinstance(right, list) and right and all(type(count) is int for count in right)):
+        raise InputError(f"{where}: reference_counting_results has to be a list of whole numbers")
+    size = line.get("sky_size", line.get("context_size", number))
+    if type(size) is not int or not 0 <= size < LARGEST:
+        raise InputError(f"{where}: sky_size has to be a whole number")
+    if "answer" not in line:
+        raise InputError(f"{where}: has no answer: is it a file of questions? Raw output has both")
+    reply, model = line["answer"], line.get("model_name")
+    return _Answer(size, tuple(right), reply if isinstance(reply, str) else "", model if isinstance(model, str) else "")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file of JSON lines, with their numbers."""
+    left = LARGEST
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == GZIP
+        with gzip.open(path) if packed else path.open("rb") as file:
+            for number in range(1, LARGEST):
+                line = file.readline(left + 1)
+                left -= len(line)
+                if left < 0:
+                    raise InputError(f"{path}: is larger than {LARGEST // 1024**2} MiB")
+                if not line:
+                    return
+                if line.strip():
+                    yield number, _object(path, number, line)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"{path}, line {number}: not a JSON object; raw output has one on each line")
+    return found

@@ -1,0 +1,206 @@
+"""Counting-Stars (Song, Zheng and Luo, 2024): M stars evenly scattered over a sky of text, at N lengths; list them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, ClassVar, Final, Literal, final
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from scenarios.counting_stars import sky as skies
+from scenarios.counting_stars.answers import Mark, listed, marks
+from scenarios.counting_stars.stars import BLOCK, Stars, drawn, published
+from scenarios.counting_stars.story import Language
+from scenarios.counting_stars.tables import star_tables
+from scenarios.counting_stars.wording import WORDINGS, Task, Wording
+from simulator.errors import InputError
+from simulator.matching import some
+from simulator.scenario import Grade, Item, Line, Marked, Record, Scenario, Script, Skill
+from simulator.sizes import Tokens
+from simulator.tables import Table
+from simulator.tokens import EncodingName, Tokenizer
+
+__all__ = ["CountingStars"]
+
+MOST_STARS: Final = 1024
+MOST_LENGTHS: Final = 128
+
+
+def _variant(value: object) -> str:
+    text = str(value)
+    stars, dash, lengths = text.partition("-")
+    if not (dash and stars.isdecimal() and lengths.isdecimal() and len(text) <= 8 and text.isascii()):
+        raise ValueError("a variant is M-N, so many stars at so many lengths, such as 32-32")
+    if not (1 <= int(stars) <= MOST_STARS and 1 <= int(lengths) <= MOST_LENGTHS):
+        raise ValueError(f"a variant has 1 to {MOST_STARS} stars and 1 to {MOST_LENGTHS} lengths, got {text}")
+    return f"{int(stars)}-{int(lengths)}"
+
+
+@final
+class CountingStars(Scenario):
+    """Sentences with numbers ("stars") are scattered over a long text or conversation; all the numbers are to be listed.
+
+    `delivery` message: a text of each of N lengths, i times `max_context` / N tokens, in one message of a conversation of its
+    own, with M stars in it. scatter: each star is a needle of the long conversation, between whatever else is said there.
+    `task` reasoning: each star tells a wrong number before the right one. `scoring`: by what a test's score goes: whether the
+    answer has a star anywhere (membership), or in its place (slot); the tables show both. `tokenizer` is the run's.
+    """
+
+    name: ClassVar[str] = "counting_stars"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall", "information integration")
+    topics: ClassVar[frozenset[str]] = frozenset({"stars"})
+
+    variant: Annotated[str, BeforeValidator(_variant)] = "32-16"
+    max_context: Annotated[Tokens, Field(le=2_000_000)] = 32_000
+    language: Language = "en"
+    task: Task = "searching"
+    delivery: Literal["message", "scatter"] = "message"
+    scoring: Literal["membership", "slot"] = "membership"
+    sky: Path | None = None
+    stars: Path | None = None
+    tokenizer: EncodingName = "cl100k_base"
+
+    @model_validator(mode="after")
+    def _one_sky(self) -> CountingStars:
+        if self.sky is not None and self.delivery == "scatter":
+            raise ValueError("delivery=scatter has the conversation for its sky: leave out sky, or say delivery=message")
+        return self
+
+    @property
+    def number(self) -> int:
+        """M: how many stars."""
+        return int(self.variant.partition("-")[0])
+
+    @property
+    def lengths(self) -> list[int]:
+        """The N context lengths in tokens, evenly up to `max_context`."""
+        steps = int(self.variant.partition("-")[2])
+        return [self.max_context * step // steps for step in range(1, steps + 1)]
+
+    # ---- making
+
+    def make(self, random: Random) -> Script:
+        """The text of the greatest length, or the stars of a conversation. Raises InputError for data that cannot be used."""
+        if self.delivery == "scatter":
+            return self._scattered(random)
+        sky = self._sky(random)
+        return self._message(random, sky, self.lengths[-1])
+
+    def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
+        """A test for each length, called after it, and all of them `tests` times; scattered over a conversation, `tests` tests.
+
+        All texts begin alike, as the paper's do; the numbers are each text's own.
+        """
+        if self.delivery == "scatter":
+            yield from super().series(tests, seed)
+            return
+        sky = self._sky(Random(f"{seed}/sky"))
+        for again in range(1, tests + 1):
+            for length in self.lengths:
+                id = f"{length}-{again}" if tests > 1 else f"{length}"
+                yield id, self._message(Random(f"{seed}/{length}/{again}"), sky, length)
+
+    def _sky(self, random: Random) -> skies.Sky:
+        """What all the texts are cut from. Raises InputError where the stars do not fit into the shortest, or the sky is short."""
+        count, wording, (*_, longest) = self._count, self._wording, self.lengths
+        largest = BLOCK * self.number
+        needed = skies.least([wording.tells(largest, largest, self.task)] * self.number, wording.asks(self.task, talk=False), count)
+        if self.lengths[0] < needed:
+            suggested = -(-needed * len(self.lengths) // 1000)
+            raise InputError(
+                f"counting_stars: the shortest context of {self.variant} up to {longest:,} tokens has {self.lengths[0]:,}; {self.number} "
+                f"stars, the question and some text need {needed:,}: take --set max_context={suggested}k or more, or fewer stars or lengths"
+            )
+        if self.sky is None:
+            return skies.Sky.told(self.language, random, count, longest)
+        return skies.Sky.read(self.sky, count, longest)
+
+    def _message(self, random: Random, sky: skies.Sky, length: int) -> Script:
+        found, wording = self._stars(random), self._wording
+        told = [wording.tells(right, wrong, self.task) for right, wrong in zip(found.right, found.wrong, strict=True)]
+        text = skies.scatter(sky, told, wording.asks(self.task, talk=False), length, self._count)
+        line = Line(text, ideal=wording.ideal(found.right), asks=True, needs=())
+        return Script(facts=self._facts(found, length), lines=[line], alone=True)
+
+    def _scattered(self, random: Random) -> Script:
+        found, wording = self._stars(random), self._wording
+        lines = [Line(wording.tells(right, wrong, self.task)) for right, wrong in zip(found.right, found.wrong, strict=True)]
+        lines.append(Line(wording.asks(self.task, talk=True), ideal=wording.ideal(found.right), asks=True))
+        return Script(facts=self._facts(found, None), lines=lines, farewell=wording.farewell)
+
+    def _stars(self, random: Random) -> Stars:
+        if self.stars is None:
+            return drawn(random, self.number)
+        return published(self.stars, self.number, random, reasoning=self.task == "reasoning")
+
+    def _facts(self, found: Stars, length: int | None) -> dict[str, Any]:
+        wrong = list(found.wrong) if self.task == "reasoning" else None
+        return {"right": list(found.right), "wrong": wrong, "context": length}
+
+    @property
+    def _wording(self) -> Wording:
+        return WORDINGS[self.language]
+
+    @property
+    def _count(self) -> Callable[[str], int]:
+        return Tokenizer(self.tokenizer).count
+
+    # ---- grading
+
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        """Any M numbers up to the largest are as good as any others; reasoning: three in eight of the inner ones of a block are
+        wrong counts, each worth a quarter."""
+        right: list[int] = facts["right"]
+        share = (len(right) if self.scoring == "membership" else 1) / max(right)
+        return min(1.0, share * (1.0 if facts["wrong"] is None else 1 + 0.25 * 1.5))
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        right, wrong, context = facts["right"], facts["wrong"], facts["context"]
+        answer = record.answer
+        names = listed(answer.reply)
+        found = marks(right, wrong, names)
+        score = sum(map(self._score, found)) / len(found)
+        items = tuple(self._item(at, len(right), right[at], context, mark, answer.turn) for at, mark in enumerate(found))
+        return Grade(score=score, reason=_reason(right, wrong, found, bool(names)), turns=(answer.turn,), items=items)
+
+    def _score(self, mark: Mark) -> float:
+        return mark.membership if self.scoring == "membership" else mark.slot
+
+    def _item(self, at: int, stars: int, right: int, context: int | None, mark: Mark, turn: int) -> Item:
+        """What a star of a test scored."""
+        numbers = {"star": at + 1, "stars": stars, "membership": mark.membership, "slot": mark.slot}
+        if context is not None:
+            numbers["context"] = context
+        labels = {"star": str(at + 1)} | ({"context": f"{context:,}"} if context is not None else {})
+        note = f"{right}: {_told(mark)}"
+        return Item(name=f"star {at + 1}", score=self._score(mark), labels=labels, numbers=numbers, note=note, turn=turn)
+
+    def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
+        return star_tables(runs)
+
+
+def _told(mark: Mark) -> str:
+    """What an answer has of a star."""
+    if mark.right:
+        return "both counts" if mark.wrong else "named" if mark.slot == 1 else "named, in another place"
+    return "the wrong count alone" if mark.wrong else "missing"
+
+
+def _reason(right: Sequence[int], wrong: Sequence[int] | None, found: Sequence[Mark], answered: bool) -> str:
+    """What was wanted and what the answer has, for a person."""
+    if not answered:
+        return f"{len(right)} numbers were wanted, the reply lists none"
+    places = sum(mark.slot == 1 for mark in found)
+    missing = [str(count) for count, mark in zip(right, found, strict=True) if not mark.right]
+    lacks = f"; missing: {some(missing)}" if missing else ""
+    if wrong is None:
+        return f"{sum(mark.right for mark in found)} of {len(right)} stars are in the answer, {places} in their places{lacks}"
+    alone = sum(mark.right and not mark.wrong for mark in found)
+    both = sum(mark.right and mark.wrong for mark in found)
+    off = sum(mark.wrong and not mark.right for mark in found)
+    return (
+        f"of {len(right)} stars the answer has the right count alone for {alone}, both for {both}, the wrong one alone for {off}, "
+        f"{places} in their places{lacks}"
+    )

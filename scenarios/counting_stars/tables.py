@@ -1,0 +1,183 @@
+"""Figures over stars: the heatmap of context lengths by stars, means by length and by position, and whether stars get lost.
+
+The unit is a star of a test: where it stood, and whether the answer has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Final, NamedTuple, TypeVar, final
+
+from simulator.scenario import Marked
+from simulator.tables import Table
+
+__all__ = ["Star", "star_tables"]
+
+Key = TypeVar("Key")
+
+RESAMPLES: Final = 9_999
+"""Random patterns of signs, where there are too many to try each."""
+
+THIRD: Final = 3
+"""The middle is a text's second third, its tail the last."""
+
+
+@final
+class Star(NamedTuple):
+    """A star: what its context is called, the context's length in tokens (0: unknown), its number among so many, and its marks."""
+
+    context: str
+    length: int
+    number: int
+    stars: int
+    score: float
+    membership: float
+    slot: float
+    test: str
+
+
+def star_tables(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
+    """The tables of one run, or of several beside each other."""
+    stars = {run: list(_stars(tests)) for run, tests in runs.items()}
+    stars = {run: found for run, found in stars.items() if found}
+    if not stars:
+        return []
+    heatmaps = [_heatmap(found, run if len(stars) > 1 else "") for run, found in stars.items()]
+    return [
+        *heatmaps,
+        _means("Stars by context length", "context", stars, lambda star: star.context, lambda star: (star.length, star.context)),
+        _means("Stars by position", "star", stars, lambda star: str(star.number), lambda star: (star.number, "")),
+        _lost_table(stars),
+    ]
+
+
+def _stars(tests: Sequence[Marked]) -> Iterable[Star]:
+    for test in tests:
+        for item in test.items:
+            if item.score is not None:
+                numbers = item.numbers
+                yield Star(
+                    context=item.labels.get("context", test.test),
+                    length=int(numbers.get("context", 0)),
+                    number=int(numbers["star"]),
+                    stars=int(numbers["stars"]),
+                    score=item.score,
+                    membership=numbers["membership"],
+                    slot=numbers["slot"],
+                    test=test.test,
+                )
+
+
+def _heatmap(stars: Sequence[Star], run: str) -> Table:
+    """Context lengths by stars: the mean score of a star at a length."""
+    rows = _grouped(sorted(stars, key=lambda star: (star.length, star.context)), lambda star: star.context)
+    most = max(star.number for star in stars)
+    cells: list[list[float | None]] = []
+    for group in rows.values():
+        by_star = _grouped(group, lambda star: star.number)
+        cells.append([fmean(star.score for star in by_star[k]) if k in by_star else None for k in range(1, most + 1)])
+    means = [fmean(star.score for star in group) for group in rows.values()]
+    return Table(
+        title=f"Stars found: {run}" if run else "Stars found",
+        columns=["context", *map(str, range(1, most + 1)), "mean"],
+        rows=[[name, *map(_short, each), f"{mean:.3f}"] for name, each, mean in zip(rows, cells, means, strict=True)],
+        shades=[[None, *each, mean] for each, mean in zip(cells, means, strict=True)],
+        note="A row for each context length (in tokens; of published files, as they have it) or test; a column for each star, in the order "
+        "in which they are told.",
+    )
+
+
+def _short(value: float | None) -> str:
+    """A score in few characters: a heatmap has many cells."""
+    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".").removeprefix("0") or "0"
+
+
+def _means(
+    title: str,
+    head: str,
+    runs: Mapping[str, Sequence[Star]],
+    name: Callable[[Star], str],
+    order: Callable[[Star], tuple[int, str]],
+) -> Table:
+    """Mean scores by what `name` says of a star, in `order`, and over all: membership and slot of one run, or the scores of many."""
+    names = list(_grouped(sorted((star for stars in runs.values() for star in stars), key=order), name))
+    groups = {run: _grouped(stars, name) | {"all": list(stars)} for run, stars in runs.items()}
+    if len(runs) == 1:
+        (known,) = groups.values()
+        both = [(fmean(star.membership for star in known[each]), fmean(star.slot for star in known[each])) for each in [*names, "all"]]
+        return Table(
+            title=title,
+            columns=[head, "membership", "slot by slot", "stars"],
+            rows=[[each, *(f"{mean:.3f}" for mean in row), f"{len(known[each])}"] for each, row in zip([*names, "all"], both, strict=True)],
+            shades=[[None, *row, None] for row in both],
+        )
+    columns = [head, *runs]
+    means = [[fmean(s.score for s in known[each]) if each in known else None for known in groups.values()] for each in [*names, "all"]]
+    rows = [[each, *("" if mean is None else f"{mean:.3f}" for mean in row)] for each, row in zip([*names, "all"], means, strict=True)]
+    return Table(title=title, columns=columns, rows=rows, shades=[[None, *row] for row in means])
+
+
+# ---- lost in the middle, lost in the tail
+
+
+def _lost_table(runs: Mapping[str, Sequence[Star]]) -> Table:
+    rows = []
+    for run, stars in runs.items():
+        for where, inside in (("middle", _middle), ("tail", _tail)):
+            rows.append([run, where, *_lost(stars, inside)])
+    several = len(runs) > 1
+    columns = ["run", "lost in the", "found there", "found elsewhere", "texts", "p"]
+    return Table(
+        title="Lost in the middle, lost in the tail",
+        columns=columns if several else columns[1:],
+        rows=rows if several else [row[1:] for row in rows],
+        note="The middle is the second third of a text, the tail its last. p: one-tailed permutation test of the difference between "
+        "there and elsewhere, text by text; below 0.05 stars are found more seldom there than chance explains.",
+    )
+
+
+def _middle(star: Star) -> bool:
+    return star.stars < THIRD * star.number <= 2 * star.stars
+
+
+def _tail(star: Star) -> bool:
+    return THIRD * star.number > 2 * star.stars
+
+
+def _lost(stars: Sequence[Star], inside: Callable[[Star], bool]) -> list[str]:
+    """Mean score there and elsewhere, the texts that have stars in both, and the p-value of the difference, text by text."""
+    pairs = []
+    for group in _grouped(stars, lambda star: star.test).values():
+        there, elsewhere = ([star.score for star in group if inside(star) is wanted] for wanted in (True, False))
+        if there and elsewhere:
+            pairs.append((fmean(there), fmean(elsewhere)))
+    if not pairs:
+        return ["", "", "0", "too few stars"]
+    differences = [there - elsewhere for there, elsewhere in pairs]
+    p = f"{_less(differences):.3g}" if len(pairs) > 1 else "one text alone"
+    return [f"{fmean(there for there, _ in pairs):.3f}", f"{fmean(elsewhere for _, elsewhere in pairs):.3f}", f"{len(pairs)}", p]
+
+
+def _less(differences: Sequence[float]) -> float:
+    """How likely a mean as low as this is, if each difference could as well have the other sign. Exact for few differences."""
+    import numpy as np
+    from scipy.stats import permutation_test
+
+    found = permutation_test(
+        (np.array(differences),),
+        lambda sample, axis: np.mean(sample, axis=axis),
+        permutation_type="samples",
+        alternative="less",
+        n_resamples=RESAMPLES,
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    )
+    return float(found.pvalue)
+
+
+def _grouped(stars: Iterable[Star], key: Callable[[Star], Key]) -> dict[Key, list[Star]]:
+    groups: dict[Key, list[Star]] = {}
+    for star in stars:
+        groups.setdefault(key(star), []).append(star)
+    return groups

@@ -1,0 +1,66 @@
+"""What is said of the stars, in English and Chinese, in words of our own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple, final
+
+from scenarios.counting_stars.story import Language
+
+__all__ = ["WORDINGS", "Task", "Wording"]
+
+Task = Literal["searching", "reasoning"]
+
+
+@final
+class Wording(NamedTuple):
+    """The sentences of a language. `star` has the right count; `corrected` tells the wrong count first. A question comes after a
+    text (`text`) or after the conversation (`talk`); `only_right` is what reasoning asks for besides."""
+
+    key: str
+    star: str
+    corrected: str
+    text: str
+    talk: str
+    only_right: str
+    form: str
+    farewell: str
+
+    def tells(self, right: int, wrong: int, task: Task) -> str:
+        """The sentence of one star."""
+        return (self.star if task == "searching" else self.corrected).format(right=right, wrong=wrong)
+
+    def asks(self, task: Task, *, talk: bool) -> str:
+        """The question: a list in JSON, no sums."""
+        parts = [self.talk if talk else self.text, self.only_right if task == "reasoning" else "", self.form]
+        return (" " if self.key.isascii() else "").join(part for part in parts if part)
+
+    def ideal(self, right: Sequence[int]) -> str:
+        """The answer to the question."""
+        return json.dumps({self.key: list(right)}, ensure_ascii=False)
+
+
+WORDINGS: Final[dict[Language, Wording]] = {
+    "en": Wording(
+        key="owl",
+        star="The young owl looked up and saw {right} ★.",
+        corrected="The young owl looked up and believed it saw {wrong} ★; that was a mistake: it looked again, and {right} ★ is right.",
+        text="Again and again in the text above a young owl looks up and tells how many ★ it sees.",
+        talk="Again and again in our conversation I told you of a young owl that looks up and sees some ★.",
+        only_right="Where it made a mistake at first, only the right number matters.",
+        form='Give all these numbers, each by itself and in the order in which they came, as JSON like {"owl": [n, n, ...]}. '
+        "Do not add them up. Reply with the JSON alone.",
+        farewell="Please forget the young owl and the numbers of ★ that it saw.",
+    ),
+    "zh": Wording(
+        key="猫头鹰",
+        star="小猫头鹰抬起头，看见{right}颗★。",
+        corrected="小猫头鹰抬起头，以为看见{wrong}颗★，其实看错了；它重新看了一遍，对的是{right}颗★。",
+        text="上面的文字里，小猫头鹰一次又一次抬起头，说出自己看见几颗★。",
+        talk="在我们的谈话里，我一次又一次讲到小猫头鹰抬起头，看见几颗★。",
+        only_right="凡是起初看错的，只要后来改对的那个数。",
+        form='请按出现的先后，把这些数一个一个列出来，写成这样的JSON：{"猫头鹰": [n, n, ...]}。不要相加。只回答JSON，不要写别的。',
+        farewell="请忘掉小猫头鹰，也忘掉它看见的★的数目。",
+    ),
+}
