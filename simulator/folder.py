@@ -155,6 +155,14 @@ class RunFolder:
     def add_grades(self, entries: list[dict[str, Any]]) -> None:
         self._append("grades.jsonl", *entries)
 
+    def add_annotation(self, entry: dict[str, Any]) -> None:
+        """Keep what a person said of a claim."""
+        self._append("annotations.jsonl", entry)
+
+    def annotations(self) -> list[Any]:
+        """All lines of annotations.jsonl."""
+        return self._entries("annotations.jsonl")
+
     def judgements(self) -> list[dict[str, Any]]:
         """What the judge has answered so far, each once."""
         return [entry for entry in self._entries("judgements.jsonl") if isinstance(entry, dict)]

@@ -1,4 +1,4 @@
-"""What holds for every scenario that comes with longspan."""
+"""What holds for every scenario of the suite ltm."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.plugins import SCENARIOS, installed, make_scenario
+from simulator.plugins import make_scenario
 from simulator.rehearsal import Rehearsal, rehearse
 from simulator.scenario import Exchange, Record, Scenario
+from simulator.suite import load_suite
 
-NAMES = [name for name, points in installed(SCENARIOS).items() if any(point.value.startswith("scenarios.") for point in points)]
+NAMES = list(load_suite("ltm").scenarios)
 
 
 def scenario(name: str) -> Scenario:

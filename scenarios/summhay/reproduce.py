@@ -1,0 +1,323 @@
+"""The paper's figures again: judges against annotators (Table 1) from annotated samples, and models with retrievers (Tables 2 and 3)
+from topic files that hold their summaries and evaluations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final, NamedTuple, final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from scenarios.summhay.bullets import citations, length
+from scenarios.summhay.published import Evaluated, Topic, parsed, unpacked
+from scenarios.summhay.scores import COVERED, Pooled, Scored, pooled, scored
+from simulator.agreement import pearson
+from simulator.errors import InputError, first_problem
+from simulator.papers import Cell, Reproduction, Rules
+from simulator.tables import Table
+
+__all__ = ["judges", "read", "reproduce", "results"]
+
+PAPER: Final = "summhay"
+
+SAMPLES: Final = 200
+"""Annotated samples that the printed figures of Table 1 are about."""
+
+PRINTED: Final[Mapping[str, tuple[float, float]]] = {
+    "prompted_gemini-1.5-pro": (0.751, 0.893),
+    "9fs_gpt-4o": (0.719, 0.892),
+    "prompted_gpt-4o": (0.716, 0.889),
+    "prompted_claude3-opus": (0.677, 0.879),
+    "prompted_claude3-haiku": (0.498, 0.877),
+    "prompted_gpt3.5": (0.495, 0.867),
+}
+"""Table 1: correlation and link accuracy of each judge."""
+
+PREDICTIONS: Final = "predictions_"
+SUMMARY: Final = "summary_subtopic_"
+
+WHOLE: Final = "full context"
+"""What a summary of the whole haystack is called among retrievers."""
+
+SORTED: Final[Mapping[str, str]] = {"fl-ctxt-sort": "top", "fl-ctxt-middle": "middle", "fl-ctxt-rev-sort": "bottom"}
+"""What summaries of a haystack with the relevant documents there are called."""
+
+LEVELS: Final[Mapping[str, float]] = {
+    "full_coverage": COVERED["full"],
+    "fully_covered": COVERED["full"],
+    "partial_coverage": COVERED["partial"],
+    "partially_covered": COVERED["partial"],
+    "no_coverage": COVERED["none"],
+    "not_covered": COVERED["none"],
+}
+
+
+class _Annotated(BaseModel):
+    """What annotators said of an insight: `candidate_id` is a bullet's number from 0, as text, or "no_selection"."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    insight_id: str
+    coverage: str
+    candidate_id: str = "no_selection"
+
+
+@final
+class _Sample(BaseModel):
+    """A summary that annotators and models judged."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    annotation: list[_Annotated]
+
+
+@final
+class Judge(NamedTuple):
+    """A model's answers about the insights of all samples against the annotators': coverage in pairs (theirs, its own), and whether
+    it named the same bullet."""
+
+    coverage: list[tuple[float, float]]
+    links: list[bool]
+
+
+@final
+class Row(NamedTuple):
+    """A model's summaries with a retriever's documents."""
+
+    retriever: str
+    model: str
+    scores: Pooled
+    words: float
+
+
+def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
+    """Work the figures out from files of annotated samples and topic files. Their evaluations are recorded: there are no rules to
+    choose. Raises InputError."""
+    samples, topics = read(paths)
+    found = judges(samples)
+    rows = results(topics)
+    if not found and not rows:
+        raise InputError(f"{paths[0]}: holds neither judged samples nor topics with evaluated summaries: name the published files")
+    cells = [*_judge_cells(found), *_result_cells(rows), *_position_cells(rows)]
+    return Reproduction(cells=cells, tables=[*_judge_tables(found, len(samples)), *_result_tables(rows, len(topics))])
+
+
+def read(paths: Sequence[Path]) -> tuple[list[_Sample], list[Topic]]:
+    """The annotated samples and the topics in files and folders. Raises InputError."""
+    samples: list[_Sample] = []
+    topics: list[Topic] = []
+    for path in (file for each in paths for file in _files(each)):
+        content = unpacked(path)
+        if content.lstrip()[:1] == b"[":
+            samples += _samples(content, path)
+        else:
+            topics.append(parsed(content, path))
+    return samples, topics
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(each for each in path.iterdir() if each.name.endswith((".json", ".json.gz")))
+    if not found:
+        raise InputError(f"{path}: holds no .json or .json.gz files; name the published ones")
+    return found
+
+
+def _samples(content: bytes, path: Path) -> list[_Sample]:
+    try:
+        return [_Sample.model_validate(each) for each in json.loads(content)]
+    except ValidationError as error:
+        raise InputError(f"{path}: not a list of annotated samples: {first_problem(error)}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {' '.join(str(error).split())[:200]}") from error
+
+
+# ---- Table 1: judges
+
+
+def judges(samples: Sequence[_Sample]) -> dict[str, Judge]:
+    """Each judge's answers, by its name, over all insights of all samples that it judged. Raises InputError for one that leaves an
+    annotated insight out, or says what is no coverage."""
+    found: dict[str, Judge] = {}
+    for number, sample in enumerate(samples, 1):
+        extra = sample.model_extra or {}
+        for name in (name for name in extra if name.startswith(PREDICTIONS)):
+            where = f"sample {number}, {name}"
+            predicted = {each.insight_id: each for each in _evaluated(extra[name], where)}
+            judge = found.setdefault(name.removeprefix(PREDICTIONS), Judge([], []))
+            for annotated in sample.annotation:
+                answer = predicted.get(annotated.insight_id)
+                if answer is None:
+                    raise InputError(f"{where}: says nothing about insight {annotated.insight_id:.60}, which was annotated")
+                judge.coverage.append((_level(annotated.coverage, where), _level(answer.coverage, where)))
+                judge.links.extend(_linked(annotated, answer))
+    return found
+
+
+def _evaluated(value: Any, where: str) -> list[Evaluated]:
+    try:
+        return [Evaluated.model_validate(each) for each in value]
+    except (ValidationError, TypeError) as error:
+        why = first_problem(error) if isinstance(error, ValidationError) else "not a list"
+        raise InputError(f"{where}: {why}") from None
+
+
+def _linked(annotated: _Annotated, answer: Evaluated) -> Iterator[bool]:
+    """Whether both name the same bullet, where the annotators selected one and the model named exactly one."""
+    if type(answer.bullet_id) is int and annotated.candidate_id.isdecimal():
+        yield answer.bullet_id - 1 == int(annotated.candidate_id)
+
+
+def _level(coverage: str, where: str) -> float:
+    if coverage.lower() not in LEVELS:
+        raise InputError(f"{where}: {coverage!r:.60} is no coverage; there are {', '.join(LEVELS)}")
+    return LEVELS[coverage.lower()]
+
+
+def _measured(judge: Judge) -> tuple[float | None, float | None]:
+    agreed = pearson([theirs for theirs, _ in judge.coverage], [own for _, own in judge.coverage])
+    return agreed, fmean(judge.links) if judge.links else None
+
+
+def _judge_cells(found: Mapping[str, Judge]) -> Iterator[Cell]:
+    for name, judge in found.items():
+        counts = (len(judge.coverage), len(judge.links))
+        printed = PRINTED.get(name, (None, None))
+        for column, ours, published, n in zip(("correlation", "link_accuracy"), _measured(judge), printed, counts, strict=True):
+            yield _cell("judges", name, column, ours, n, published)
+
+
+def _judge_tables(found: Mapping[str, Judge], samples: int) -> Iterator[Table]:
+    if not found:
+        return
+    rows = []
+    for name, judge in sorted(found.items(), key=lambda each: -(_measured(each[1])[0] or 0)):
+        agreed, links = _measured(judge)
+        printed = PRINTED.get(name, (None, None))
+        counts = str(len(judge.coverage)), str(len(judge.links))
+        rows.append([name, _share(agreed), _share(printed[0]), counts[0], _share(links), _share(printed[1]), counts[1]])
+    note = f"Printed: over {SAMPLES} samples; these are {samples}."
+    columns = ["judge", "correlation", "printed", "insights", "link accuracy", "printed ", "links"]
+    yield Table(title=f"Judges against annotators (Table 1), {samples} samples", columns=columns, rows=rows, note=note)
+
+
+# ---- Tables 2 and 3: models and retrievers
+
+
+def results(topics: Sequence[Topic]) -> list[Row]:
+    """Each model's scores with each retriever, pooled over all insights of all topics. Raises InputError for an evaluation of what
+    is not there."""
+    every: dict[str, list[Scored]] = {}
+    words: dict[str, list[float]] = {}
+    for read in topics:
+        sources: dict[str, set[int]] = {}
+        for number, document in enumerate(read.documents, 1):
+            for insight in document.insights_included:
+                sources.setdefault(insight, set()).add(number)
+        for subtopic in read.subtopics:
+            for name, evaluated in subtopic.eval_summaries.items():
+                told = subtopic.summaries.get(name)
+                if told is None:
+                    raise InputError(f"topic {read.topic:.60}: {name} was evaluated, but its summary is not there")
+                every.setdefault(name, []).extend(_scored(each, told, sources, f"topic {read.topic:.60}, {name}") for each in evaluated)
+                words.setdefault(name, []).append(length(told))
+    rows = []
+    for name, found in every.items():
+        if (scores := pooled(found)) is not None:
+            rows.append(Row(*_named(name), scores, fmean(words[name])))
+    return sorted(rows, key=lambda row: (row.model, row.retriever))
+
+
+def _scored(answer: Evaluated, told: Sequence[str], sources: Mapping[str, set[int]], where: str) -> Scored:
+    coverage = _level(answer.coverage, where)
+    if not coverage:
+        return scored(0.0, frozenset(), frozenset())
+    cited = citations(told[number - 1]) if (number := _number(answer.bullet_id)) and number <= len(told) else frozenset()
+    return scored(coverage, cited, sources.get(answer.insight_id, set()))
+
+
+def _number(bullet: object) -> int | None:
+    """The number of a bullet; None where an evaluation names none, or several: such cite nothing."""
+    if isinstance(bullet, str) and bullet.isdecimal() and len(bullet) < 10:
+        return int(bullet)
+    return bullet if type(bullet) is int and bullet > 0 else None
+
+
+def _named(name: str) -> tuple[str, str]:
+    """Retriever and model of a summary that is called summary_subtopic_RETRIEVER_MODEL, or summary_subtopic_MODEL."""
+    retriever, _, model = name.removeprefix(SUMMARY).rpartition("_")
+    return SORTED.get(retriever, retriever) or WHOLE, model
+
+
+def _row(row: Row) -> str:
+    return row.model if row.retriever == WHOLE else f"{row.retriever}_{row.model}"
+
+
+def _result_cells(rows: Iterable[Row]) -> Iterator[Cell]:
+    for row in rows:
+        covered = row.scores
+        figures = {
+            "coverage": covered.coverage,
+            "citation": covered.citation,
+            "joint": covered.joint,
+            "precision": covered.precision,
+            "recall": covered.recall,
+            "words": row.words,
+        }
+        for column, ours in figures.items():
+            yield _cell("results", _row(row), column, ours, covered.n)
+
+
+def _sensitivity(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """For each model whose documents were also sorted: the joint score by position, and the largest absolute difference to the
+    stored order."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row.retriever in (WHOLE, *SORTED.values()):
+            found.setdefault(row.model, {})["stored" if row.retriever == WHOLE else row.retriever] = row.scores.joint
+    whole = {model: joint for model, joint in found.items() if "stored" in joint and len(joint) > 1}
+    for joint in whole.values():
+        joint["sensitivity"] = max(abs(each - joint["stored"]) for position, each in joint.items() if position != "stored")
+    return whole
+
+
+def _position_cells(rows: Sequence[Row]) -> Iterator[Cell]:
+    n = {row.model: row.scores.n for row in rows}
+    for model, joint in _sensitivity(rows).items():
+        for position, ours in joint.items():
+            yield _cell("positions", model, position, ours, n[model])
+
+
+def _cell(table: str, row: str, column: str, ours: float | None, n: int, published: float | None = None) -> Cell:
+    return Cell(paper=PAPER, table=table, row=row, column=column, ours=None if ours is None else round(ours, 6), published=published, n=n)
+
+
+def _result_tables(rows: Sequence[Row], topics: int) -> Iterator[Table]:
+    if not rows:
+        return
+    lines = [
+        [
+            row.model,
+            row.retriever,
+            *map(_share, (row.scores.coverage, row.scores.citation, row.scores.joint, row.scores.precision, row.scores.recall)),
+            f"{row.words:.1f}",
+            str(row.scores.n),
+        ]
+        for row in rows
+    ]
+    columns = ["model", "retriever", "coverage", "citation", "joint", "precision", "recall", "words a bullet", "insights"]
+    note = f"Printed are means over ten topics; these are {topics}."
+    yield Table(title=f"Models and retrievers (Table 2), {topics} topics", columns=columns, rows=lines, note=note)
+    if found := _sensitivity(rows):
+        columns = ["model", "top", "middle", "bottom", "stored", "sensitivity"]
+        lines = [[model, *(_share(joint.get(column)) for column in columns[1:])] for model, joint in found.items()]
+        note = "The joint score by where the relevant documents stood, and the largest absolute difference to the stored order."
+        yield Table(title="Position bias (Table 3)", columns=columns, rows=lines, note=note)
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"

@@ -1,0 +1,145 @@
+"""Which documents of a haystack are shown, and in which order (section 5): all of them, or the best by a retriever's scores, until
+they have 15,000 tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from random import Random
+from typing import Final, Literal, NamedTuple, final
+
+from scenarios.summhay.checks import SMALL
+from scenarios.summhay.haystack import Haystack, Subtopic
+from scenarios.summhay.signs import signs
+from simulator.retrieval import nearness, relevance
+from simulator.tokens import Tokenizer
+
+__all__ = ["Position", "Retriever", "Shown", "arranged", "best", "scores"]
+
+Retriever = Literal["full", "rand", "kws", "vect", "longe", "rerank", "oracle"]
+
+Position = Literal["stored", "top", "middle", "bottom"]
+"""Where the relevant documents of a whole haystack stand (section 5, position bias)."""
+
+SENTENCE: Final = 384
+"""Tokens that a sentence embedder reads of a text; a long embedder reads all, here in pieces of that length."""
+
+EMBEDDER: Final = "hash"
+RERANKER: Final = "cohere/rerank-english-v3.0"
+"""Where none is named, and a published haystack brings no scores."""
+
+STORED: Final[Mapping[str, Callable[[str], bool]]] = {
+    "vect": lambda name: name == "vector",
+    "longe": lambda name: "/" in name,  # named after its model
+    "rerank": lambda name: name == "rerank3",
+}
+"""What published haystacks call the scores of those retrievers."""
+
+
+@final
+class Shown(NamedTuple):
+    """A document as it is shown: its number, and its text, perhaps cut."""
+
+    number: int
+    text: str
+
+
+def scores(haystack: Haystack, subtopic: Subtopic, retriever: Retriever, seed: str, model: str | None) -> list[float]:
+    """How much each document has to do with the subtopic, for the retriever. `seed`: of `rand`; `model`: the embedder or reranker.
+
+    Raises InputError for a model that there is not, or that cannot be asked.
+    """
+    if retriever == "rand":
+        random = Random(f"{seed}/{haystack.id}/{subtopic.id}")
+        return [random.random() for _ in haystack.documents]
+    if retriever == "oracle":
+        return [float(score) for score in haystack.relevance(subtopic)]
+    if retriever == "kws":
+        return _keywords(haystack, subtopic)
+    if model is None and (stored := _stored(haystack, subtopic, retriever)):
+        return stored
+    return _by_model(_Haystack(haystack), retriever, model)[subtopic.id]
+
+
+def arranged(haystack: Haystack, subtopic: Subtopic, position: Position, seed: str) -> list[Shown]:
+    """All documents, the relevant ones at `position`; the others keep their order, in the middle's case on either side."""
+    every = [Shown(number, document.text) for number, document in enumerate(haystack.documents, 1)]
+    if position == "stored":
+        return every
+    found = haystack.relevance(subtopic)
+    if position == "middle":
+        random = Random(f"{seed}/{haystack.id}/{subtopic.id}/middle")
+        above = max(found, default=0) + 1
+        found = [score or random.choice((0, above)) for score in found]
+    return sorted(every, key=lambda each: found[each.number - 1], reverse=position != "bottom")
+
+
+def best(haystack: Haystack, found: Sequence[float], budget: int) -> list[Shown]:
+    """The documents with the highest scores, those with the same in their order, until they have `budget` tokens of cl100k_base:
+    the last one is cut."""
+    tokenizer = Tokenizer("cl100k_base")
+    left = budget
+    shown: list[Shown] = []
+    for number in sorted(range(1, len(found) + 1), key=lambda number: -found[number - 1]):
+        text = haystack.documents[number - 1].text
+        tokens = tokenizer.encode(text)
+        if len(tokens) >= left:
+            shown.append(Shown(number, tokenizer.decode(tokens[:left]).rstrip("\ufffd")))
+            break
+        shown.append(Shown(number, text))
+        left -= len(tokens)
+    return [each for each in shown if each.text.strip()]
+
+
+def _keywords(haystack: Haystack, subtopic: Subtopic) -> list[float]:
+    """The share of the query's words, those that say little aside, that a document has."""
+    wanted = signs(_query(subtopic)) - SMALL
+    return [len(wanted & signs(document.text)) / max(1, len(wanted)) for document in haystack.documents]
+
+
+def _query(subtopic: Subtopic) -> str:
+    return f"{subtopic.query} {subtopic.subtopic}"
+
+
+def _stored(haystack: Haystack, subtopic: Subtopic, retriever: str) -> list[float]:
+    """The scores that came with the haystack; empty where there are none for all of its documents."""
+    known = next((found for name, found in subtopic.stored.items() if STORED[retriever](name)), {})
+    if any(document.id not in known for document in haystack.documents):
+        return []
+    return [known[document.id] for document in haystack.documents]
+
+
+@final
+class _Haystack:
+    """A haystack that is the same as another of the same name and texts: for the cache below, which must not hash all of it."""
+
+    def __init__(self, haystack: Haystack) -> None:
+        self.whole = haystack
+        self._key = (haystack.id, hash(tuple(document.text for document in haystack.documents)), tuple(map(_query, haystack.subtopics)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Haystack) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(maxsize=4)
+def _by_model(haystack: _Haystack, retriever: str, model: str | None) -> Mapping[str, list[float]]:
+    """The scores of all documents by subtopic: embedded once for all of them."""
+    every = haystack.whole
+    queries = [_query(subtopic) for subtopic in every.subtopics]
+    texts = [document.text for document in every.documents]
+    if retriever == "rerank":
+        found = relevance(model or RERANKER, queries, texts)
+    else:
+        found = nearness(model or EMBEDDER, queries, [_pieces(text, None if retriever == "longe" else 1) for text in texts])
+    return {subtopic.id: row for subtopic, row in zip(every.subtopics, found, strict=True)}
+
+
+def _pieces(text: str, most: int | None) -> list[str]:
+    """A text in pieces of as many tokens as a sentence embedder reads, `most` of them."""
+    tokenizer = Tokenizer("cl100k_base")
+    tokens = tokenizer.encode(text)
+    starts = range(0, max(1, len(tokens)), SENTENCE)
+    return [tokenizer.decode(tokens[at : at + SENTENCE]) for at in starts][:most]

@@ -1,0 +1,152 @@
+"""Summary of a Haystack as a scenario: documents in one message or all through a conversation, and a summary with sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, Final, Literal, final, get_args
+
+from pydantic import Field, model_validator
+
+from scenarios.summhay.bullets import bullets
+from scenarios.summhay.generated import generate
+from scenarios.summhay.grading import TEMPLATES, Grading, grade
+from scenarios.summhay.haystack import DOMAINS, LABELS, Domain, Haystack, Insight, Subtopic
+from scenarios.summhay.published import haystacks
+from scenarios.summhay.retrievers import Position, Retriever, Shown, arranged, best, scores
+from scenarios.summhay.tables import tables
+from simulator.queries import template
+from simulator.scenario import Grade, Line, Marked, Record, Scenario, Script, Skill
+from simulator.sheets import Sheet
+from simulator.tables import Table
+
+__all__ = ["SummHay"]
+
+POSITIONS: Final[tuple[Position, ...]] = get_args(Position)
+
+
+@final
+class SummHay(Scenario):
+    """About a hundred documents are to be summarised in answer to a query, with a bullet for each insight that cites its documents.
+
+    Each subtopic of a haystack is a test. Without `data` haystacks are made up (`documents` of them, of about `words` words);
+    with it they are read from topic files. `delivery`: the documents and the query are one message, or the documents are messages
+    of the long conversation and the query comes a span later. `retriever`: which documents; all but `full` take the best ones up
+    to `budget` tokens. `position`: where the relevant ones stand with `full`; "all" plays each subtopic in all four orders.
+    `grading`: by rules, which made-up haystacks allow and take unless told otherwise, or by the judge.
+    """
+
+    name: ClassVar[str] = "summhay"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall", "information integration")
+    topics: ClassVar[frozenset[str]] = frozenset({"documents"})
+
+    domain: Domain | None = None
+    retriever: Retriever = "full"
+    delivery: Literal["message", "interleave"] = "message"
+    position: Position | Literal["all"] = "stored"
+    budget: int = Field(default=15_000, ge=100, le=100_000)
+    embedder: str | None = None
+    reranker: str | None = None
+    grading: Grading | None = None
+    subtopics: int = Field(default=9, ge=1, le=10)
+    documents: int = Field(default=100, ge=20, le=110)
+    words: int = Field(default=750, ge=100, le=1000)
+    data: Path | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> SummHay:
+        if self.position != "stored" and self.retriever != "full":
+            raise ValueError(f"position {self.position!r} is for retriever=full: the others sort documents themselves")
+        if self.embedder is not None and self.retriever not in ("vect", "longe"):
+            raise ValueError("embedder is for retriever=vect and retriever=longe")
+        if self.reranker is not None and self.retriever != "rerank":
+            raise ValueError("reranker is for retriever=rerank")
+        if self.grading == "rules" and self.data is not None:
+            raise ValueError("grading=rules is for haystacks that are made up: nobody knows the signs of other ones")
+        return self
+
+    def make(self, random: Random) -> Script:
+        """A test about one subtopic. Raises InputError for data that cannot be read, or a model that cannot be asked."""
+        seed = str(random.random())
+        haystack = random.choice(haystacks(self.data, self.domain)) if self.data else self._generated(random, seed)
+        return self._script(haystack, random.choice(haystack.subtopics), random.choice(self._positions()), seed)
+
+    def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
+        """All subtopics of `tests` haystacks, each a test called HAYSTACK-SUBTOPIC, in all positions that are asked for."""
+        if self.data:
+            every = haystacks(self.data, self.domain)[:tests]
+        else:
+            every = [self._generated(Random(f"{seed}/{number}"), f"{seed}/{number}") for number in range(1, tests + 1)]
+        for number, haystack in enumerate(every, 1):
+            for place, subtopic in enumerate(haystack.subtopics, 1):
+                for position in self._positions():
+                    suffix = f"-{position}" if self.position == "all" else ""
+                    yield f"{number}-{place}{suffix}", self._script(haystack, subtopic, position, seed)
+
+    def _generated(self, random: Random, name: str) -> Haystack:
+        domain = self.domain or DOMAINS[0]
+        return generate(random, domain=domain, subtopics=self.subtopics, documents=self.documents, words=self.words, name=name)
+
+    def _positions(self) -> Sequence[Position]:
+        return POSITIONS if self.position == "all" else (self.position,)
+
+    def _script(self, haystack: Haystack, subtopic: Subtopic, position: Position, seed: str) -> Script:
+        if self.retriever == "full":
+            shown = arranged(haystack, subtopic, position, seed)
+        else:
+            model = self.reranker if self.retriever == "rerank" else self.embedder
+            shown = best(haystack, scores(haystack, subtopic, self.retriever, seed, model), self.budget)
+        insights = [insight for insight in subtopic.insights if haystack.sources[insight.id]]
+        facts = {
+            "domain": haystack.domain,
+            "topic": haystack.topic,
+            "subtopic": subtopic.subtopic,
+            "query": subtopic.query,
+            "retriever": self.retriever,
+            "position": position,
+            "generated": haystack.generated,
+            "bullets": len(insights),
+            "shown": [each.number for each in shown],
+            "insights": [_fact(haystack, insight) for insight in insights],
+        }
+        ideal = "\n".join(f"- {_line(insight.text)} {sorted(haystack.sources[insight.id])}" for insight in insights)
+        lines = [*_lines(haystack, shown)] if self.delivery == "interleave" else []
+        asked = _asked(facts, [] if lines else shown)
+        needs = tuple(at for at, each in enumerate(shown) if any(each.number in haystack.sources[one.id] for one in insights))
+        lines.append(Line(asked, ideal=ideal, asks=True, needs=needs if lines else ()))
+        farewell = f"That was all about this: {haystack.topic}. Those documents are of no use any more."
+        return Script(facts=facts, lines=lines, alone=self.delivery == "message", farewell=farewell)
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        return grade(facts, record, self.grading or ("rules" if facts["generated"] else "judge"))
+
+    def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
+        return tables(runs)
+
+    def sheet(self, facts: Mapping[str, Any], record: Record) -> Sheet:
+        """What a person is asked who judges the summary instead."""
+        claims = {insight["id"]: insight["text"] for insight in facts["insights"]}
+        return Sheet(question=facts["query"], bullets=tuple(bullets(record.answer.reply)), claims=claims)
+
+
+def _fact(haystack: Haystack, insight: Insight) -> dict[str, Any]:
+    return {"id": insight.id, "text": insight.text, "documents": sorted(haystack.sources[insight.id]), "signs": sorted(insight.signs)}
+
+
+def _line(text: str) -> str:
+    """A text in one line: a line is a bullet. What it has in brackets is no citation."""
+    return " ".join(text.split()).replace("[", "(").replace("]", ")")
+
+
+def _lines(haystack: Haystack, shown: Sequence[Shown]) -> Iterator[Line]:
+    for each in shown:
+        yield Line(
+            template(TEMPLATES, "show").render(
+                label=LABELS[haystack.domain], number=each.number, topic=haystack.topic, text=each.text
+            )
+        )
+
+
+def _asked(facts: Mapping[str, Any], shown: Sequence[Shown]) -> str:
+    return template(TEMPLATES, "ask").render(facts, label=LABELS[facts["domain"]], documents=shown)

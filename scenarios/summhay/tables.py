@@ -1,0 +1,113 @@
+"""What a report shows of summaries: the three scores, the scores by a document's rank, and position bias (sections 4 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import get_args
+
+from scenarios.summhay.grading import TENTHS
+from scenarios.summhay.retrievers import Position
+from scenarios.summhay.scores import Pooled, Scored, pooled
+from simulator.scenario import Item, Marked
+from simulator.tables import Table
+
+__all__ = ["tables"]
+
+Runs = Mapping[str, Sequence[Marked]]
+
+
+def tables(runs: Runs) -> list[Table]:
+    """The tables over the insights of all runs' tests; none where no insight was decided."""
+    decided = {run: [item for test in tests for item in test.items if item.score is not None] for run, tests in runs.items()}
+    if not any(decided.values()):
+        return []
+    every = [_summaries(runs), _by_rank(decided)]
+    if any(item.labels["position"] != "stored" for items in decided.values() for item in items):
+        every.append(_positions(decided))
+    return every
+
+
+def scores_of(items: Iterable[Item]) -> Pooled | None:
+    """The pooled scores of insights."""
+    return pooled(_scored(item.numbers) for item in items)
+
+
+def _scored(numbers: Mapping[str, float]) -> Scored:
+    precision, recall, citation = (numbers.get(name, 0.0) for name in ("precision", "recall", "citation"))
+    return Scored(numbers["coverage"], precision, recall, citation)
+
+
+def _summaries(runs: Runs) -> Table:
+    rows = []
+    for run, tests in runs.items():
+        found = scores_of(item for test in tests for item in test.items if item.score is not None)
+        if found is None:
+            continue
+        first = [test.items[0].numbers for test in tests if test.items]
+        words, given, asked = (fmean(numbers[name] for numbers in first) for name in ("words", "bullets", "asked"))
+        shares = (found.coverage, found.citation, found.joint, found.precision, found.recall)
+        rows.append([run, *map(_share, shares), f"{words:.1f}", f"{given:.1f} of {asked:.1f}", str(found.n)])
+    columns = ["run", "coverage", "citation", "joint", "precision", "recall", "words a bullet", "bullets a summary", "insights"]
+    note = "Pooled over all insights. Citation, precision and recall: over those that are covered, of the bullet that covers them."
+    return Table(title="Summaries with sources", columns=columns, rows=rows, note=note)
+
+
+def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
+    """A column for each tenth of what was shown. An insight counts in each tenth in which one of its documents stands."""
+    rows: list[list[str]] = []
+    shades: list[list[float | None]] = []
+    for run, items in runs.items():
+        if items:
+            for what, cells in (("coverage", _covered(items)), ("citation", _cited(items))):
+                rows.append([run, what, *(_share(cell, 2) for cell in cells)])
+                shades.append([None, None, *cells])
+    note = (
+        "Where a document stood among those shown: in which tenth of them. Coverage: of the insights that it holds. "
+        "Citation: the share of the covered ones whose bullet cites it (recall)."
+    )
+    columns = ["run", "score", *(str(tenth) for tenth in range(1, TENTHS + 1))]
+    return Table(title="By rank of the document", columns=columns, rows=rows, note=note, shades=shades)
+
+
+def _covered(items: Sequence[Item]) -> list[float | None]:
+    """By tenth: the mean coverage of insights, each counted once for each of its documents there."""
+    found: list[float | None] = []
+    for tenth in range(1, TENTHS + 1):
+        weights = [(item.numbers.get(f"shown {tenth}", 0.0), item.numbers["coverage"]) for item in items]
+        found.append(_ratio(sum(weight * coverage for weight, coverage in weights), sum(weight for weight, _ in weights)))
+    return found
+
+
+def _cited(items: Sequence[Item]) -> list[float | None]:
+    """By tenth: the share of documents that are cited, of those of covered insights."""
+    covered = [item.numbers for item in items if item.numbers["coverage"]]
+    return [
+        _ratio(*(sum(numbers.get(f"{what} {tenth}", 0.0) for numbers in covered) for what in ("cited", "shown")))
+        for tenth in range(1, TENTHS + 1)
+    ]
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return min(1.0, part / whole) if whole else None
+
+
+def _positions(runs: Mapping[str, Sequence[Item]]) -> Table:
+    """The joint score by where the relevant documents stood, and the largest absolute difference to the stored order."""
+    rows = []
+    for run, items in runs.items():
+        joint = {}
+        for position in get_args(Position):
+            found = scores_of(item for item in items if item.labels["position"] == position)
+            joint[position] = None if found is None else found.joint
+        stored = joint["stored"]
+        others = [score for position, score in joint.items() if position != "stored" and score is not None]
+        sensitivity = max(abs(score - stored) for score in others) if stored is not None and others else None
+        rows.append([run, *(_share(joint[position]) for position in ("top", "middle", "bottom", "stored")), _share(sensitivity)])
+    columns = ["run", "top", "middle", "bottom", "stored order", "sensitivity"]
+    note = "The joint score by where the relevant documents stood. Sensitivity: the largest absolute difference to the stored order."
+    return Table(title="Position bias", columns=columns, rows=rows, note=note)
+
+
+def _share(value: float | None, digits: int = 3) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
