@@ -1,0 +1,44 @@
+"""Scores of several annotators, as in the paper's crowdsourcing study (appendix C): a line for each score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from scenarios.elitr.marks import by
+from simulator.agreement import icc_one_way, icc_two_way
+from simulator.errors import InputError
+from simulator.labels import read_rows
+
+__all__ = ["is_annotation", "reliability"]
+
+SUFFIXES: Final = (".csv", ".jsonl", ".csv.gz", ".jsonl.gz")
+COLUMNS: Final = ("meeting", "item", "annotator", "score")
+
+
+def is_annotation(path: Path) -> bool:
+    """Whether a path is a file of annotators' scores, by its name."""
+    return path.is_file() and path.name.endswith(SUFFIXES)
+
+
+def reliability(path: Path) -> Iterator[tuple[str, float | None, int]]:
+    """For each meeting ICC(2,k), whose annotators score all its items, and for all together ICC(1,k); each with its number of items.
+
+    Raises InputError for a file without the columns, or a meeting whose annotators did not score every item.
+    """
+    rows = read_rows(path, COLUMNS)
+    whole: list[list[float]] = []
+    for meeting, group in by(rows, lambda row: str(row["meeting"])).items():
+        names = sorted({str(row["annotator"]) for row in group})
+        scores = []
+        for item, marks in by(group, lambda row: str(row["item"])).items():
+            given = {str(row["annotator"]): row.number("score") for row in marks}
+            if sorted(given) != names or len(marks) > len(names):
+                wanted = f"one score of each of the meeting's {len(names)} annotators"
+                raise InputError(f"{path}: item {item!r:.40} of meeting {meeting!r:.40} needs {wanted}")
+            scores.append([given[name] for name in names])
+        yield meeting, icc_two_way(scores), len(scores)
+        whole += scores
+    if len({len(each) for each in whole}) == 1:
+        yield "all", icc_one_way(whole), len(whole)

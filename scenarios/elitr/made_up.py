@@ -1,0 +1,328 @@
+"""Meetings that are made up: transcripts in the manner of the ELITR corpus, and questions whose answers are known.
+
+In each third of a meeting people talk of two things of theirs, and tell the same kinds of facts of both: who takes care of
+it, what its problem is, when it is due, how many of something there are. So an answer is never the only name, date or number
+around. What else is said are remarks that tell nothing of the kind. Facts that need several passages are told in different
+thirds: the terms of a sum, a date that is moved, the items of a list, and who took part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, Final, NamedTuple, final
+
+from scenarios.deck import Deck
+from scenarios.elitr.corpus import Asked, Meeting, Rule, count
+from scenarios.elitr.files import Place, QuestionType
+from scenarios.elitr.speech import spoken
+from scenarios.wording import words
+
+__all__ = ["LARGEST", "SMALLEST", "write"]
+
+SMALLEST: Final = 5_000
+LARGEST: Final = 18_000
+"""Tokens of a meeting: about those of the published ones (Table 1)."""
+
+ROOM: Final = 60
+"""Tokens by which a meeting may be shorter than asked for, so that it is never longer."""
+
+FOLLOWS: Final = 0.4
+"""How many of the questions that could lean on the one before do so in the conv setting."""
+DOUBTED: Final = 0.35
+"""How many facts are first taken for something else."""
+LONG: Final = 0.2
+"""How many remarks are long, and go on in lines of their own."""
+
+_THIRDS: Final[Sequence[Place]] = ("B", "M", "E")
+_KINDS: Final[Mapping[QuestionType, Sequence[str]]] = {
+    "who": ("owner", "host"),
+    "what": ("problem", "decision"),
+    "when": ("deadline", "call"),
+    "howmany": ("count",),
+}
+_DOUBTFUL: Final = frozenset({"owner", "host", "deadline", "count"})
+_MONTHS: Final = "January February March April May June July August September October November December".split()
+_DAYS: Final = "Monday Tuesday Wednesday Thursday Friday".split()
+
+
+@final
+class _Fact(NamedTuple):
+    """Something told of a thing: `value` as it is said, `false` as it is doubted at first."""
+
+    kind: str
+    thing: str
+    value: str
+    unit: str = ""
+    false: str | None = None
+
+
+@final
+class _Cast:
+    """Who speaks, whom and what they speak of, and values that no two facts share."""
+
+    def __init__(self, random: Random) -> None:
+        known = words("meetings")
+        people = [f"PERSON{number}" for number in random.sample(range(1, 25), 12)]
+        self.speakers = people[: random.randint(4, 8)]
+        self.people = people
+        orgs = [f"ORGANIZATION{number}" for number in random.sample(range(1, 25), 14)]
+        self.projects = [f"PROJECT{number}" for number in random.sample(range(1, 9), 3)]
+        self.things = random.sample(known["subjects"], 6)
+        self.sites = orgs[:2]
+        self.orgs = orgs[2:]
+        self._decks = {
+            "owner": random.sample([f"[{each}]" for each in people], 12),
+            "host": random.sample([f"[{each}]" for each in self.orgs], 12),
+            "problem": [each["text"] for each in random.sample(known["problems"], 8)],
+            "decision": [each["text"] for each in random.sample(known["decisions"], 8)],
+            "deadline": [f"{day} {random.choice(_MONTHS)}" for day in random.sample(range(13, 29), 14)],
+            "call": [f"{day} {random.choice(['morning', 'afternoon'])}" for day in random.sample(_DAYS, 5) * 2],
+            "count": [str(number) for number in random.sample(range(13, 90), 20)],
+        }
+        self._dealt = dict.fromkeys(self._decks, 0)
+
+    def deal(self, kind: str) -> str:
+        """The next value of a kind, which nothing else has."""
+        self._dealt[kind] += 1
+        return str(self._decks[kind][self._dealt[kind] - 1])
+
+    def told(self, kind: str) -> list[str]:
+        """The values of a kind that have been dealt."""
+        return self._decks[kind][: self._dealt[kind]]
+
+
+@final
+class _Told(NamedTuple):
+    """A passage: utterances to be said one after the other, and the question that rests on it, by its key."""
+
+    key: str
+    utterances: Sequence[str]
+
+
+def write(random: Random, name: str, tokens: int | None = None) -> Meeting:
+    """A meeting of about `tokens` tokens of cl100k_base, never more (None: drawn between 5k and 18k); `name` begins its id."""
+    size = random.randint(SMALLEST + 2 * ROOM, LARGEST) if tokens is None else tokens
+    known = words("meetings")
+    cast = _Cast(random)
+    facts = [_facts(random, cast, cast.things[2 * third : 2 * third + 2]) for third in range(3)]
+    asked = [_choose(random, group) for group in facts]
+    across, several = _across(random, cast)
+    thirds: list[list[_Told]] = [[_tell(random, each) for each in group] + across[third] for third, group in enumerate(facts)]
+    lines, evidence = _Transcript(random, cast, known).write(thirds, size)
+    within = [each for place, group in zip(_THIRDS, asked, strict=True) for each in _questions(random, cast, place, group)]
+    numbered = [
+        each._replace(id=str(number), evidence=tuple(evidence.get(each.id, ())))
+        for number, each in enumerate([*_first(cast, known), *within, *several], 1)
+    ]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+    return Meeting(f"{name}_{digest}", lines, numbered)
+
+
+# ---- facts
+
+
+def _facts(random: Random, cast: _Cast, things: Sequence[str]) -> list[_Fact]:
+    """The same kinds of facts of both things."""
+    found = []
+    unit = random.choice(words("meetings")["units"])
+    for type, kinds in _KINDS.items():
+        kind = random.choice(kinds)
+        for thing in things:
+            value = cast.deal(kind)
+            doubted = kind in _DOUBTFUL and random.random() < DOUBTED
+            found.append(_Fact(kind, thing, value, unit if type == "howmany" else "", cast.deal(kind) if doubted else None))
+    return found
+
+
+def _choose(random: Random, facts: Sequence[_Fact]) -> list[_Fact]:
+    """One fact of each kind to be asked for, those of a thing together."""
+    pairs = [facts[at : at + 2] for at in range(0, len(facts), 2)]
+    chosen = [random.choice(pair) for pair in random.sample(pairs, len(pairs))]
+    return sorted(chosen, key=lambda fact: fact.thing)
+
+
+def _tell(random: Random, fact: _Fact) -> _Told:
+    known = words("meetings")
+    utterances = random.choice(known["kinds"][fact.kind]["tell"])
+    if fact.false is not None:
+        utterances = [*utterances, *random.choice(known["doubt"])]
+    said = [_filled(each, x=fact.thing, v=_kept(fact.value), f=_kept(fact.false or ""), unit=fact.unit) for each in utterances]
+    return _Told(f"{fact.kind} {fact.thing}", said)
+
+
+def _kept(value: str) -> str:
+    """A value, marked so that no hesitation gets into it."""
+    return value.replace(" ", "\u00a0")
+
+
+def _filled(sentence: str, **values: str) -> str:
+    text = sentence.format(**values)
+    return text[:1].upper() + text[1:]
+
+
+# ---- questions
+
+
+def _first(cast: _Cast, known: Mapping[str, Any]) -> list[Asked]:
+    """Who took part: it rests on the whole meeting."""
+    names = sorted(cast.speakers, key=lambda name: int(name.removeprefix("PERSON")))
+    rule = Rule("names", names, {name: [name] for name in cast.people})
+    answer = ", ".join(f"[{name}]" for name in names[:-1]) + f" and [{names[-1]}]"
+    return [Asked("took part", "who", "S", known["took_part"], known["took_part"], answer, rule)]
+
+
+def _questions(random: Random, cast: _Cast, place: Place, facts: Sequence[_Fact]) -> Iterator[Asked]:
+    """The questions about a third of the meeting. One about the same thing as the one before may lean on it, in conv."""
+    before = ""
+    for fact in facts:
+        kind = words("meetings")["kinds"][fact.kind]
+        qa = _filled(random.choice(kind["asks"]), x=fact.thing, unit=fact.unit)
+        follows = _filled(random.choice(kind["follows"]), unit=fact.unit)
+        conv = follows if fact.thing == before and random.random() < FOLLOWS else qa
+        answer = _filled(kind["answer"], v=fact.value, unit=fact.unit) + "."
+        yield Asked(f"{fact.kind} {fact.thing}", kind["type"], place, qa, conv, answer, _rule(cast, fact))
+        before = fact.thing
+
+
+def _rule(cast: _Cast, fact: _Fact) -> Rule:
+    match fact.kind:
+        case "owner" | "host":
+            pool = cast.people if fact.kind == "owner" else [*cast.sites, *cast.orgs]
+            return Rule("names", [fact.value.strip("[]")], {name: [name] for name in pool})
+        case "deadline":
+            return _dates(cast, fact.value)
+        case "call":
+            return Rule("names", [fact.value.split()[0]], {day: [day, f"{day}s", day[:3]] for day in _DAYS})
+        case "count":
+            return Rule("numbers", [fact.value], {})
+        case kind:
+            known = {each["text"]: each["keys"] for each in words("meetings")[f"{kind}s"]}
+            return Rule("phrases", [fact.value], {text: known[text] for text in cast.told(kind)})
+
+
+def _dates(cast: _Cast, expected: str, besides: Sequence[str] = ()) -> Rule:
+    return Rule("names", [expected], {date: _ways(date) for date in cast.told("deadline")}, besides)
+
+
+def _ways(date: str) -> list[str]:
+    """How a date can be written. Days lie above 12: none of these can be another's."""
+    day, month = date.split()
+    number = _MONTHS.index(month) + 1
+    pairs = [(each, name) for name in (month, month[:3]) for each in (day, f"{day}{_ordinal(day)}")]
+    named = [way for each, name in pairs for way in (f"{each} {name}", f"{each} of {name}", f"{name} {each}", f"{name} the {each}")]
+    digits = [f"{day} {number}", f"{day} {number:02}", f"{number} {day}", f"{number:02} {day}"]
+    return list(dict.fromkeys([*named, *digits]))
+
+
+def _ordinal(day: str) -> str:
+    return {"21": "st", "22": "nd", "23": "rd"}.get(day, "th")
+
+
+def _across(random: Random, cast: _Cast) -> tuple[list[list[_Told]], list[Asked]]:
+    """Passages for each third whose facts belong together, and the questions that need several of them."""
+    known = words("meetings")
+    thirds: list[list[_Told]] = [[], [], []]
+
+    unit = random.choice(known["sites"])
+    terms = [cast.deal("count"), cast.deal("count")]
+    for org, term, third in zip(cast.sites, terms, random.sample(range(3), 2), strict=True):
+        sentence = random.choice(known["total"]["tell"])
+        thirds[third].append(_Told("total", [_filled(sentence, org=f"[{org}]", v=_kept(term), unit=unit)]))
+    total = str(sum(map(int, terms)))
+    first, second = (f"[{org}]" for org in cast.sites)
+    asks = known["total"]["ask"].format(unit=unit, first=first, second=second)
+    sum_of = Rule("numbers", [total], {}, terms)
+    questions = [Asked("total", "howmany", "S", asks, asks, known["total"]["answer"].format(v=total, unit=unit) + ".", sum_of)]
+
+    old, new = cast.deal("deadline"), cast.deal("deadline")
+    early, late = sorted(random.sample(range(3), 2))
+    thirds[early].append(_Told("review", [_filled(random.choice(known["review"]["plan"]), v=_kept(old))]))
+    thirds[late].append(_Told("review", [_filled(random.choice(known["review"]["move"]), v=_kept(new), old=_kept(old))]))
+    asks = known["review"]["ask"]
+    questions.append(Asked("review", "when", "S", asks, asks, f"{new}.", _dates(cast, new)))
+
+    items = random.sample(known["items"], 3)
+    for third, item in enumerate(items):
+        thirds[third].append(_Told("agenda", [_filled(random.choice(known["agenda"]["tell"]), v=_kept(item["text"]))]))
+    asks = known["agenda"]["ask"]
+    names = [item["text"] for item in items]
+    rule = Rule("phrases", names, {item["text"]: item["keys"] for item in known["items"]})
+    answer = f"{names[0]}, {names[1]} and {names[2]}."
+    questions.append(Asked("agenda", "what", "S", asks, asks, answer[:1].upper() + answer[1:], rule))
+    return thirds, questions
+
+
+# ---- the transcript
+
+
+@final
+class _Transcript:
+    """Passages among remarks that tell nothing, in the manner of speech."""
+
+    def __init__(self, random: Random, cast: _Cast, known: Mapping[str, Any]) -> None:
+        self._random = random
+        self._cast = cast
+        self._known = known
+        self._remarks: Deck[str] = Deck(random, known["chat"])
+        self._lines: list[str] = []
+        self._tokens = 0
+        self._last = ""
+
+    def write(self, thirds: Sequence[Sequence[_Told]], size: int) -> tuple[list[str], dict[str, list[int]]]:
+        """The lines, and which of them each passage became. Every third has a third of the tokens, within a remark."""
+        evidence: dict[str, list[int]] = {}
+        self._everybody(self._known["greetings"])
+        self._say(self._random.choice(self._known["opening"]))
+        end = 25 * len(self._cast.speakers)
+        for third, passages in enumerate(thirds):
+            target = (size - ROOM - end) * (third + 1) // 3
+            order = self._random.sample(list(passages), len(passages))
+            waiting = sum(count(text) + 12 for told in order for text in told.utterances) * 1.25
+            room = max(1.0, target - self._tokens - waiting)
+            begin, spent = self._tokens, 0
+            starts = sorted(self._random.uniform(0.04, 0.96) * room for _ in order)
+            for start, told in zip(starts, order, strict=True):
+                while self._tokens - begin - spent < start and self._tokens < target - waiting:
+                    self._remark()
+                before, at = self._tokens, len(self._lines)
+                for text in told.utterances:
+                    self._say(text)
+                evidence.setdefault(told.key, []).extend(range(at, len(self._lines)))
+                spent += self._tokens - before
+                waiting -= sum(count(text) + 12 for text in told.utterances) * 1.25
+            while self._tokens < target - 40:
+                self._remark()
+        self._say(self._random.choice(self._known["closing"]))
+        self._everybody(self._known["partings"])
+        return self._lines, evidence
+
+    def _everybody(self, sentences: Sequence[str]) -> None:
+        for speaker in self._random.sample(self._cast.speakers, len(self._cast.speakers)):
+            self._add(f"({speaker}) {self._random.choice(sentences)}")
+            self._last = speaker
+
+    def _remark(self) -> None:
+        if self._random.random() < 0.3:
+            self._say(self._random.choice(self._known["short"]))
+            return
+        self._say(self._sentence())
+        while self._random.random() < LONG:
+            self._add(spoken(self._random, self._sentence()))
+
+    def _sentence(self) -> str:
+        topic, other = self._random.sample(self._known["topics"], 2)
+        values = {"topic": topic, "topic2": other, "person": self._random.choice(self._cast.speakers)}
+        values |= {"org": self._random.choice(self._cast.orgs), "project": self._random.choice(self._cast.projects)}
+        return _filled(self._remarks.deal(), **values)
+
+    def _say(self, text: str) -> None:
+        speaker = self._random.choice([each for each in self._cast.speakers if each != self._last])
+        self._last = speaker
+        self._add(f"({speaker}) {spoken(self._random, text)}")
+
+    def _add(self, line: str) -> None:
+        line = line.replace("\u00a0", " ")
+        self._lines.append(line)
+        self._tokens += count(line + "\n")

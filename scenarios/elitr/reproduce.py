@@ -1,0 +1,239 @@
+"""The paper's tables again (Thonet et al., 2024), from its released files or from runs of ours."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+from scenarios.elitr.annotators import is_annotation, reliability
+from scenarios.elitr.files import Sheet, Split, read_sheets
+from scenarios.elitr.marks import Mark, by, mean_of_parts, over_seeds, p_middle, per_question, points_of, shown
+from scenarios.elitr.published import BRIEF, KINDS, MODES, PLACES, printed, rows
+from scenarios.elitr.released import JUDGES, marks_in_run, marks_of, runs_in
+from simulator.agreement import mean_interval, pearson
+from simulator.errors import InputError
+from simulator.papers import Cell, Reproduction, Rules
+from simulator.tables import Table
+
+__all__ = ["reproduce"]
+
+PAPER: Final = "elitr-bench"
+
+MAIN: Final = "main"
+"""The judge that results are of: GPT-4's marks where there are any."""
+
+SPLITS: Final = {"dev": "Dev", "test": "Test"}
+HUMANS: Final = ("Gold Human", "Silver Human")
+FAMILIES: Final = {"GPT": ("GPT-3.5", "GPT-4")}
+NEWER: Final = ("GPT-4o", "LLaMA-3-8B-Instruct-262K", "Phi-3-Small-128K-Instruct")
+"""Models that only Table 11 has."""
+
+DETAILED: Final = ("table3", "table8", "table9", "table10")
+"""Tables that the paper prints for the test questions alone."""
+
+NOTE: Final = "In brackets: what the paper prints."
+
+TITLES: Final = {
+    "table1": "Table 1: questions",
+    "table2": "Table 2: mean points by model, setting and mode",
+    "table3": "Table 3: families of models, by question type and answer position",
+    "figure1": "Figure 1: questions that qa and conv ask in other words, alone",
+    "table4": "Table 4: mean points by judge",
+    "figure2a": "Figure 2 (a): points by the human judge's, with 95 % intervals",
+    "pearson": "Figure 2 (b): Pearson's correlation of judges",
+    "table8": "Table 8: mean and sample deviation over seeds",
+    "table9": "Table 9: by question type and answer position",
+    "table10": "Table 10: are answers from the middle worse? One-tailed Welch test",
+    "table11": "Table 11: newer models",
+    "table12": "Table 12: reliability of the mean of several annotators",
+}
+
+
+def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
+    """Every table of the paper that the files allow. Means are over questions. Raises InputError for what cannot be read.
+
+    `paths`: released files (JSON, gzip, or the zip with its password), folders of them, folders of runs of ours, and
+    annotators' scores (CSV or JSON lines). `rules` change nothing: judges gave the points.
+    """
+    runs = {path: found for path in paths if (found := runs_in(path))}
+    annotated = [path for path in paths if path not in runs and is_annotation(path)]
+    sheets = [sheet for path in paths if path not in runs and path not in annotated for sheet in read_sheets(path)]
+    marks = [*marks_of(sheets), *(mark for found in runs.values() for run in found for mark in marks_in_run(run))]
+    order = rows("table11")
+    main = sorted(_main(marks), key=lambda mark: order.index(mark.sitting.model) if mark.sitting.model in order else len(order))
+    cells = [
+        *_questions(sheets),
+        *_settings(main, "table2", MODES, [model for model in _models(main) if model not in NEWER]),
+        *_families(main),
+        *_differing(main),
+        *_judges(marks),
+        *_seeds(main),
+        *_groups(main),
+        *_middle(main),
+        *(_settings(main, "table11", MODES[:1], _models(main)) if any(model in NEWER for model in _models(main)) else ()),
+        *(_cell("table12", row, "ICC", value, n) for path in annotated for row, value, n in reliability(path)),
+    ]
+    if not cells:
+        raise InputError("none of the files holds what a table of the paper needs: name released files, or data.zip")
+    return Reproduction(cells=cells, tables=list(_tables(cells, _latest(main))))
+
+
+def _main(marks: Iterable[Mark]) -> Iterator[Mark]:
+    """The marks with one judge's points alone: GPT-4's, or those of whoever judged most."""
+    for group in by(marks, lambda mark: mark.sitting).values():
+        counted = Counter(judge for mark in group for judge in mark.points)
+        judge = "GPT-4" if "GPT-4" in counted else (counted.most_common(1) or [("", 0)])[0][0]
+        yield from (mark._replace(points={MAIN: mark.points.get(judge)}) for mark in group)
+
+
+def _cell(table: str, row: str, column: str, ours: float | None, n: int, split: Split | None = None) -> Cell:
+    """`split`: which one it is of, in a table that the paper prints for the test questions."""
+    theirs = printed(table, row, column) if split in (None, "test") else None
+    return Cell(paper=PAPER, table=table, row=row, column=column, ours=None if ours is None else round(ours, 6), published=theirs, n=n)
+
+
+def _models(marks: Iterable[Mark]) -> list[str]:
+    return list(by(marks, lambda mark: mark.sitting.model))
+
+
+def _latest(marks: Sequence[Mark]) -> Split:
+    """The split that the paper's detailed tables are of: test, or dev where there is no other."""
+    return "test" if any(mark.sitting.split == "test" for mark in marks) else "dev"
+
+
+def _single(marks: Sequence[Mark]) -> list[Mark]:
+    """What the detailed tables are of: single-turn qa on one split."""
+    return _of_latest([mark for mark in marks if mark.sitting.column == MODES[0]])
+
+
+def _of_latest(marks: Sequence[Mark]) -> list[Mark]:
+    split = _latest(marks)
+    return [mark for mark in marks if mark.sitting.split == split]
+
+
+def _questions(sheets: Sequence[Sheet]) -> Iterator[Cell]:
+    """Table 1, from the first sheet of each split."""
+    for split, row in SPLITS.items():
+        sheet = next((each for each in sheets if each.split == split), None)
+        if sheet is None:
+            continue
+        questions = [question for meeting in sheet.meetings for question in meeting.questions]
+        types, places = Counter(each.type for each in questions), Counter(each.place for each in questions)
+        counts = {"#Meetings": len(sheet.meetings), "#Questions": len(questions)}
+        counts |= {KINDS[each]: types[each] for each in ("what", "who", "when", "howmany")}
+        counts |= {name: places[place] for place, name in PLACES.items()}  # type: ignore[index]
+        yield from (_cell("table1", row, column, count, len(questions)) for column, count in counts.items())
+
+
+def _settings(marks: Sequence[Mark], table: str, modes: Sequence[str], models: Sequence[str]) -> Iterator[Cell]:
+    """Tables 2 and 11: the mean of each split over its seeds, and of both."""
+    for model in models:
+        for mode in modes:
+            kept = [mark for mark in marks if (mark.sitting.model, mark.sitting.column) == (model, mode)]
+            found = {split: [mark for mark in kept if mark.sitting.split == split] for split in SPLITS}
+            values = {split: over_seeds(group, MAIN)[0] for split, group in found.items()}
+            counts = {split: len(points_of(group, MAIN)) for split, group in found.items()}
+            values["mean"], counts["mean"] = mean_of_parts(list(values.values())), sum(counts.values())
+            yield from (_cell(table, model, f"{mode}-{part}", value, counts[part]) for part, value in values.items() if value is not None)
+
+
+def _grouped(marks: Sequence[Mark], table: str, row: str) -> Iterator[Cell]:
+    """A row by question type and answer position: the mean over models, sittings and questions."""
+    for column, group in _kinds(marks):
+        by_model = by(group, lambda mark: mark.sitting.model).values()
+        found = [value for each in by_model if (value := over_seeds(each, MAIN)[0]) is not None]
+        yield _cell(table, row, column, fmean(found) if found else None, len(per_question(group, MAIN)), _latest(marks))
+
+
+def _kinds(marks: Iterable[Mark]) -> Iterator[tuple[str, list[Mark]]]:
+    kept = list(marks)
+    yield from ((name, [mark for mark in kept if mark.type == kind]) for kind, name in KINDS.items())
+    yield from ((name, [mark for mark in kept if mark.place == place]) for place, name in PLACES.items())
+
+
+def _groups(marks: Sequence[Mark]) -> Iterator[Cell]:
+    """Table 9."""
+    for model, group in by(_single(marks), lambda mark: mark.sitting.model).items():
+        yield from _grouped(group, "table9", BRIEF.get(model, model))
+
+
+def _families(marks: Sequence[Mark]) -> Iterator[Cell]:
+    """Table 3: the paper's nine models, in two families."""
+    known = [mark for mark in _single(marks) if printed("table2", mark.sitting.model, "single-qa-dev") is not None]
+    families = by(known, lambda mark: "GPT" if mark.sitting.model in FAMILIES["GPT"] else "LLaMA-2")
+    for family, group in families.items():
+        yield from _grouped(group, "table3", family)
+
+
+def _differing(marks: Sequence[Mark]) -> Iterator[Cell]:
+    """Figure 1: for each split, and the mean of both, as the figure has it."""
+    odd = [mark for mark in marks if mark.differs]
+    yield from _settings(odd, "figure1", MODES, _models(odd))
+
+
+def _seeds(marks: Sequence[Mark]) -> Iterator[Cell]:
+    """Table 8: where a model sat more than once; on one split, test if there is any."""
+    kept, split = _of_latest(marks), _latest(marks)
+    for (model, mode), group in by(kept, lambda mark: (mark.sitting.model, mark.sitting.column)).items():
+        mean, deviation = over_seeds(group, MAIN)
+        if deviation is not None:
+            times = len(by(group, lambda mark: mark.sitting))
+            yield _cell("table8", model, f"{mode}-mean", mean, times, split)
+            yield _cell("table8", model, f"{mode}-std", deviation, times, split)
+
+
+def _middle(marks: Sequence[Mark]) -> Iterator[Cell]:
+    """Table 10."""
+    for model, group in by(_single(marks), lambda mark: mark.sitting.model).items():
+        if (p := p_middle(group, MAIN)) is not None:
+            yield _cell("table10", model, "p-value", p, len(per_question(group, MAIN)), _latest(group))
+
+
+def _judges(marks: Sequence[Mark]) -> Iterator[Cell]:
+    """Table 4 and Figure 2, from sittings that several judges marked."""
+    several = {sitting for sitting, group in by(marks, lambda mark: mark.sitting).items() if len({j for m in group for j in m.points}) > 1}
+    kept = [mark for mark in marks if mark.sitting in several]
+    names = [*JUDGES.values(), *{judge: None for mark in kept for judge in mark.points}]
+    judges = [judge for judge in dict.fromkeys(names) if any(judge in mark.points for mark in kept)]
+    for model, group in by(kept, lambda mark: mark.sitting.model).items():
+        yield from (_cell("table4", model, judge, over_seeds(group, judge)[0], len(points_of(group, judge))) for judge in judges)
+    human = next((judge for judge in HUMANS if judge in judges), None)
+    yield from _by_bin(kept, judges, human) if human else ()
+    for one in judges:
+        for other in judges:
+            pairs = [(a, b) for m in kept if (a := m.points.get(one)) is not None and (b := m.points.get(other)) is not None]
+            yield _cell("pearson", one, other, pearson([a for a, _ in pairs], [b for _, b in pairs]), len(pairs))
+
+
+def _by_bin(marks: Sequence[Mark], judges: Sequence[str], human: str) -> Iterator[Cell]:
+    """Figure 2 (a): what the others gave where the human gave 1, 2, ... 10."""
+    bins = by((mark for mark in marks if mark.points.get(human) is not None), lambda mark: round(mark.points[human] or 0))
+    for bin in sorted(bins):
+        for judge in judges:
+            if judge != human and (mean := mean_interval(points := points_of(bins[bin], judge))):
+                parts: Mapping[str, float | None] = {judge: mean.value, f"{judge} low": mean.low, f"{judge} high": mean.high}
+                yield from (_cell("figure2a", str(bin), column, value, len(points)) for column, value in parts.items())
+
+
+def _tables(cells: Sequence[Cell], split: Split) -> Iterator[Table]:
+    groups = by(cells, lambda cell: cell.table)
+    for name, title in TITLES.items():
+        found = {(cell.row, cell.column): cell for cell in groups.get(name, [])}
+        columns = list(dict.fromkeys(column for _, column in found))
+        lines = [[row, *(_text(name, found.get((row, column))) for column in columns)] for row in dict.fromkeys(row for row, _ in found)]
+        if lines:
+            where = f" ({split} questions)" if name in DETAILED else ""
+            yield Table(title=f"{title}{where}", columns=["", *columns], rows=lines, note=NOTE)
+
+
+def _text(table: str, cell: Cell | None) -> str:
+    if cell is None or cell.ours is None:
+        return "-"
+    exact = table in ("table10", "table12")
+    ours = f"{cell.ours:g}" if table == "table1" else f"{cell.ours:.3f}" if exact else shown(cell.ours)
+    if cell.published is None:
+        return ours
+    return f"{ours} ({cell.published:g})" if table == "table1" else f"{ours} ({cell.published:.{3 if exact else 2}f})"

@@ -1,0 +1,178 @@
+"""ELITR-Bench (Thonet et al., 2024) as a scenario: a meeting's transcript, and questions about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, ClassVar, Final, Literal, final
+
+from pydantic import Field, model_validator
+
+from scenarios.elitr.corpus import Asked, Meeting, parts
+from scenarios.elitr.files import Mode, Setting, Split
+from scenarios.elitr.grading import graded
+from scenarios.elitr.made_up import write
+from scenarios.elitr.rubrics import Rubric
+from scenarios.elitr.tables import tables_of
+from scenarios.elitr.transcripts import published
+from simulator.queries import template
+from simulator.scenario import Grade, Line, Marked, Record, Scenario, Script, Skill
+from simulator.sizes import Tokens
+from simulator.tables import Table
+
+__all__ = ["Elitr"]
+
+HERE: Final = Path(__file__).parent / "templates"
+
+
+@final
+class Elitr(Scenario):
+    """Questions about the transcript of a meeting, or its minutes.
+
+    `setting`: questions that stand by themselves (qa), or lean on the ones before (conv). `mode`: a test is one question, or all
+    of a meeting in order; conv is always multi. `delivery`: the transcript in one message, in a conversation of the test's own, or
+    in parts of the long conversation, with the questions a span later. `rubric`: rules, or a judge's ten or five points; by
+    default rules, and ten for the published questions. Without `data` meetings are made up, of `tokens` or of 5k to 18k.
+    """
+
+    name: ClassVar[str] = "elitr"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall", "information integration")
+    topics: ClassVar[frozenset[str]] = frozenset({"meeting"})
+
+    task: Literal["questions", "minutes"] = "questions"
+    setting: Setting = "qa"
+    mode: Mode | None = None
+    split: Split = "dev"
+    delivery: Literal["message", "interleave"] = "message"
+    rubric: Literal["rules", "ten", "five"] | None = None
+    markers: bool = False
+    tokens: Annotated[Tokens, Field(ge=3000, le=100_000)] | None = None
+    data: Path | None = None
+    questions: Path | None = None
+
+    @model_validator(mode="after")
+    def _sound(self) -> Elitr:
+        if self.setting == "conv" and self.mode == "single":
+            raise ValueError("setting=conv asks questions that lean on the ones before: take mode=multi, or setting=qa")
+        if self._published and self.rubric == "rules":
+            raise ValueError("rubric=rules: the published answers are free text, which no rule can grade: take ten or five, and --judge")
+        if self._published and self.tokens is not None:
+            raise ValueError("tokens is the size of meetings that are made up: the published ones have their own")
+        return self
+
+    @property
+    def _published(self) -> bool:
+        return self.data is not None or self.questions is not None
+
+    @property
+    def _mode(self) -> Mode:
+        return self.mode or ("multi" if self.setting == "conv" or self.delivery == "interleave" else "single")
+
+    @property
+    def _rubric(self) -> Literal["rules"] | Rubric:
+        return self.rubric or ("ten" if self._published else "rules")
+
+    def make(self, random: Random) -> Script:
+        """A test of one meeting: all its questions, or one of them. Raises InputError for data that cannot be read."""
+        if self._published:
+            meeting = random.choice(published(self.data, self.questions, self.split, 10_000))
+        else:
+            meeting = write(random, f"made_{self.split}", self.tokens)
+        return self._script(meeting, [random.choice(meeting.questions)] if self._mode == "single" else meeting.questions)
+
+    def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
+        """The tests of `tests` meetings: one for each, or for each of their questions. In the long conversation single is one
+        question of each meeting."""
+        for number, meeting in enumerate(self._meetings(tests, seed), 1):
+            if self.task == "minutes" or self._mode == "multi":
+                yield f"{number:03}", self._script(meeting, meeting.questions)
+            elif self.delivery == "interleave":
+                asked = Random(f"{seed}/asked/{number}").choice(meeting.questions)
+                yield f"{number:03}", self._script(meeting, [asked])
+            else:
+                for place, asked in enumerate(meeting.questions, 1):
+                    yield f"{number:03}-{place:02}", self._script(meeting, [asked])
+
+    def _meetings(self, most: int, seed: str) -> Iterable[Meeting]:
+        if self._published:
+            return published(self.data, self.questions, self.split, most)
+        names = ((number, f"made_{self.split}_{number:03}") for number in range(1, most + 1))
+        return (write(Random(f"{seed}/{self.split}/{number}"), name, self.tokens) for number, name in names)
+
+    # ---- what is said
+
+    def _script(self, meeting: Meeting, asked: Sequence[Asked]) -> Script:
+        facts: dict[str, Any] = {
+            "task": self.task,
+            "source": meeting.id,
+            "sha256": meeting.sha256,
+            "setting": self.setting,
+            "mode": self._mode,
+            "split": self.split,
+            "rubric": self._rubric,
+            "questions": [meeting.facts(each, self.setting) for each in asked] if self.task == "questions" else [],
+        }
+        if self.delivery == "interleave":
+            return self._woven(meeting, asked, facts)
+        requests = self._requests(asked, "this meeting", woven=False)
+        first = _text("transcript", transcript=meeting.text, request=requests[0].text)
+        lines = [Line(first, ideal=requests[0].ideal, asks=True), *requests[1:]]
+        return Script(facts=facts | {"text_lines": [0, 1]}, lines=lines, alone=True)
+
+    def _woven(self, meeting: Meeting, asked: Sequence[Asked], facts: Mapping[str, Any]) -> Script:
+        """The transcript in parts, and the questions in one go behind it. Each needs the parts with its evidence."""
+        name = f"the meeting {meeting.id}"
+        pieces = parts(meeting.lines)
+        lines = [
+            Line(_text("part", meeting=name, number=number, parts=len(pieces), text="\n".join(meeting.lines[each.start : each.stop])))
+            for number, each in enumerate(pieces, 1)
+        ]
+        needs = [_needed(meeting, each, pieces) for each in asked] if self.task == "questions" else [tuple(range(len(pieces)))]
+        requests = self._requests(asked, name, woven=True)
+        lines += [replace(line, needs=wanted, together=bool(at)) for at, (line, wanted) in enumerate(zip(requests, needs, strict=True))]
+        return Script(facts={**facts, "text_lines": [0, len(pieces)]}, lines=lines, farewell=_text("farewell", meeting=name))
+
+    def _requests(self, asked: Sequence[Asked], meeting: str, *, woven: bool) -> list[Line]:
+        """What is asked, line by line; the first says what it is about."""
+        if self.task == "minutes":
+            ideal = "\n".join(f"- {each.qa} {each.answer}" for each in asked)
+            return [Line(_text("minutes", meeting=meeting), ideal=ideal, asks=True)]
+        questions = [self._marked(each.wording(self.setting)) for each in asked]
+        questions[0] = _text("asked", meeting=meeting, woven=woven, question=questions[0])
+        pairs = enumerate(zip(questions, asked, strict=True))
+        return [Line(text, ideal=each.answer, asks=True, together=at > 0) for at, (text, each) in pairs]
+
+    def _marked(self, question: str) -> str:
+        return f"QUESTION: {question}\nANSWER:" if self.markers else question
+
+    # ---- what it is worth
+
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        """What any answer gets: the lowest step of a judge's scale; nothing by rules."""
+        if self.task == "minutes":
+            return 0.0
+        return {"rules": 0.0, "ten": 0.1, "five": 0.2}[facts["rubric"]]
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        return graded(facts, record)
+
+    def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
+        return tables_of(runs)
+
+
+def _needed(meeting: Meeting, asked: Asked, pieces: Sequence[range]) -> tuple[int, ...]:
+    """The parts that a question rests on: those with its evidence, or else those of its third; all, where it is several."""
+    if asked.evidence:
+        return tuple(at for at, part in enumerate(pieces) if any(line in part for line in asked.evidence))
+    if asked.place == "S":
+        return tuple(range(len(pieces)))
+    third = "BME".index(asked.place)
+    lines = len(meeting.lines)
+    within = range(third * lines // 3, max(third * lines // 3 + 1, (third + 1) * lines // 3))
+    return tuple(at for at, part in enumerate(pieces) if part.start < within.stop and within.start < part.stop)
+
+
+def _text(name: str, **values: Any) -> str:
+    return template(HERE, name).render(**values).strip()
