@@ -1,4 +1,4 @@
-"""Runs as tidy tables for other programmes: a row for each test, and one for each turn."""
+"""Runs for other programmes: as tidy tables, a row for each test and one for each turn, or as eval logs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, NamedTuple, final, get_args
 
 from simulator.errors import InputError, JournalError
 from simulator.files import writing_folder
@@ -18,9 +18,9 @@ from simulator.runs import Graded, Unusable
 from simulator.spreadsheet import write_csv
 from simulator.turns import Conversation, Turn, conversations
 
-__all__ = ["FORMATS", "TESTS", "TURNS", "Format", "export", "names", "test_row", "text"]
+__all__ = ["FORMATS", "TESTS", "TURNS", "Format", "Row", "Rows", "Write", "export", "names", "text"]
 
-Format = Literal["csv", "jsonl", "parquet"]
+Format = Literal["csv", "jsonl", "parquet", "inspect"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 
 MOST: Final = 2**63
@@ -89,7 +89,7 @@ TURNS: Final[dict[str, type]] = {
 def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
     """Write runs into the new folder `out`, in their order, and return those whose journals are damaged: they are left out.
 
-    `tests` and `turns`, each a file, as CSV, JSON lines or Parquet. The folder is there
+    `tests` and `turns`, each a file, as CSV, JSON lines or Parquet; or a log of Inspect AI for each run. The folder is there
     as a whole or not at all. Raises InputError where it exists already, the disk refuses, or a package is missing.
     """
     unusable: list[Unusable] = []
@@ -97,7 +97,7 @@ def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
     with writing_folder(out) as folder, _writers(format, folder) as write:
         for run in runs:
             try:
-                write(called[run.folder.path], run, conversations(run.folder))
+                write(run, _rows(called[run.folder.path], run))
             except JournalError as error:
                 unusable.append(Unusable(run.folder.path, str(error)))
         if len(unusable) == len(runs):
@@ -111,25 +111,44 @@ def names(runs: Sequence[Graded]) -> dict[Path, str]:
     return {run.folder.path: run.name if taken[run.name] == 1 else str(run.folder.path) for run in runs}
 
 
-Write = Callable[[str, Graded, Mapping[str, Conversation]], None]
-"""Writes a run, given what it is called and its conversations."""
+@final
+class Rows(NamedTuple):
+    """A run's tests and turns as rows, and its conversations, which the turns are from."""
+
+    tests: list[Row]
+    turns: list[Row]
+    played: Mapping[str, Conversation]
+
+
+Write = Callable[[Graded, Rows], None]
 
 
 @contextmanager
 def _writers(format: Format, folder: Path) -> Iterator[Write]:
+    if format == "inspect":
+        from simulator.inspect_log import logs
+
+        yield logs(folder)
+        return
     with ExitStack() as files:
         open_table = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format]
         tests = files.enter_context(open_table(folder / f"tests.{format}", TESTS))
         turns = files.enter_context(open_table(folder / f"turns.{format}", TURNS))
 
-        def write(name: str, run: Graded, played: Mapping[str, Conversation]) -> None:
-            said = [turn_row(name, run, id, turn) for id, conversation in played.items() for turn in conversation.turns]
-            asked = [test_row(name, run, test) for test in run.result.tests]
-            _check(run, [*said, *asked])
-            tests(asked)
-            turns(said)
+        def write(run: Graded, rows: Rows) -> None:
+            tests(rows.tests)
+            turns(rows.turns)
 
         yield write
+
+
+def _rows(name: str, run: Graded) -> Rows:
+    """A run's rows; `name` is what it is called. Raises JournalError for a damaged journal."""
+    played = conversations(run.folder)
+    said = [turn_row(name, run, id, turn) for id, conversation in played.items() for turn in conversation.turns]
+    asked = [test_row(name, run, test) for test in run.result.tests]
+    _check(run, [*said, *asked])
+    return Rows(asked, said, played)
 
 
 def _check(run: Graded, rows: Iterable[Row]) -> None:

@@ -15,10 +15,10 @@ __all__ = ["export"]
 
 def export(
     runs: RunsArgument,
-    format: Annotated[Literal["csv", "jsonl", "parquet"], typer.Option(help="What to write.")],
+    format: Annotated[Literal["csv", "jsonl", "parquet", "inspect"], typer.Option(help="What to write.")],
     out: Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")],
 ) -> int:
-    """Write all tests and turns of runs as two tables.
+    """Write all tests and turns of runs as two tables, or as logs that Inspect AI's viewer opens.
 
     A run that is damaged or not finished is named and left out.
     """

@@ -1,4 +1,4 @@
-"""Runs as tables and as eval logs: what is in them is what the runs hold, and whoever reads them reads just that."""
+"""Runs as tables: what is in them is what the runs hold, and whoever reads them reads just that."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_what_is_there_is_not_written_over(runs: list[Path], tmp_path: Path, cap
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize(("format", "package"), [("parquet", "pyarrow")])
+@pytest.mark.parametrize(("format", "package"), [("parquet", "pyarrow"), ("inspect", "inspect_ai")])
 def test_a_package_that_is_missing_is_named_with_its_extra(
     format: str, package: str, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +192,3 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
         main(["export", str(runs[0]), "--format", format, "--out", f"{tmp_path}/out"])
     assert capsys.readouterr().err == f"longspan: --format {format} needs more than longspan itself: pip install 'longspan[{format}]'\n"
     assert list(tmp_path.iterdir()) == []
-
-
-# Inspect AI.
