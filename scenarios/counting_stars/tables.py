@@ -82,7 +82,7 @@ def _heatmap(stars: Sequence[Star], run: str) -> Table:
         title=f"Stars found: {run}" if run else "Stars found",
         columns=["context", *map(str, range(1, most + 1)), "mean"],
         rows=[[name, *map(_short, each), f"{mean:.3f}"] for name, each, mean in zip(rows, cells, means, strict=True)],
-        shades=[[None, *each, mean] for each, mean in zip(cells, means, strict=True)],
+        shades=[[None, *each, None] for each in cells],
         note="A row for each context length (in tokens; of published files, as they have it) or test; a column for each star, in the order "
         "in which they are told.",
     )
@@ -90,7 +90,7 @@ def _heatmap(stars: Sequence[Star], run: str) -> Table:
 
 def _short(value: float | None) -> str:
     """A score in few characters: a heatmap has many cells."""
-    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".").removeprefix("0") or "0"
+    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def _means(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "FORMATS", "INK", "FigureName", "Format", "draw"]
+__all__ = ["FIGURES", "FORMATS", "INK", "FigureName", "Format", "draw", "render"]
 
 FigureName = Literal["bars", "spans", "radar", "cost"]
 FIGURES: Final[tuple[FigureName, ...]] = get_args(FigureName)
@@ -47,6 +47,11 @@ SETTINGS: Final[Any] = {
 
 def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bool = False) -> bytes:
     """One figure of a comparison as a file's content: the same bytes for the same comparison. For a `page` without background."""
+    return render(lambda drawn: _DRAWN[figure](comparison, drawn), format, page=page)
+
+
+def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False) -> bytes:
+    """The content of a file with the figure that `fill` fills: the same bytes each time, whatever matplotlib is set to."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -57,7 +62,7 @@ def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bo
         matplotlib.rcParams.update(SETTINGS)
         drawn = Figure()
         FigureCanvasAgg(drawn)
-        _DRAWN[figure](comparison, drawn)
+        fill(drawn)
         drawn.savefig(content, format=format, dpi=160, bbox_inches="tight", pad_inches=0.15, transparent=page, metadata=METADATA[format])
     return content.getvalue()
 

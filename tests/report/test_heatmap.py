@@ -1,0 +1,63 @@
+"""Heatmaps: which tables become one, and that they are drawn the same each time."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+import trio
+from PIL import Image
+
+from simulator.cli import main
+from simulator.report.figures import FORMATS
+from simulator.report.heatmap import draw_heatmaps, heatmaps
+from simulator.runner import plan, play
+from simulator.suite import load_suite
+from simulator.tables import Table
+
+
+def table(rows: int, columns: int, *, name: str = "Found") -> Table:
+    """A table whose first column names the rows; all but the last of the others are shaded, one cell apart."""
+    shades: list[list[float | None]] = [[None, *((row + at) % 5 / 4 for at in range(columns)), None] for row in range(rows)]
+    if rows:
+        shades[0][1] = None
+    cells = [[f"{row},000", *("" if shade is None else f"{shade:g}" for shade in line[1:-1]), "mean"] for row, line in enumerate(shades)]
+    return Table(title=name, columns=["context", *map(str, range(1, columns + 1)), "all"], rows=cells, shades=shades)
+
+
+def test_tables_with_three_shaded_columns_become_heatmaps() -> None:
+    plain = Table(title="plain", columns=["a", "b"], rows=[["1", "2"]])
+    blank = Table(title="blank", columns=["a", "b", "c", "d"], rows=[["1", "2", "3", "4"]], shades=[[None] * 4])
+    large = table(4, 3)
+    assert heatmaps([plain, blank, table(4, 2), large, table(0, 9)]) == [large]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_heatmaps_are_drawn_the_same_each_time(format: str) -> None:
+    tables = [table(2, 3), table(5, 8, name="名字 $a$ <b>")]
+    first, again = (draw_heatmaps(tables, format) for _ in range(2))  # type: ignore[arg-type]  # one of the three
+    assert first == again
+    if format == "png":
+        assert Image.open(io.BytesIO(first)).width > 500
+
+
+def test_a_large_heatmap_is_drawn_in_a_figure_of_bounded_size() -> None:
+    picture = Image.open(io.BytesIO(draw_heatmaps([table(128, 1024)], "png")))
+    assert max(picture.size) < 3000
+
+
+def test_the_command_draws_them(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, settings in {"stars": ["variant=4-3", "max_context=1k"], "colours": []}.items():
+        suite = load_suite("counting-stars" if settings else "ltm").changed(settings, [], [] if settings else ["colours"], None)
+        trio.run(play, [plan(suite, span=2000, seed=0, agent="oracle", out=tmp_path / name)])
+    for arguments, code in (
+        (["stars", "--figure", "heatmap", "--out", "one.svg"], "0"),
+        (["stars", "--out", "all"], "0"),
+        (["colours", "--figure", "heatmap", "--out", "none.svg"], "2"),
+    ):
+        with pytest.raises(SystemExit, match=code):
+            main(["plot", *arguments])
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "all/heatmap.svg").read_bytes()
+    assert "--figure heatmap: no scenario of these runs has a shaded table" in capsys.readouterr().err
