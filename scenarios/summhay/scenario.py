@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -103,6 +104,7 @@ class SummHay(Scenario):
             "topic": haystack.topic,
             "subtopic": subtopic.subtopic,
             "query": subtopic.query,
+            "source": _source(haystack, subtopic, position),
             "retriever": self.retriever,
             "position": position,
             "generated": haystack.generated,
@@ -128,6 +130,13 @@ class SummHay(Scenario):
         """What a person is asked who judges the summary instead."""
         claims = {insight["id"]: insight["text"] for insight in facts["insights"]}
         return Sheet(question=facts["query"], bullets=tuple(bullets(record.answer.reply)), claims=claims)
+
+
+def _source(haystack: Haystack, subtopic: Subtopic, position: Position) -> str:
+    """What a summary is of: the same in all runs that ask for it in that order, and in no other."""
+    told = "\n".join([haystack.topic, subtopic.query, *(insight.text for insight in subtopic.insights)])
+    digest = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{subtopic.subtopic} ({digest}{'' if position == 'stored' else f', {position}'})"
 
 
 def _fact(haystack: Haystack, insight: Insight) -> dict[str, Any]:
