@@ -138,6 +138,20 @@ def test_scores_go_by_membership_or_by_place(scoring: str, reply: str, score: fl
     assert grade.items[-1].numbers["stars"] == 6
 
 
+@pytest.mark.parametrize("parameters", [TINY, TINY | {"task": "reasoning", "language": "zh"}, TINY | {"delivery": "scatter"}])
+def test_what_other_scenarios_are_held_to(parameters: dict[str, Any]) -> None:
+    scenario = make_scenario("counting_stars", parameters)
+    quotation = ' "A lantern is patience that learned to burn." - Ottokar Brindle'
+    ideals: dict[int, str] = {}
+    for seed in range(20):
+        ideals[seed] = rehearse(scenario, seed=seed, reply=lambda text, ideal: ideal).record.answer.reply
+        assert rehearse(scenario, seed=seed, reply=lambda text, ideal: ideal + quotation).grade.score == 1
+    others = [rehearse(scenario, seed=seed, reply=lambda text, ideal, seed=seed: ideals[(seed + 1) % 20]) for seed in ideals]
+    assert sum(each.grade.score or 0 for each in others) / 20 <= scenario.chance(others[0].script.facts) + 0.1
+    for reply in ("word " * 200_000, "[" * 100_000, '{"a": ' * 20_000, "\x00" * 100_000):
+        assert rehearse(scenario, seed=3, reply=lambda text, ideal, reply=reply: reply).grade.score == 0
+
+
 def test_a_reason_says_what_is_missing() -> None:
     scenario = CountingStars.model_validate(TINY | {"task": "reasoning"})
     known = scenario.make(Random("counting_stars/1")).facts
@@ -215,6 +229,11 @@ def test_tables_stand_for_what_there_is() -> None:
         ["4", "", "1.000"],
         ["all", "1.000", "1.000"],
     ]
+
+
+def test_every_parameter_is_described() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "counting-stars.md").read_text("utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE) == list(CountingStars.model_fields)
 
 
 # ---- what is refused
