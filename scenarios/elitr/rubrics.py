@@ -81,13 +81,11 @@ class _Calibrated:
     columns = ("question", "reference", "response")
     measured = "response"
 
+    scale = (1.0, 10.0)
+    """Five points are doubled: people's labels are of ten."""
+
     def __init__(self, rubric: Rubric) -> None:
         self._rubric = rubric
-
-    @property
-    def scale(self) -> tuple[float, float]:
-        """The least and the most that it gives."""
-        return (1.0, 10.0) if self._rubric == "ten" else (2.0, 10.0)
 
     def query(self, row: Row) -> Query[Any]:
         """What the judge is asked about a row. Raises InputError for a row that holds something else than text."""

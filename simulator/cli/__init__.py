@@ -12,6 +12,7 @@ import typer
 from simulator.cli import (
     again,
     arena,
+    calibrate,
     chat,
     check,
     compare,
@@ -65,6 +66,7 @@ app.command("publish")(publishing.publish)
 app.command("verify")(publishing.verify)
 app.command("estimate")(estimate.estimate)
 app.command("reproduce")(reproduce.reproduce)
+app.command("calibrate")(calibrate.calibrate)
 app.command("import")(importing.import_)
 app.add_typer(listing.app, name="list")
 app.command("view")(view.view)

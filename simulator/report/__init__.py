@@ -8,8 +8,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from simulator.calibration import standing
 from simulator.folder import RunFolder
 from simulator.grades import Result
+from simulator.groups import by_distance, by_skill, grouped
 from simulator.report.page import environment, policy
 from simulator.report.reading import Test, conversations_of
 from simulator.report.summary import failures, score_interval, times, total_cost, without_score
@@ -22,6 +24,8 @@ NAME: Final = "report.html"
 
 SCRIPTS: Final = ("turns.js", "conversation.js", "timeline.js")
 STYLES: Final = ("base.css", "run.css")
+
+DISTANCES: Final = "Tokens between a needle and the question that needs it, their mean for each test. Tests of other scenarios in each row."
 
 POLICY: Final = policy(SCRIPTS, STYLES)
 """The Content-Security-Policy of every report that this longspan writes."""
@@ -54,6 +58,10 @@ def report_of(run: RunFolder, result: Result) -> Iterator[str]:
         last=LAST,
         scenarios=tests,
         bounds={name: _bounds(group) for name, group in tests.items()},
+        kinds=[
+            ("skills", "Skills", "A test counts for each skill that its scenario names.", grouped(result.tests, by_skill)),
+            ("distances", "Evidence distances", DISTANCES, grouped(result.tests, by_distance)),
+        ],
         panels=panels([test for group in tests.values() for test in group], conversations),
         conversations=conversations,
         interval=score_interval(run.manifest, result),
@@ -61,6 +69,7 @@ def report_of(run: RunFolder, result: Result) -> Iterator[str]:
         times=times(conversations.values()),
         cost=total_cost(result.costs),
         without=without_score(result),
+        calibrations=standing(run),
         grade_of=grade_of,
         policy=POLICY,
         scripts=SCRIPTS,
