@@ -73,7 +73,7 @@ def nearness(embedder: str, queries: Sequence[str], documents: Sequence[Sequence
         found = _waited(f"embedder {embedder}", made.embed, [*queries, *pieces])
         return _cosines(found.vectors, len(queries), [*map(len, documents)]), made.model is not None
 
-    return _kept(["nearness", embedder, queries, documents], embedded)
+    return _kept(["nearness", embedder, queries, documents], (len(queries), len(documents)), embedded)
 
 
 def relevance(reranker: str, queries: Sequence[str], documents: Sequence[str]) -> Scores:
@@ -82,7 +82,7 @@ def relevance(reranker: str, queries: Sequence[str], documents: Sequence[str]) -
     def asked(query: str) -> Callable[[], tuple[Scores, bool]]:
         return lambda: ([_waited(f"reranker {reranker}", _made(RERANKERS, "reranker", reranker).rerank, query, documents)], True)
 
-    return [_kept(["relevance", reranker, query, documents], asked(query))[0] for query in queries]
+    return [_kept(["relevance", reranker, query, documents], (1, len(documents)), asked(query))[0] for query in queries]
 
 
 def _made(group: str, what: str, name: str) -> Any:
@@ -112,15 +112,15 @@ def _cosines(vectors: NDArray[np.float32], queries: int, lengths: Sequence[int])
     return found
 
 
-def _kept(about: Sequence[Any], ask: Callable[[], tuple[Scores, bool]]) -> Scores:
+def _kept(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tuple[Scores, bool]]) -> Scores:
     """What was asked before about the same, or is asked now and, where `ask` says so, kept. A cache that cannot be written is done
     without."""
     key = hashlib.sha256(json.dumps(about, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
     path = _cache() / f"{key}.json"
     with suppress(OSError, ValueError, RecursionError):
         found = json.loads(path.read_bytes())
-        if isinstance(found, list) and found and all(isinstance(row, list) and all(map(_is_number, row)) for row in found):
-            return found
+        if _are_scores(found, *shape):
+            return found  # type: ignore[no-any-return]
     scores, dear = ask()
     if not dear:
         return scores
@@ -132,8 +132,11 @@ def _kept(about: Sequence[Any], ask: Callable[[], tuple[Scores, bool]]) -> Score
     return scores
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and isfinite(value)
+def _are_scores(found: Any, rows: int, columns: int) -> bool:
+    """Whether what a file holds are finite numbers in so many rows and columns."""
+    if not isinstance(found, list) or len(found) != rows or not all(isinstance(row, list) and len(row) == columns for row in found):
+        return False
+    return all(type(value) in (int, float) and isfinite(value) for row in found for value in row)
 
 
 def _cache() -> Path:

@@ -18,7 +18,7 @@ from scenarios.summhay.signs import MONTHS
 from scenarios.wording import words
 from simulator.errors import InputError
 
-__all__ = ["generate"]
+__all__ = ["PER_DOCUMENT", "generate", "plans"]
 
 DATA: Final = Path(__file__).parent / "data"
 
@@ -48,8 +48,8 @@ def generate(random: Random, *, domain: Domain, subtopics: int, documents: int, 
     """
     writer = _Writer(random, domain, words)
     written = tuple(writer.subtopic(number, plan) for number, plan in enumerate(random.sample(writer.grammar["subtopics"], subtopics), 1))
-    plans = _plans(random, written, documents, *PER_DOCUMENT[domain])
-    texts = tuple(Document(f"d{number}", writer.document(plan), tuple(each.id for each in plan)) for number, plan in enumerate(plans, 1))
+    planned = plans(random, written, documents, *PER_DOCUMENT[domain])
+    texts = tuple(Document(f"d{number}", writer.document(plan), tuple(each.id for each in plan)) for number, plan in enumerate(planned, 1))
     haystack = Haystack(name, domain, writer.topic["topic"], written, texts, generated=True)
     if wrong := problems(haystack):
         raise InputError(f"haystack {name}: {wrong[0]}; take another seed")
@@ -129,13 +129,13 @@ def _filled(sentence: str, values: Mapping[str, str]) -> str:
     return filled[:1].upper() + filled[1:]
 
 
-def _plans(random: Random, subtopics: Sequence[Subtopic], documents: int, wide: int, deep: int) -> list[list[Insight]]:
+def plans(random: Random, subtopics: Sequence[Subtopic], documents: int, wide: int, deep: int) -> list[list[Insight]]:
     """The insights of each document: of `wide` subtopics, about `deep` of each, those that stand in the fewest documents first; more
     of each where there are so few documents that an insight would stand in hardly any."""
     deep = max(deep, 2 + ceil(FEWEST_SOURCES * sum(len(subtopic.insights) for subtopic in subtopics) / (documents * wide)))
     uses = {insight.id: 0 for subtopic in subtopics for insight in subtopic.insights}
     asked = {subtopic.id: 0.0 for subtopic in subtopics}
-    plans = []
+    every = []
     for _ in range(documents):
         order = sorted(subtopics, key=lambda each: (asked[each.id], random.random()))
         plan: list[Insight] = []
@@ -144,5 +144,5 @@ def _plans(random: Random, subtopics: Sequence[Subtopic], documents: int, wide: 
             plan += sorted(subtopic.insights, key=lambda each: (uses[each.id], random.random()))[: deep + random.randint(-1, 1)]
         for insight in plan:
             uses[insight.id] += 1
-        plans.append(plan)
-    return random.sample(plans, len(plans))
+        every.append(plan)
+    return random.sample(every, len(every))

@@ -94,7 +94,10 @@ def best(haystack: Haystack, found: Sequence[float], budget: int) -> list[Shown]
 def _keywords(haystack: Haystack, subtopic: Subtopic) -> list[float]:
     """The share of the query's words, those that say little aside, that a document has."""
     wanted = signs(_query(subtopic)) - SMALL
-    return [len(wanted & signs(document.text)) / max(1, len(wanted)) for document in haystack.documents]
+    return [len(wanted & _signs(document.text)) / max(1, len(wanted)) for document in haystack.documents]
+
+
+_signs = lru_cache(maxsize=512)(signs)
 
 
 def _query(subtopic: Subtopic) -> str:

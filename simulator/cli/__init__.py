@@ -11,6 +11,7 @@ import typer
 
 from simulator.cli import (
     again,
+    annotate,
     arena,
     calibrate,
     chat,
@@ -26,6 +27,7 @@ from simulator.cli import (
     run,
     sweep,
     view,
+    write,
 )
 from simulator.errors import InputError, LongspanError
 
@@ -62,11 +64,13 @@ app.command("resume")(again.resume)
 app.command("replay")(again.replay)
 app.command("score")(again.score)
 app.command("correct")(again.correct)
+app.command("annotate")(annotate.annotate)
 app.command("publish")(publishing.publish)
 app.command("verify")(publishing.verify)
 app.command("estimate")(estimate.estimate)
 app.command("reproduce")(reproduce.reproduce)
 app.command("calibrate")(calibrate.calibrate)
+app.command("write")(write.write)
 app.command("import")(importing.import_)
 app.add_typer(listing.app, name="list")
 app.command("view")(view.view)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from simulator.folder import RunFolder
     from simulator.grades import Result
 
-__all__ = ["RunArgument", "TrustOption", "correct", "open_run", "replay", "resume", "score"]
+__all__ = ["RunArgument", "TrustOption", "correct", "open_run", "replay", "resume", "score", "user"]
 
 RunArgument = Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN")]
 AgentOption = Annotated[str | None, typer.Option(help="Who plays: KIND/MODEL?option=value&...", metavar="SPEC")]
@@ -153,12 +153,12 @@ def correct(
         raise InputError("--why needs a reason that others can follow")
     with folder.lock():
         try:
-            correction = Correction(test=test, score=value, why=why, by=by or _user())
+            correction = Correction(test=test, score=value, why=why, by=by or user())
         except ValidationError as error:
             raise InputError(f"correction: {first_problem(error)}") from None
         folder.correct(correction)
         result = next(each for each in grade_again(folder).tests if each.id == test)
-    typer.echo(f"{test}: {value} by {by or _user()} counts; the machine gave {result.machine_score}")
+    typer.echo(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
     return 0
 
 
@@ -197,7 +197,7 @@ def _print_json(value: object) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=1))
 
 
-def _user() -> str:
+def user() -> str:
     import getpass
 
     try:

@@ -1,0 +1,300 @@
+"""A haystack that a model writes, in the paper's order (section 3.1): subtopics, their insights, then the documents, each of them
+checked; what fails is written again, and left out where it fails once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, Final, NamedTuple, final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from scenarios.summhay.checks import FEWEST_SOURCES, alike, specific
+from scenarios.summhay.generated import PER_DOCUMENT, plans
+from scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
+from scenarios.summhay.published import written
+from simulator.errors import InputError
+from simulator.queries import Answer, Free, Query, fence, template
+from simulator.writing import Asks, Written
+
+__all__ = ["HaystackWriter"]
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+
+TRIES: Final = 3
+"""How often something is written: once, and again with what was wrong with it."""
+
+LENGTHS: Final = (0.5, 1.6)
+"""Shares of the words asked for between which a document's length has to lie."""
+
+FEWEST: Final = 3
+"""Insights that a subtopic needs at least: what cannot be spun out into three is too narrow (section 3.1)."""
+
+
+class Named(Answer):
+    name: str
+    subtopic: str
+    query: str
+
+
+class Subtopics(Answer):
+    """Subtopics of a topic, each with a question that asks for it."""
+
+    subtopics: list[Named]
+
+
+class Said(Answer):
+    name: str
+    insight: str
+
+
+class Insights(Answer):
+    """What can be learnt about a subtopic."""
+
+    insights: list[Said]
+
+
+class Numbers(Answer):
+    """Numbers of the things in a list that something is true of."""
+
+    numbers: list[int]
+
+
+@final
+class HaystackSettings(BaseModel):
+    """`topic`: a sentence; for conversations who talks about what, for news what has happened."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    topic: str = Field(min_length=10, max_length=500)
+    domain: Domain = "conversation"
+    name: str = Field(default="written", pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
+    subtopics: int = Field(default=9, ge=1, le=20)
+    insights: int = Field(default=7, ge=FEWEST, le=12)
+    documents: int = Field(default=100, ge=4, le=200)
+    words: int = Field(default=750, ge=50, le=1500)
+    seed: int = 0
+
+
+@final
+class HaystackWriter:
+    """Writes a topic file, which `--data summhay=DIR` plays."""
+
+    Settings: type[BaseModel] = HaystackSettings
+    name: ClassVar[str] = "summhay"
+
+    async def write(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> Written:
+        """Raises InputError where no haystack comes out that can be asked about."""
+        writing = _Writing(settings, asks, told)
+        haystack = await writing.haystack()
+        file = written(haystack, {"written": True, "dropped": writing.notes})
+        return Written({f"topic_{settings.name}.json": file}, writing.notes)
+
+
+@final
+class _Draft(NamedTuple):
+    """A document being written: its number, what it is to say, its text, and what was wrong with the last one."""
+
+    number: int
+    plan: Sequence[Insight]
+    text: str = ""
+    wrong: str = ""
+
+
+@final
+class _Writing:
+    """One haystack being written. `notes`: what was dropped, and why."""
+
+    def __init__(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> None:
+        self._set = settings
+        self._asks = asks
+        self._told = told
+        self.notes: list[str] = []
+
+    async def haystack(self) -> Haystack:
+        subtopics = await self._insights(await self._subtopics())
+        self._told(f"{len(subtopics)} subtopics, {sum(len(each.insights) for each in subtopics)} insights")
+        documents = await self._documents(subtopics)
+        self._told(f"{len(documents)} documents")
+        return self._kept(subtopics, documents)
+
+    def _query(self, name: str, answer: type[Any], **values: Any) -> Query[Any]:
+        prompt = template(TEMPLATES, f"write_{name}").render(values, topic=self._set.topic, domain=self._set.domain)
+        return Query(prompt=prompt, answer=answer, version=f"summhay {name} 1")
+
+    async def _one(self, query: Query[Any]) -> Any:
+        """The answer to a query. Raises InputError where there is none: nothing can be written then."""
+        (answer,) = await self._asks.ask_all([query])
+        if isinstance(answer, str):
+            raise InputError(f"the writer gave no answer that can be used: {answer}; the same command asks again")
+        return answer
+
+    # subtopics
+
+    async def _subtopics(self) -> list[Named]:
+        """As many as are wanted: no two alike, none that the model finds too near another or too narrow."""
+        kept: list[Named] = []
+        wrong: list[str] = []
+        for _ in range(TRIES):
+            missing = self._set.subtopics - len(kept)
+            if not missing:
+                break
+            query = self._query("subtopics", Subtopics, count=missing, kept=kept, wrong=wrong)
+            found = [each for each in (await self._one(query)).subtopics if each.subtopic.strip() and each.query.strip()][:missing]
+            fresh: list[Named] = []
+            for each in found:
+                twin = next((one.subtopic for one in (*kept, *fresh) if one.name == each.name or alike(one.subtopic, each.subtopic)), None)
+                if twin is None:
+                    fresh.append(each)
+                else:
+                    wrong.append(f"{each.subtopic} (too near {twin})")
+            bad = await self._numbers("check_subtopics", len(fresh), kept=kept, fresh=fresh)
+            wrong += [f"{fresh[number - 1].subtopic} (too near another, or too narrow)" for number in sorted(bad)]
+            kept += [each for number, each in enumerate(fresh, 1) if number not in bad]
+        if not kept:
+            raise InputError("the writer found no subtopics that can be told apart; give it a wider topic")
+        if len(kept) < self._set.subtopics:
+            self.notes.append(f"there are {len(kept)} of {self._set.subtopics} subtopics; turned down: {'; '.join(wrong)[:500]}")
+        return kept
+
+    async def _numbers(self, name: str, most: int, **values: Any) -> set[int]:
+        """The numbers that the model gives, from 1 to `most`."""
+        if not most:
+            return set()
+        answer = await self._one(self._query(name, Numbers, **values))
+        return {number for number in answer.numbers if 1 <= number <= most}
+
+    # insights
+
+    async def _insights(self, named: Sequence[Named]) -> list[Subtopic]:
+        """Each subtopic with its insights: specific, about it and no other subtopic, none twice."""
+        kept: dict[int, list[Said]] = {number: [] for number in range(len(named))}
+        wrong: dict[int, list[str]] = {number: [] for number in range(len(named))}
+        for _ in range(TRIES):
+            open_ = [number for number, each in kept.items() if len(each) < self._set.insights]
+            queries = [
+                self._query(
+                    "insights",
+                    Insights,
+                    count=self._set.insights - len(kept[number]),
+                    subtopic=named[number],
+                    kept=kept[number],
+                    wrong=wrong[number],
+                    others=[each for at, each in enumerate(named) if at != number],
+                )
+                for number in open_
+            ]
+            for number, answer in zip(open_, await self._asks.ask_all(queries), strict=True):
+                fresh = [] if isinstance(answer, str) else answer.insights[: self._set.insights - len(kept[number])]
+                good = self._differing(fresh, [one for each in kept.values() for one in each], wrong[number])
+                values = {"subtopic": named[number], "fresh": good, "subtopics": named, "kept": kept[number]}
+                bad = await self._numbers("check_insights", len(good), **values)
+                wrong[number] += [f"{good[at - 1].insight} (belongs elsewhere, or was said before)" for at in sorted(bad)]
+                kept[number] += [each for at, each in enumerate(good, 1) if at not in bad]
+        return self._whole(named, kept, wrong)
+
+    def _differing(self, fresh: Sequence[Said], known: Sequence[Said], wrong: list[str]) -> list[Said]:
+        """Those that are specific and not said before."""
+        good: list[Said] = []
+        for each in fresh:
+            if not specific(each.insight):
+                wrong.append(f"{each.insight} (names no number, date or name)")
+            elif any(alike(each.insight, one.insight) for one in (*known, *good)):
+                wrong.append(f"{each.insight} (said before)")
+            else:
+                good.append(each)
+        return good
+
+    def _whole(self, named: Sequence[Named], kept: Mapping[int, list[Said]], wrong: Mapping[int, list[str]]) -> list[Subtopic]:
+        found = []
+        for number, each in enumerate(named):
+            said = kept[number]
+            if len(said) < self._set.insights:
+                self.notes.append(f"subtopic {each.name}: {len(said)} of {self._set.insights} insights: {'; '.join(wrong[number])[:500]}")
+            if len(said) < min(FEWEST, self._set.insights):
+                self.notes.append(f"subtopic {each.name} was left out: it has too few insights")
+                continue
+            insights = tuple(Insight(f"i{number + 1}-{k}", one.name, one.insight) for k, one in enumerate(said, 1))
+            found.append(Subtopic(f"s{number + 1}", each.name, each.subtopic, each.query, insights))
+        if not found:
+            raise InputError("the writer found no subtopic with enough insights; give it a wider topic")
+        return found
+
+    # documents
+
+    async def _documents(self, subtopics: Sequence[Subtopic]) -> list[Document]:
+        """Documents that say what they were planned to say, and nothing that was planned for others only."""
+        every = [insight for subtopic in subtopics for insight in subtopic.insights]
+        planned = plans(Random(f"{self._set.seed}/plans"), subtopics, self._set.documents, *PER_DOCUMENT[self._set.domain])
+        drafts = [_Draft(number, plan) for number, plan in enumerate(planned, 1)]
+        done: dict[int, _Draft] = {}
+        for _ in range(TRIES):
+            drafts = await self._checked(await self._texts(drafts), every, done)
+        self.notes += [f"document {draft.number} was left out: {draft.wrong}" for draft in drafts]
+        ids = {number: tuple(insight.id for insight in draft.plan) for number, draft in done.items()}
+        return [Document(f"d{number}", done[number].text, ids[number]) for number in sorted(done)]
+
+    async def _texts(self, drafts: Sequence[_Draft]) -> list[_Draft]:
+        values = [{"number": each.number, "plan": each.plan, "wrong": each.wrong, "words": self._set.words} for each in drafts]
+        answers = await self._asks.ask_all([self._query("document", Free, **each) for each in values])
+        return [
+            draft._replace(text="", wrong=answer) if isinstance(answer, str) else draft._replace(text=answer.text.strip(), wrong="")
+            for draft, answer in zip(drafts, answers, strict=True)
+        ]
+
+    async def _checked(self, drafts: Sequence[_Draft], every: Sequence[Insight], done: dict[int, _Draft]) -> list[_Draft]:
+        """Puts what is in order into `done`, and gives back the rest with what is wrong with it."""
+        told = {draft.text for draft in done.values()}
+        failed = []
+        asked = []
+        for draft in drafts:
+            if wrong := draft.wrong or self._plainly_wrong(draft, told):
+                failed.append(draft._replace(wrong=wrong))
+            else:
+                told.add(draft.text)
+                asked.append(draft)
+        queries = [self._query("check_document", Numbers, text=each.text, insights=every, fence=fence(each.text)) for each in asked]
+        for draft, answer in zip(asked, await self._asks.ask_all(queries), strict=True):
+            if wrong := _differs(draft.plan, every, answer):
+                failed.append(draft._replace(wrong=wrong))
+            else:
+                done[draft.number] = draft
+        return sorted(failed)
+
+    def _plainly_wrong(self, draft: _Draft, told: Iterable[str]) -> str:
+        least, most = (share * self._set.words for share in LENGTHS)
+        words = len(draft.text.split())
+        if not least <= words <= most:
+            return f"it has {words} words instead of {self._set.words}"
+        return "it is the same as another" if draft.text in told else ""
+
+    # what is left
+
+    def _kept(self, subtopics: Sequence[Subtopic], documents: Sequence[Document]) -> Haystack:
+        """The haystack without insights that stand in too few of its documents, and subtopics that are left without any."""
+        held = {insight.id: sum(insight.id in each.insights for each in documents) for each in subtopics for insight in each.insights}
+        rare = {insight for insight, count in held.items() if count < FEWEST_SOURCES}
+        self.notes += [f"insight {insight} was left out: it stands in {held[insight]} documents" for insight in sorted(rare)]
+        left = []
+        for each in subtopics:
+            insights = tuple(insight for insight in each.insights if insight.id not in rare)
+            if insights:
+                left.append(Subtopic(each.id, each.name, each.subtopic, each.query, insights))
+            else:
+                self.notes.append(f"subtopic {each.name} was left out: none of its insights is left")
+        if not left:
+            raise InputError("too few documents say what they were to say: nothing can be asked about; ask another writer")
+        texts = tuple(Document(each.id, each.text, tuple(one for one in each.insights if one not in rare)) for each in documents)
+        return Haystack(self._set.name, self._set.domain, self._set.topic, tuple(left), texts)
+
+
+def _differs(plan: Sequence[Insight], every: Sequence[Insight], answer: Numbers | str) -> str:
+    """What is wrong with a document that says the insights of those numbers; nothing where it was to say these."""
+    if isinstance(answer, str):
+        return answer
+    said = {every[number - 1].id for number in answer.numbers if 1 <= number <= len(every)}
+    missing = [each.text for each in plan if each.id not in said]
+    foreign = [each.text for each in every if each.id in said and each not in plan]
+    wrong = {"it does not say this": missing, "it must not say this": foreign}
+    return "; ".join(f"{what}: {' / '.join(texts)}" for what, texts in wrong.items() if texts)
