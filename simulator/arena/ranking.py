@@ -125,7 +125,8 @@ def standings(rules: Rules, held: Sequence[Paired], systems: Sequence[str]) -> t
     means, (lows, highs) = ratings.mean(axis=0), np.quantile(ratings, [0.025, 0.975], axis=0)
     fitted = bradley_terry(matches, systems, start=rules.start)
     drawn = resampled(matches, systems, start=rules.start, seed=rules.seed)
-    between = np.quantile(drawn, [0.025, 0.975], axis=0) if drawn is not None and fitted.ratings is not None else None
+    sound = fitted.ratings is not None and not fitted.padded  # what a draw was added to has no interval
+    between = np.quantile(drawn, [0.025, 0.975], axis=0) if sound and drawn is not None else None
     records = {system: Counter(_points(held, system)) for system in systems}
     scores = {system: _scores(held, system) for system in systems}
     found = [

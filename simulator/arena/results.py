@@ -79,7 +79,7 @@ class Paired(_Frozen):
 class Standing(_Frozen):
     """A system's place. `elo`: its rating in the order that was chosen; `mean`, `low` and `high` those over random orders, with the
     interval that holds 95 % of them; `strength` the Bradley-Terry rating, with its interval over the sources; None where there is
-    none. `score`: the mean of its scores over its matches."""
+    none, or no finite one. `score`: the mean of its scores over its matches."""
 
     system: str
     elo: float

@@ -19,6 +19,9 @@ __all__ = ["LONGEST", "Gathered", "Summary", "gather"]
 LONGEST: Final = 100_000
 """Characters of a summary that are judged."""
 
+TASKS: Final = ("summary", "minutes")
+"""Tasks whose last reply is a summary."""
+
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -65,8 +68,9 @@ class Gathered:
 def gather(paths: Sequence[Path]) -> Gathered:
     """The summaries in files of JSON lines, runs' folders, and folders of runs.
 
-    A run's tests whose facts name a `source` count: the agent is the system, its reply to the test's last question the summary, and
-    all that the test said the document. Raises InputError for what cannot be read, and where nothing can be compared.
+    A run's tests whose facts name a `source` count, unless they name a `task` that is none of TASKS: the agent is the system, its
+    reply to the test's last question the summary, and all that the test said the document. Raises InputError for what cannot be
+    read, and where nothing can be compared.
     """
     files = [path for path in paths if not path.is_dir()]
     runs = list(dict.fromkeys(run for path in paths if path.is_dir() for run in _runs(path)))
@@ -138,7 +142,7 @@ def _from_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[_Read]:
         system = agent if agents[agent] == 1 else f"{agent} ({run.path.name})"
         found = list(_of_run(run, system))
         if not found:
-            notes.append(f"{run.path.name}: none of its tests that were played to their end names a source; it has no summaries")
+            notes.append(f"{run.path.name}: none of its tests that were played to their end asks for a summary of a source")
         yield from found
 
 
@@ -147,7 +151,8 @@ def _of_run(run: RunFolder, system: str) -> Iterator[_Read]:
         for test in transcript.tests.values():
             source = (test.definition.facts or {}).get("source")
             asked = [exchange for exchange in test.exchanges if exchange.asks]
-            if test.status != "played" or not isinstance(source, str) or not source or not asked:
+            task = (test.definition.facts or {}).get("task", TASKS[0])
+            if test.status != "played" or not isinstance(source, str) or not source or task not in TASKS or not asked:
                 continue
             document = "\n\n".join(exchange.text for exchange in test.exchanges[: test.exchanges.index(asked[-1]) + 1])
             made = Summary(source=source[:500], system=system[:500] or "(no name)", summary=asked[-1].reply, document=document)

@@ -22,7 +22,7 @@ from simulator.arena.hold import hold
 from simulator.arena.results import Result, Rules
 from simulator.arena.summaries import Gathered, gather
 from simulator.cli import main
-from simulator.errors import StoppedError
+from simulator.errors import InputError, StoppedError
 from simulator.runner import plan, play
 from simulator.suite import load_suite
 from tests.arena.judges import by_sentences, lines
@@ -178,8 +178,11 @@ def test_facts_that_cannot_be_read_leave_a_comparison_undecided_and_no_other(tmp
     assert again.undecided == 0, "asked again, it may decide"
 
 
-def aligned(*entries: tuple[int, bool, list[Any]]) -> Say:
-    return Say(json.dumps({"facts": [{"fact": fact, "why": "", "holds": holds, "sentences": cited} for fact, holds, cited in entries]}))
+def aligned(*entries: tuple[int, bool, list[Any]]) -> str:
+    return json.dumps({"facts": [{"fact": fact, "why": "", "holds": holds, "sentences": cited} for fact, holds, cited in entries]})
+
+
+NONE = aligned((1, False, [7]), (2, False, []))
 
 
 @pytest.mark.parametrize(
@@ -193,13 +196,19 @@ def aligned(*entries: tuple[int, bool, list[Any]]) -> Say:
         (aligned((1, True, [True]), (2, True, [1])), "valid integer"),
     ],
 )
-def test_an_alignment_that_does_not_fit_is_no_answer(tmp_path: Path, server: Server, answer: Say, why: str) -> None:
+def test_an_alignment_that_does_not_fit_is_no_answer(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, answer: str, why: str
+) -> None:
     found = gathered(tmp_path, {"m": {"long": A, "short": "The budget grew."}})
-    facts = Say('{"thoughts": "", "facts": ["One.", "Two."]}')
-    none = aligned((1, False, [7]), (2, False, []))
-    server.script([facts, facts, answer, *[none] * 3])
-    result = trio.run(lambda: hold(found, COMPLETENESS, f"{spec(server)}&at_once=1", ArenaFolder(tmp_path / "arena")))
-    server.acts.clear()
+    wrong = iter([answer])
+
+    def reply(prompt: str) -> str:
+        if "Take them apart" in prompt:
+            return '{"thoughts": "", "facts": ["One.", "Two."]}'
+        return next(wrong, NONE) if "Anna leads" in prompt else NONE
+
+    monkeypatch.setattr(server, "reply", reply)
+    result = held(server, tmp_path, found)
     assert sum(why in each.undecided for each in result.comparisons) == 1
     assert [match.scores for match in result.matches] == [(0, 0)], "what is not held cites nothing, whatever it names"
 
@@ -293,6 +302,31 @@ def test_runs_are_compared_by_their_last_replies(tmp_path: Path, server: Server,
     assert {tuple(match["scores"]) for match in result["matches"]} == {(0.25, 1.0)}
     twice = gather([outcomes[0].folder, outcomes[0].folder.parent])
     assert sorted(twice.systems) == found.systems, "a run that is named twice counts once"
+
+
+@pytest.mark.parametrize(
+    ("suite", "chosen", "sources"),
+    [
+        ("elitr", ["task=minutes", "tokens=3000"], 1),
+        ("elitr", ["task=questions", "tokens=3000"], 0),
+        ("summhay", ["documents=20", "words=100", "subtopics=2", "domain=news"], 2),
+    ],
+)
+def test_suites_that_ask_for_summaries_can_be_compared(tmp_path: Path, suite: str, chosen: list[str], sources: int) -> None:
+    """Their tests of one seed have the same sources for every agent, and of another seed others."""
+    made = load_suite(suite).changed(chosen, [], [], 1)
+    plans = [plan(made, span=2000, seed=seed, agent=agent, out=tmp_path) for seed in (1, 2) for agent in ("oracle", "silent")]
+    assert [outcome.error for outcome in trio.run(play, plans)] == [None] * 4
+    if not sources:
+        with pytest.raises(InputError, match="there are 0 summaries in all"):
+            gather([tmp_path])
+        return
+    one, both = gather([tmp_path / f"{suite}-{agent}-seed1" for agent in ("oracle", "silent")]), gather([tmp_path])
+    assert (one.systems, len(one.sources)) == (["oracle", "silent"], sources)
+    assert {each["silent"].summary for each in one.sources.values()} == {"OK."}
+    assert all(len(each["oracle"].summary) > 100 for each in one.sources.values())
+    assert len(both.sources) == 2 * sources
+    assert all(both.document(source, system) for source, by_system in both.sources.items() for system in by_system)
 
 
 # At the terminal.

@@ -35,7 +35,7 @@ from tests.conftest import skip
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-GUIDES = ["scenarios.md", "agents.md", "journal.md", "running.md", "comparing.md", "report.md", "counting-stars.md"]
+GUIDES = ["scenarios.md", "agents.md", "journal.md", "running.md", "comparing.md", "report.md", "arena.md", "counting-stars.md"]
 
 DRIVER = """
 import contextlib, io, json, os, shlex, subprocess, sys
@@ -257,6 +257,12 @@ def test_every_option_for_comparing_is_described_and_no_other(command: str, head
     there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
     described = {option for cell in first_cells(section("comparing.md", heading)) for option in re.findall(r"--[a-z-]+", cell)}
     assert described == there_are
+
+
+def test_every_option_of_the_arena_is_described_and_no_other(site: Path, tmp_path: Path) -> None:
+    usage = longspan(tmp_path, site, arguments=["arena", "--help"])
+    there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
+    assert {option for cell in first_cells(section("arena.md", "Options")) for option in re.findall(r"--[a-z-]+", cell)} == there_are
 
 
 def test_every_command_is_described(site: Path, tmp_path: Path) -> None:
