@@ -35,7 +35,17 @@ from tests.conftest import skip
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-GUIDES = ["scenarios.md", "agents.md", "journal.md", "running.md", "comparing.md", "report.md", "arena.md", "counting-stars.md"]
+GUIDES = [
+    "scenarios.md",
+    "agents.md",
+    "journal.md",
+    "running.md",
+    "comparing.md",
+    "report.md",
+    "arena.md",
+    "counting-stars.md",
+    "summhay.md",
+]
 
 DRIVER = """
 import contextlib, io, json, os, shlex, subprocess, sys
