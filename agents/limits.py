@@ -12,8 +12,9 @@ from typing import Final, TypeVar, final
 import trio
 
 from agents.base import AgentError
+from simulator.gate import Gate
 
-__all__ = ["AT_ONCE", "Limiter", "TransientError"]
+__all__ = ["AT_ONCE", "Limiter", "SharedLimiter", "Slot", "TransientError"]
 
 Value = TypeVar("Value")
 
@@ -45,13 +46,23 @@ class TransientError(Exception):
 @final
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A request that was let through: when, and how many tokens it is taken to use: about, until whoever makes it knows."""
+    """A request that was let through: when, and how many tokens it is taken to use: about, until whoever makes it knows.
+
+    `answered`, or `overload` (with the seconds that the provider asked to wait): how it went, where that says something.
+    """
 
     at: float
     tokens: float
+    answered: bool = False
+    overload: bool = False
+    retry_after: float | None = None
+
+    def take_over(self, other: Slot) -> None:
+        """It went as another process says."""
+        self.tokens, self.answered = other.tokens, other.answered
+        self.overload, self.retry_after = other.overload, other.retry_after
 
 
-@final
 class Limiter:
     """Lets requests through in the order in which they come: at most `at_once` together, `rpm` requests and `tpm` tokens in any
     minute (inf: no limit). Times are Trio's.
@@ -98,10 +109,9 @@ class Limiter:
                         except TransientError as error:
                             failure = error
                         else:
-                            self._answered()
+                            slot.answered = True
                             return value
-                    if failure.overload:
-                        self._refused(slot.at, failure.retry_after)
+                    slot.overload, slot.retry_after = failure.overload, failure.retry_after
                 last = str(failure)
                 if tries >= failure.attempts:
                     raise AgentError(f"{last} (tried {tries} times)" if tries > 1 else last)
@@ -122,6 +132,10 @@ class Limiter:
         try:
             yield slot
         finally:
+            if slot.answered:
+                self._answered()
+            elif slot.overload:
+                self._refused(slot.at, slot.retry_after)
             self._busy -= 1
             self._left.unpark()
 
@@ -162,3 +176,22 @@ class Limiter:
         self._pause = FIRST_PAUSE
         self._width = min(self._width + 1, self.at_once)
         self._left.unpark()
+
+
+@final
+class SharedLimiter(Limiter):
+    """A limiter whose places are handed out at a gate, to this process and others; `key` names it there."""
+
+    def __init__(self, gate: Gate, key: tuple[str, ...], at_once: float = AT_ONCE) -> None:
+        super().__init__(at_once)
+        self._gate = gate
+        self._key = key
+
+    @asynccontextmanager
+    async def slot(self, tokens: float = 0) -> AsyncIterator[Slot]:
+        """Wait until all together may make a request of about `tokens` tokens, and make it inside the block."""
+        slot = Slot(0.0, tokens)
+        async with self._gate.through(self._key, Limiter, (self.at_once, self.rpm, self.tpm), slot):
+            slot.at = trio.current_time()
+            yield slot
+        self.answers += slot.answered

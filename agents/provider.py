@@ -16,8 +16,9 @@ from pydantic import Field
 
 from agents.base import AgentError, InputError, Tokens, Usage
 from agents.core import CoreOptions
-from agents.limits import AT_ONCE, Limiter, Slot
+from agents.limits import AT_ONCE, Limiter, SharedLimiter, Slot
 from agents.web import check_url, explained, http_client, is_loopback
+from simulator.gate import GATE
 from simulator.agent import will_be_asked
 
 __all__ = ["Provider", "ProviderOptions", "Vendor"]
@@ -123,7 +124,8 @@ class Provider:
         known: dict[tuple[str, str], Limiter] = _of_run(_limiters)
         key = (self._vendor.kind, self.url)
         if key not in known:
-            known[key] = Limiter(_share(given.at_once or AT_ONCE))
+            most, gate = _share(given.at_once or AT_ONCE), GATE.get()
+            known[key] = Limiter(most) if gate is None else SharedLimiter(gate, key, most)
         known[key].restrict(_share(given.at_once), _share(given.rpm), _share(given.tpm))
         return known[key]
 

@@ -77,7 +77,6 @@ class Account:
         return self.costs or None
 
 
-@final
 @dataclass(slots=True)
 class Ledger:
     """Dollars spent over any number of conversations, under a `limit` (inf: none).

@@ -305,8 +305,10 @@ async def play_on(
     listener: Listener | None = None,
     at_once: int = AT_ONCE,
     signals: bool = False,
+    stop: trio.Event | None = None,
 ) -> list[Outcome]:
-    """Play runs from where their journals end, new ones from the beginning, and grade them; see `play`.
+    """Play runs from where their journals end, new ones from the beginning, and grade them; see `play`. They stop after the
+    turn in hand once `stop` is set.
 
     Raises InputError where another process plays one of them.
     """
@@ -326,6 +328,8 @@ async def play_on(
         async with trio.open_nursery() as nursery:
             if signals:
                 await nursery.start(stage.obey)
+            if stop is not None:
+                nursery.start_soon(stage.stop_at, stop)
             async with trio.open_nursery() as runs:
                 for each, run in pairs:
                     runs.start_soon(one, each, run)
@@ -353,14 +357,22 @@ class _Playing:
             async for _ in received:
                 if self._stopped:
                     break
-                self._stopped = True
                 print("stopping after the turn in hand; once more stops at once", file=sys.stderr, flush=True)
-                for conversation in self._conversations:
-                    conversation.stop()
-                for scope in self._scopes:
-                    scope.deadline = trio.current_time() + GRACE
+                self._stop()
             for scope in self._scopes:
                 scope.cancel()
+
+    async def stop_at(self, stop: trio.Event) -> None:
+        """Stop as on a first signal once `stop` is set."""
+        await stop.wait()
+        self._stop()
+
+    def _stop(self) -> None:
+        self._stopped = True
+        for conversation in self._conversations:
+            conversation.stop()
+        for scope in self._scopes:
+            scope.deadline = trio.current_time() + GRACE
 
     async def run(self, each: Plan, run: RunFolder) -> LongspanError | None:
         """Play all of a run's conversations. Returns the first error that broke one off."""

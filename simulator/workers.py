@@ -28,7 +28,7 @@ from simulator.grades import Result
 from simulator.runner import Listener, Outcome, Plan, resume, spent
 from simulator.sweep import finished
 
-__all__ = ["PROCESSES", "main", "play_apart"]
+__all__ = ["PROCESSES", "main", "play_apart", "result_of"]
 
 PROCESSES: Final = "LONGSPAN_PROCESSES"
 """The environment variable that tells a worker how many share a provider's limits (see agents/provider.py)."""
@@ -117,7 +117,7 @@ class _Office:
                 self.outcomes[run.path] = Outcome(run.path, None, StoppedError(str(error)) if self._stopped else error)
                 return budget
             budget -= answer["spent"]
-            self.outcomes[run.path] = Outcome(run.path, _result(run), _error(answer))
+            self.outcomes[run.path] = Outcome(run.path, result_of(run), _error(answer))
         return budget
 
     async def _listen(self, each: Plan, run: RunFolder, lines: _Lines) -> dict[str, Any]:
@@ -164,7 +164,8 @@ def _ending(code: int) -> str:
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
-def _result(run: RunFolder) -> Result | None:
+def result_of(run: RunFolder) -> Result | None:
+    """The results that whoever played a run has written; None where there are none."""
     try:
         return Result.model_validate_json((run.path / "result.json").read_bytes())
     except (OSError, ValueError):

@@ -24,6 +24,9 @@ def sweep(
     jobs: Annotated[
         int, typer.Option(help="Processes that play, one run at a time each: for agents that compute.", min=1, max=1000, metavar="N")
     ] = 1,
+    on: Annotated[
+        str | None, typer.Option(help="`ray` plays each run as a task of a Ray cluster (extra `ray`).", metavar="WHERE")
+    ] = None,
     max_cost: Annotated[
         float | None, typer.Option(help="Dollars that the sweep may cost in all, what it has cost so far included.", min=0, metavar="USD")
     ] = None,
@@ -41,6 +44,10 @@ def sweep(
     from simulator.runner import check_limit
     from simulator.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
 
+    if on not in (None, "ray"):
+        raise InputError(f"--on {on!r:.40}: a sweep is played on `ray`, or here, without --on")
+    if on and jobs > 1:
+        raise InputError("--jobs says how many processes play on this machine; with --on ray the cluster's processors do")
     entries = read_sweep(file)
     foreign = [name for entry in entries for name in [*entry.agents, *entry.scenarios, *([entry.judge] if entry.judge else [])]]
     refuse_code(file, foreign, [], trust)
@@ -59,7 +66,7 @@ def sweep(
         write_index(out, pairs)
         left, known = left_to_play(pairs)
         outcomes = {outcome.folder: outcome for outcome in known}
-        outcomes |= {outcome.folder: outcome for outcome in _play(left, jobs, lock, most, pairs, json_)}
+        outcomes |= {outcome.folder: outcome for outcome in _play(left, jobs, on, lock, most, pairs, json_)}
         found = write_index(out, pairs)
     ordered = [outcomes[run.path] for _, run in pairs]
     if json_:
@@ -76,9 +83,16 @@ def _refuse_code_of(suite: str, trust: bool) -> None:
 
 
 def _play(
-    left: list[tuple[Plan, RunFolder]], jobs: int, lock: int, most: float, pairs: list[tuple[Plan, RunFolder]], json_: bool
+    left: list[tuple[Plan, RunFolder]],
+    jobs: int,
+    on: str | None,
+    lock: int,
+    most: float,
+    pairs: list[tuple[Plan, RunFolder]],
+    json_: bool,
 ) -> list[Outcome]:
-    """Play what is left, in this process or in `jobs` others, with at most `most` dollars less what the sweep has spent."""
+    """Play what is left, in this process, in `jobs` others or on a Ray cluster, with at most `most` dollars less what the sweep
+    has spent."""
     import trio
 
     from simulator.cli.progress import Progress
@@ -91,6 +105,10 @@ def _play(
     paid = fsum(spent(run) for _, run in pairs) if most < inf else 0.0
     with Progress([] if json_ else [each for each, _ in left]) as progress:
         heard: Listener | None = None if json_ else progress.heard
+        if on is not None:
+            from simulator.cluster.driver import play_on_ray
+
+            return play_on_ray(left, listener=heard, most=most, paid=paid)
         if jobs == 1:
             return trio.run(lambda: play_on(left, Ledger(most, spent=paid), listener=heard, signals=True))
         return trio.run(lambda: play_apart(left, min(jobs, len(left)), lock=lock, listener=heard, most=max(0.0, most - paid)))

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from simulator.messages import Message
-from tests.durability.agents import Keeper
+from tests.durability.agents import Keeper, after
 
 
 def first() -> bool:
@@ -60,4 +60,23 @@ class Failing(Keeper):
         self.turns += 1
         if self.turns >= 3 and Path("broken").exists():
             raise RuntimeError("out of order")
+        return super().reply(message)
+
+
+class Logged(Keeper):
+    """Keeps a log `asked` of the turns that it was given, with the Ray node that it runs on. The first of those on another node
+    than `head` names that comes to its thirtieth turn says so through the pipe `reached`, and never answers."""
+
+    turns = 0
+
+    def reply(self, message: Message) -> str:
+        import ray
+
+        node = ray.get_runtime_context().get_node_id()
+        self.turns += 1
+        with Path("asked").open("a") as log:
+            log.write(f"{node} {after(self.state, message.text, '')} {message.turn_id}\n")
+        if self.turns == 30 and node != Path("head").read_text() and first():
+            Path("reached").write_text(node)
+            threading.Event().wait()
         return super().reply(message)

@@ -15,14 +15,21 @@ from typing import Any
 import pytest
 
 from simulator.folder import RunFolder
+from tests.loopback import Server
 
 ROOT = Path(__file__).parents[2]
 MAIN = [sys.executable, "-c", "from simulator.cli import main; main()"]
 MODULE = "python:tests.simulator.sweepers"
+PRICED = Path(__file__).parent / "priced"
+
+LIMIT = 0.02
+"""Dollars that a sweep may cost."""
+WORST = 1e-6 * 2500
+"""What a turn can come to, at a dollar a million tokens: a context of 2k, the longest answer, and what a provider may add."""
 
 
 def start(where: Path, *arguments: str) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": os.environ.get("PYTHONPATH", str(ROOT))}
     return subprocess.Popen(
         [*MAIN, "sweep", *arguments], cwd=where, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -186,6 +193,27 @@ def test_a_sweep_that_is_told_to_stop_stops_and_is_gone_on_with(jobs: str, tmp_p
     assert f"3 of 3 runs finished, {states.count('finished')} of them before" in sweep(
         tmp_path, "s.yaml", "--trust", "--jobs", jobs
     ).stdout
+
+
+def dollars(server: Server) -> float:
+    """What all that a server was asked comes to."""
+    return 1e-6 * sum(each.used.prompt + each.used.output for each in server.asked if each.used)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_limits_of_a_sweep_hold_over_its_processes(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(PRICED)]))
+    with Server(latency=0.02).running() as server:
+        agent = f"openai/some?context=2k&max_tokens=100&at_once=2&base_url={server.base_url('openai')}"
+        write(tmp_path, agents=[agent], seeds=[0, 1, 2, 3], tests=1)
+        arguments = ["s.yaml", "--trust", "--jobs", str(jobs)]
+        said = sweep(tmp_path, *arguments, "--max-cost", str(LIMIT), code=130).stdout
+        assert "pass the limit of $0.0" in said
+        assert server.most_at_once <= 2
+        assert LIMIT - jobs * WORST <= dollars(server) <= LIMIT
+        sweep(tmp_path, *arguments, "--max-cost", str(LIMIT), code=130)
+        assert dollars(server) <= LIMIT, "what it has cost so far counts"
 
 
 def test_a_limit_of_dollars_is_refused_where_a_price_is_unknown(tmp_path: Path) -> None:
