@@ -86,5 +86,10 @@ def _fit(wins: Any) -> tuple[Any, bool]:
         unexpected = wins * (0.5 - 0.5 * np.tanh(ahead / 2))
         return float((wins * np.logaddexp(0, -ahead)).sum()), unexpected.sum(axis=0) - unexpected.sum(axis=1)
 
-    found = minimize(cost, np.zeros(len(wins)), jac=True, method="BFGS", options={"gtol": 1e-8}).x
+    def curvature(strengths: Any) -> Any:
+        ahead = strengths[:, None] - strengths[None, :]
+        steep = (wins + wins.T) * (1 - np.tanh(ahead / 2) ** 2) / 4
+        return np.diag(steep.sum(axis=1)) - steep + 1e-9 * np.eye(len(wins))  # adding the same to all costs nothing
+
+    found = minimize(cost, np.zeros(len(wins)), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-7}).x
     return found - found.mean(), padded

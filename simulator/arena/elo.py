@@ -66,7 +66,7 @@ def over_orders(
     played = sorted((place[match.first], place[match.second], match.points) for match in matches)
     ends, points = np.array([each[:2] for each in played]).reshape(-1, 2), np.array([each[2] for each in played])
     random = np.random.default_rng(seed)
-    most = max(1, 4_000_000 // max(1, len(played)))  # orders that fit into memory at once
+    most = max(1, 16_000_000 // max(1, len(played)))  # orders that fit into memory at once
     blocks = [_played(ends, points, len(systems), min(most, orders - done), k, start, random) for done in range(0, orders, most)]
     return np.concatenate(blocks)
 
@@ -76,7 +76,7 @@ def _played(ends: Any, points: Any, systems: int, orders: int, k: float, start: 
 
     ratings = np.full((orders, systems), start)
     rows = np.arange(orders)
-    for turn in random.permuted(np.tile(np.arange(len(points)), (orders, 1)), axis=1).T:
+    for turn in random.permuted(np.tile(np.arange(len(points), dtype=np.int32), (orders, 1)), axis=1).T:
         first, second = ends[turn].T
         gain = k * (points[turn] - (0.5 + 0.5 * np.tanh((ratings[rows, first] - ratings[rows, second]) / (2 * SCALE))))
         ratings[rows, first] += gain

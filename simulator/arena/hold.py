@@ -13,6 +13,7 @@ from simulator.errors import InputError, StoppedError
 from simulator.judge import Keeps, LLMJudge, completing
 from simulator.ledger import Ledger, check_priced
 from simulator.matching import some
+from simulator.report.excerpts import visible
 from simulator.specs import AgentSpec
 
 __all__ = ["check", "hold"]
@@ -27,7 +28,7 @@ def check(gathered: Gathered, rules: Rules, judge: str, most: float = inf) -> No
     if rules.metric == "faithfulness":
         without = [source for source, by_system in gathered.sources.items() if gathered.document(source, next(iter(by_system))) is None]
         if without:
-            raise InputError(f"faithfulness needs the text of every source; there is no document for {some(without)}")
+            raise InputError(f"faithfulness needs the text of every source; there is no document for {visible(some(without))}")
 
 
 async def hold(

@@ -15,7 +15,7 @@ WIDTH = 160
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Whose figures: goodai-ltm.", metavar="PAPER")],
+    paper: Annotated[str, typer.Argument(help="Whose figures: goodai-ltm, counting-stars, elitr-bench, summhay, cream.", metavar="PAPER")],
     paths: Annotated[
         list[Path] | None, typer.Argument(help="The published files or folders; cream takes none.", metavar="[PATH...]")
     ] = None,

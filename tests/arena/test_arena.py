@@ -391,6 +391,16 @@ def test_other_doors(tmp_path: Path, server: Server, capsys: pytest.CaptureFixtu
     assert not (tmp_path / "arena").exists()
 
 
+def test_two_at_once_do_not_write_into_one_folder(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    file = lines(tmp_path / "s.jsonl", MEETINGS)
+    before = len(server.asked)
+    with ArenaFolder(tmp_path / "arena").lock():
+        code, _, err = ran(capsys, file, "--judge", spec(server), "--out", tmp_path / "arena")
+    assert code == 2
+    assert "another process is playing this arena" in err
+    assert len(server.asked) == before
+
+
 def test_a_summary_that_is_too_long_is_cut_and_a_lonely_one_left_out(tmp_path: Path) -> None:
     found = gathered(tmp_path, {"m": {"a": "x" * 100_001, "b": "y"}, "n": {"a": "z"}})
     assert len(found.sources["m"]["a"].summary) == 100_000
