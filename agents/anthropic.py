@@ -71,6 +71,8 @@ class AnthropicCore(ApiCore):
             body["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
         if self.options.temperature is not None:
             body["extra_body"] = {"temperature": self.options.temperature}  # the library no longer knows it
+        if self.options.top_p is not None:
+            body["extra_body"] = body.get("extra_body", {}) | {"top_p": self.options.top_p}
         return body
 
     def _read(self, event: Any, answer: Answer, counted: dict[str, int]) -> None:

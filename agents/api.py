@@ -29,11 +29,13 @@ Temperature = Annotated[float | None, BeforeValidator(lambda value: None if valu
 
 
 class ApiOptions(ProviderOptions):
-    """`max_tokens`: of an answer, thinking included; `temperature`: "none" leaves it to the provider, as some models demand;
+    """`max_tokens`: of an answer, thinking included; `temperature`: "none" leaves it to the provider, as some models demand; `top_p`:
+    only the likeliest tokens that together have this probability are drawn from;
     `stream`: take the answer piece by piece, for servers that close connections on which nothing comes for long."""
 
     max_tokens: Tokens = 4096
     temperature: Annotated[Temperature, Field(ge=0, le=2)] = None
+    top_p: float | None = Field(default=None, gt=0, le=1, allow_inf_nan=False)
     stream: bool = False
 
 

@@ -72,6 +72,8 @@ class GoogleCore(ApiCore):
         settings: dict[str, Any] = {"maxOutputTokens": request.most}
         if self.options.temperature is not None:
             settings["temperature"] = self.options.temperature
+        if self.options.top_p is not None:
+            settings["topP"] = self.options.top_p
         if request.schema is not None:
             settings |= {"responseMimeType": "application/json", "responseJsonSchema": request.schema}
         body: dict[str, Any] = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+
+from pydantic import Field, model_validator
 
 from agents.api import Answer, ApiCore, ApiOptions, Request, dig, events, used
 from agents.base import AgentError, AgentOptions
@@ -35,7 +37,17 @@ class OpenAICore(ApiCore):
     vendor: ClassVar[Vendor] = OPENAI
 
     class Options(ApiOptions):
-        """Its options."""
+        """`seed`: what is drawn with, as far as the server keeps to it; `repetition_penalty`: of tokens that are there already, for
+        servers that know it, which OpenAI's own does not."""
+
+        seed: int | None = Field(default=None, ge=0, lt=2**63)
+        repetition_penalty: float | None = Field(default=None, gt=0, le=10, allow_inf_nan=False)
+
+        @model_validator(mode="after")
+        def _known(self) -> Self:
+            if self.repetition_penalty is not None and self.base_url is None:
+                raise ValueError("repetition_penalty is nothing that OpenAI's own models know: it is for servers with a base_url")
+            return self
 
     def encoding(self) -> tuple[EncodingName, float]:
         from tiktoken import encoding_name_for_model
@@ -65,8 +77,12 @@ class OpenAICore(ApiCore):
             # OpenAI's newer models refuse the name that other servers know.
             "max_completion_tokens" if self.provider.own else "max_tokens": request.most,
         }
-        if self.options.temperature is not None:
-            body["temperature"] = self.options.temperature
+        options = self.options
+        assert isinstance(options, self.Options)  # noqa: S101  # of its own kind
+        drawn = {"temperature": options.temperature, "top_p": options.top_p, "seed": options.seed}
+        # vLLM calls it the one, llama.cpp the other; each passes over what it does not know.
+        drawn |= {"repetition_penalty": options.repetition_penalty, "repeat_penalty": options.repetition_penalty}
+        body |= {name: value for name, value in drawn.items() if value is not None}
         if self.options.stream:
             body["stream_options"] = {"include_usage": True}
         if request.schema is not None:

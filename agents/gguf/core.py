@@ -31,14 +31,17 @@ ESCAPES: Final = str.maketrans({"%": "%25", "?": "%3F", "&": "%26"})
 class GgufOptions(CoreOptions):
     """`n_ctx`: tokens that the model takes (default: 8,192, or what it was trained on where that is less); `gpu_layers`: how many
     layers the GPU computes, -1 for all; `threads`: processors used (default: half of them); `temperature` 0 takes the
-    likeliest token, and above it `seed` decides; `max_tokens`: of an answer; `conversations`: how many keep what was computed of
-    them, each in a cache of its own."""
+    likeliest token, and above it `seed` decides, among the likeliest that together have the probability `top_p`;
+    `repetition_penalty` makes tokens less likely that are there already, in prompt or answer; `max_tokens`: of an answer;
+    `conversations`: how many keep what was computed of them, each in a cache of its own."""
 
     n_ctx: Tokens | None = None
     gpu_layers: int = Field(default=0, ge=-1, le=10_000)
     threads: int | None = Field(default=None, ge=1, le=512)
     seed: int = Field(default=0, ge=0, lt=2**32 - 1)
     temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False)
+    top_p: float = Field(default=1.0, gt=0, le=1, allow_inf_nan=False)
+    repetition_penalty: float = Field(default=1.0, gt=0, le=10, allow_inf_nan=False)
     max_tokens: Tokens = 1024
     conversations: int = Field(default=4, ge=1, le=1000)
 
@@ -109,7 +112,8 @@ class GgufCore:
                     f"a prompt of {len(prompt):,} tokens and an answer of {most:,} are more than the {model.window:,} of n_ctx"
                 )
             grammar = _grammar(json.dumps(schema)) if schema is not None else None
-            sampling = Sampling(self.options.temperature, self.options.seed, grammar)
+            options = self.options
+            sampling = Sampling(options.temperature, options.seed, grammar, options.top_p, options.repetition_penalty)
             said = model.generate(prompt, most, owner=self, sampling=sampling, stopped=_cancelled)
         except AgentError as error:
             raise type(error)(f"{self.name}: {error}") from error.__cause__

@@ -33,11 +33,17 @@ TAIL: Final = 64
 
 
 class Sampling(NamedTuple):
-    """How a token is chosen: the likeliest at temperature 0, else drawn; of those that `grammar` (in GBNF) allows, if there is one."""
+    """How a token is chosen: the likeliest at temperature 0, else drawn; of those that `grammar` (in GBNF) allows, if there is one.
+
+    `top_p`: drawn are only the likeliest that together have this probability. `penalty`: by which tokens are made less likely that
+    stand in the prompt or the answer; 1 for none.
+    """
 
     temperature: float = 0.0
     seed: int = 0
     grammar: str | None = None
+    top_p: float = 1.0
+    penalty: float = 1.0
 
 
 LIKELIEST: Final = Sampling()
@@ -121,7 +127,7 @@ class Model:
         What has been computed for `owner` and is still kept is not computed again. Once `stopped` says so it says no more.
         Raises AgentError where llama.cpp fails.
         """
-        with self._sampler(sampling) as sampler:
+        with self._sampler(sampling, prompt) as sampler:
             context = self._context(prompt, owner)
             cached = self._trim(context, prompt)
             for start in range(cached, len(prompt), self._batch):
@@ -197,7 +203,7 @@ class Model:
     # Sampling.
 
     @contextmanager
-    def _sampler(self, sampling: Sampling) -> Iterator[Any]:
+    def _sampler(self, sampling: Sampling, prompt: Sequence[int]) -> Iterator[Any]:
         llama = self._llama
         chain = llama.llama_sampler_chain_init(llama.llama_sampler_chain_default_params())
         try:
@@ -206,11 +212,24 @@ class Model:
                 if not rules:
                     raise AgentError(f"llama.cpp does not take the grammar of a JSON schema: {complaint()}")
                 llama.llama_sampler_chain_add(chain, rules)
+            if sampling.penalty != 1:
+                llama.llama_sampler_chain_add(chain, self._penalty(sampling.penalty, prompt))
             if sampling.temperature > 0:
                 llama.llama_sampler_chain_add(chain, llama.llama_sampler_init_temp(sampling.temperature))
+                if sampling.top_p < 1:
+                    llama.llama_sampler_chain_add(chain, llama.llama_sampler_init_top_p(sampling.top_p, 1))
                 llama.llama_sampler_chain_add(chain, llama.llama_sampler_init_dist(sampling.seed))
             else:
                 llama.llama_sampler_chain_add(chain, llama.llama_sampler_init_greedy())
             yield chain
         finally:
             llama.llama_sampler_free(chain)
+
+    def _penalty(self, penalty: float, prompt: Sequence[int]) -> Any:
+        """What makes tokens less likely that have been there, those of the prompt included."""
+        llama = self._llama
+        tokens = llama.llama_vocab_n_tokens(self.vocabulary.handle)
+        sampler = llama.llama_sampler_init_penalties(tokens, self.window, penalty, 0.0, 0.0)
+        for token in prompt:
+            llama.llama_sampler_accept(sampler, token)
+        return sampler

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -25,6 +26,9 @@ JUDGES: Final = {
 
 
 MANIFEST: Final = "manifest.json"
+
+_SEED: Final = re.compile(r"([?&])seed=\d+(?:&|$)")
+"""An agent's own seed: with another it is the same agent, which sat again."""
 
 
 @final
@@ -116,7 +120,8 @@ def marks_in_run(folder: Path) -> list[Mark]:
 def _items(result: Any, test: Any) -> Iterator[Mark]:
     for item in test["items"]:
         labels, numbers = item["labels"], item["numbers"]
-        sitting = Sitting(str(result["agent"]), labels["setting"], labels["mode"], labels["split"], str(result["seed"]))
+        model = _SEED.sub(r"\1", str(result["agent"])).rstrip("?&")
+        sitting = Sitting(model, labels["setting"], labels["mode"], labels["split"], str(result["seed"]))
         points = float(numbers["points"]) if item["score"] is not None else None
         known = {"type": labels["type"], "place": labels["position"], "differs": labels["differs"] == "yes"}
         yield Mark(sitting, labels["meeting"], labels["question"], points={labels["judge"]: points}, **known)

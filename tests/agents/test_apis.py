@@ -48,7 +48,7 @@ def ask(chat: ChatAgent, text: str = "Where is the parcel?") -> Any:
 
 @both
 def test_it_asks_and_answers(server: Server, kind: str, stream: str) -> None:
-    chat = agent(server, kind, stream=stream, system="be brief", max_tokens=77, temperature=0.5)
+    chat = agent(server, kind, stream=stream, system="be brief", max_tokens=77, temperature=0.5, top_p=0.9)
 
     async def talk() -> None:
         first = await chat.reply(message())
@@ -70,6 +70,7 @@ def test_it_asks_and_answers(server: Server, kind: str, stream: str) -> None:
     body = server.asked[0].body
     settings = body.get("generationConfig", body)
     assert settings["temperature"] == 0.5
+    assert settings["topP" if kind == "google" else "top_p"] == 0.9
     assert 77 in settings.values()
 
 
@@ -392,6 +393,8 @@ def test_a_model_that_cannot_be_is_refused(kind: str, model: str) -> None:
         ("tpm=few", "tpm"),
         ("temperature=hot", "temperature"),
         ("temperature=3", "temperature"),
+        ("top_p=0", "top_p"),
+        ("top_p=1.1", "top_p"),
         ("max_tokens=0", "max_tokens"),
         ("stream=perhaps", "stream"),
         ("eviction=random", "eviction"),
@@ -406,6 +409,18 @@ def test_an_option_that_cannot_be_is_refused(kind: str, option: str, part: str) 
         make_agent(AgentSpec.parse(f"{kind}/some-model?{address}{separator if address else ''}{option}"))
     assert "me:sk-secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_seed_and_a_penalty_go_to_servers_of_openais_kind(server: Server, kind: str) -> None:
+    if kind != "openai":
+        with pytest.raises(InputError, match="there is no option 'seed'"):
+            agent(server, kind, seed=2023)
+        return
+    ask(agent(server, kind, seed=2023, repetition_penalty=1.1))
+    sent = {name: server.asked[-1].body[name] for name in ("seed", "repetition_penalty", "repeat_penalty")}
+    assert sent == {"seed": 2023, "repetition_penalty": 1.1, "repeat_penalty": 1.1}
+    with pytest.raises(InputError, match="repetition_penalty is nothing that OpenAI's own models know"):
+        make_agent(AgentSpec.parse("openai/gpt-4o?repetition_penalty=1.1"))
 
 
 def test_a_server_that_is_not_there_is_told_soon(kind: str) -> None:

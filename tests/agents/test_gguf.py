@@ -254,6 +254,23 @@ def test_the_same_is_answered_to_the_same(core: Cores) -> None:
     assert drawn[0] == drawn[2] != drawn[1]
 
 
+def test_a_nucleus_of_one_token_is_the_likeliest(core: Cores) -> None:
+    messages = said("Tell me about the city.")
+    greedy = ask(core(), messages).text
+    assert ask(core(temperature=1.0, top_p=1e-6), messages).text == greedy
+    assert ask(core(temperature=1.0, top_p=1.0, seed=1), messages).text != greedy
+
+
+def test_a_penalty_makes_repetitions_rare(core: Cores) -> None:
+    messages = said("Tell me about the city, the city, the city.")
+
+    def repeated(penalty: float) -> float:
+        text = ask(core(repetition_penalty=penalty), messages, most=60).text
+        return 1 - len(set(text)) / max(1, len(text))
+
+    assert repeated(10.0) < repeated(1.0)
+
+
 def test_most_tokens_are_kept(core: Cores) -> None:
     assert ask(core(), said("Tell me."), most=3).usage.output_tokens <= 3
 
