@@ -110,8 +110,9 @@ class CountingStars(Scenario):
         if self.lengths[0] < needed:
             suggested = -(-needed * len(self.lengths) // 1000)
             raise InputError(
-                f"counting_stars: the shortest context of {self.variant} up to {longest:,} tokens has {self.lengths[0]:,}; {self.number} "
-                f"stars, the question and some text need {needed:,}: take --set max_context={suggested}k or more, or fewer stars or lengths"
+                f"counting_stars: the shortest context of {self.variant} up to {longest:,} tokens has {self.lengths[0]:,}; "
+                f"{self.number} star{'s'[: self.number != 1]}, the question and some text need {needed:,}: "
+                f"take --set max_context={suggested}k or more, or fewer stars or lengths"
             )
         if self.sky is None:
             return skies.Sky.told(self.language, random, count, longest)
