@@ -44,6 +44,8 @@ GUIDES = [
     "report.md",
     "arena.md",
     "counting-stars.md",
+    "elitr.md",
+    "calibration.md",
     "summhay.md",
 ]
 
