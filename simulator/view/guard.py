@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
@@ -39,6 +40,10 @@ HEADERS: Final = {
 }
 
 
+FORMS: Final = re.compile(r"/runs/[^/]+/annotate")
+"""The only addresses that forms are sent to."""
+
+
 @final
 class Guard:
     """Lets through to `app` what may pass, and sees to the headers of every response.
@@ -70,7 +75,7 @@ class Guard:
             return PlainTextResponse("longspan: this is not the server's address; use the one that `longspan view` printed\n", 421)
         if _foreign(headers, f"{scope['scheme']}://{host}"):
             return PlainTextResponse("longspan: another site's pages may not look at runs\n", 403)
-        if scope["method"] not in ("GET", "HEAD"):
+        if scope["method"] not in ("GET", "HEAD") and not _may_write(scope, headers):
             return PlainTextResponse("longspan: there is nothing to be changed here\n", 405, {"Allow": "GET, HEAD"})
         return self._without_token(scope, headers)
 
@@ -111,6 +116,11 @@ def _foreign(headers: Headers, own: str) -> bool:
     if origin is not None:
         return origin != own
     return site not in ("none", "same-origin") and headers.get("sec-fetch-mode") != "navigate"
+
+
+def _may_write(scope: Scope, headers: Headers) -> bool:
+    """Whether it is a form that a page of ours sent to where forms go: then its browser names our origin, which was looked at."""
+    return scope["method"] == "POST" and FORMS.fullmatch(scope["path"]) is not None and "origin" in headers
 
 
 def _without_port(host: str) -> str:

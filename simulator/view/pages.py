@@ -19,9 +19,11 @@ from starlette.types import Receive, Scope, Send
 from simulator.errors import InputError, LongspanError, one_line
 from simulator.folder import RunFolder
 from simulator.report import POLICY, report_of
-from simulator.report.page import ASSETS, environment
+from simulator.report.page import ASSETS
+from simulator.view.annotating import Annotating, can_be_judged
 from simulator.view.following import Followed, Followers, News
 from simulator.view.shelf import Entry, MissingError, Shelf, fitting
+from simulator.view.showing import page
 
 __all__ = ["Pages"]
 
@@ -59,6 +61,7 @@ class Pages:
     def __init__(self, shelf: Shelf, followers: Followers) -> None:
         self._shelf = shelf
         self._followers = followers
+        self._annotating = Annotating(shelf)
 
     def app(self) -> Starlette:
         routes = [
@@ -66,6 +69,8 @@ class Pages:
             Route("/runs/{name}/report", self.report),
             Route("/runs/{name}/live", self.live),
             Route("/runs/{name}/events", self.events),
+            Route("/runs/{name}/annotate", self._annotating.page),
+            Route("/runs/{name}/annotate", self._annotating.save, methods=["POST"]),
             Route("/compare", self.compared),
             Route("/assets/{name}", self.file),
             Route("/favicon.ico", _nothing),
@@ -82,20 +87,20 @@ class Pages:
             "span": [str(span) for span in sorted({manifest.span for manifest in manifests})],
             "agent": sorted({manifest.agent for manifest in manifests}),
         }
-        shown: dict[str, Any] = {"entries": fitting(entries, **wanted), "total": len(entries), "ago": _ago()}
-        return _page("list.html.j2", root=str(self._shelf.root), choices=choices, wanted=wanted, **shown)
+        shown: dict[str, Any] = {"entries": fitting(entries, **wanted), "total": len(entries), "ago": _ago(), "judged": can_be_judged}
+        return page("list.html.j2", root=str(self._shelf.root), choices=choices, wanted=wanted, **shown)
 
     async def report(self, request: Request) -> Response:
         """A run's report, made afresh of its journals and results: what may lie there as report.html is anybody's."""
         graded = self._shelf.graded(_name(request))
         made = partial(_rendered, graded.folder, graded.result)
-        page = await trio.to_thread.run_sync(made, limiter=RENDERING)
-        return HTMLResponse(page, headers={"Content-Security-Policy": POLICY + FRAMED})
+        rendered = await trio.to_thread.run_sync(made, limiter=RENDERING)
+        return HTMLResponse(rendered, headers={"Content-Security-Policy": POLICY + FRAMED})
 
     async def live(self, request: Request) -> Response:
         """A run while it is played; a script fills the page with what `events` tells."""
         name = _name(request)
-        return _page("live.html.j2", name=name, manifest=self._shelf.run(name).manifest)
+        return page("live.html.j2", name=name, manifest=self._shelf.run(name).manifest)
 
     async def events(self, request: Request) -> Response:
         """What happens in a run, as server-sent events."""
@@ -111,8 +116,8 @@ class Pages:
         if not names:
             raise InputError("no run was chosen; go back and tick those to compare")
         paths = [self._shelf.run(name).path for name in names]
-        page, policy = await trio.to_thread.run_sync(_compared, paths, limiter=DRAWING)
-        return HTMLResponse(page, headers={"Content-Security-Policy": policy + FRAMED})
+        rendered, policy = await trio.to_thread.run_sync(_compared, paths, limiter=DRAWING)
+        return HTMLResponse(rendered, headers={"Content-Security-Policy": policy + FRAMED})
 
     async def file(self, request: Request) -> Response:
         """One of our own scripts or styles."""
@@ -171,11 +176,6 @@ async def _sent(send: Send, text: str) -> bool:
     return not patience.cancelled_caught
 
 
-def _page(template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    page = environment(Path(__file__).parent / "templates").get_template(template)
-    return HTMLResponse(page.render(**values), status)
-
-
 def _name(request: Request) -> str:
     name: str = request.path_params["name"]
     return name
@@ -221,8 +221,8 @@ async def _nothing(request: Request) -> Response:
 
 
 async def _lost(request: Request, error: Exception) -> Response:
-    return _page("message.html.j2", 404, title="There is no such page", message="There is no such run or page here.")
+    return page("message.html.j2", 404, title="There is no such page", message="There is no such run or page here.")
 
 
 async def _damaged(request: Request, error: Exception) -> Response:
-    return _page("message.html.j2", 422, title="This cannot be shown", message=str(error))
+    return page("message.html.j2", 422, title="This cannot be shown", message=str(error))

@@ -19,7 +19,7 @@ __all__ = ["Entry", "MissingError", "Shelf", "State", "fitting", "has_results"]
 State = Literal["finished", "broken off", "no results yet", "damaged"]
 """How a run stands. One without results is being played, or was killed: nobody but its process knows."""
 
-FILES: Final = ("result.json", "incidents.jsonl", "corrections.jsonl")
+FILES: Final = ("result.json", "incidents.jsonl", "corrections.jsonl", "annotations.jsonl", "judgements.jsonl")
 """A run's own files that pages are made of, besides the manifest and the journals."""
 
 LARGEST: Final = 64 * 2**20

@@ -1,0 +1,19 @@
+"""Pages of `longspan view` out of their templates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.responses import HTMLResponse
+
+from simulator.report.page import environment
+
+__all__ = ["page"]
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+
+
+def page(template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page out of its template."""
+    return HTMLResponse(environment(TEMPLATES).get_template(template).render(**values), status)

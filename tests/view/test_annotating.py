@@ -1,0 +1,160 @@
+"""Judging summaries in the browser: the one thing that `longspan view` writes, and who may not."""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+import trio
+from playwright.sync_api import expect
+
+from simulator.annotation import said_by, sheets
+from simulator.folder import RunFolder
+from simulator.runner import plan, play
+from simulator.suite import load_suite
+from tests.browser import Open
+from tests.view.serving import Server, serving
+
+NAME = "summhay-oracle-seed0"
+PATH = f"/runs/{NAME}/annotate"
+GOOD = {"by": "Ada", "test": "summhay-1-1", "claim": "i1-1", "coverage": "full", "bullet": "1"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs")
+    small = load_suite("summhay").changed(["documents=20", "words=100", "subtopics=1"], [], [], None)
+    colours = load_suite("ltm").changed([], [], ["colours"], 1)
+    trio.run(play, [plan(suite, span=2000, seed=0, agent="oracle", out=out) for suite in (small, colours)])
+    return out
+
+
+@pytest.fixture(scope="module")
+def server(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(made) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def unjudged(made: Path) -> None:
+    (made / NAME / "annotations.jsonl").unlink(missing_ok=True)
+
+
+def post(server: Server, form: dict[str, str] | bytes, path: str = PATH, **headers: str | None) -> tuple[int, str]:
+    """The status, and where it leads or what it says."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    given = {"Origin": server.home.rstrip("/"), "Content-Type": "application/x-www-form-urlencoded"} | headers
+    body = form if isinstance(form, bytes) else urlencode(form).encode()
+    connection.request("POST", path, body, {name: value for name, value in given.items() if value is not None})
+    response = connection.getresponse()
+    told = response.getheader("location") or response.read().decode()
+    connection.close()
+    return response.status, told
+
+
+def judged(made: Path) -> list[tuple[str, str, int | None]]:
+    return [(each.claim, each.coverage, each.bullet) for by in said_by(RunFolder(made / NAME)).values() for each in by.values()]
+
+
+def test_what_a_form_says_is_kept(server: Server, made: Path) -> None:
+    assert post(server, GOOD) == (303, f"{PATH}?by=Ada")
+    assert post(server, GOOD | {"claim": "i1-2", "coverage": "none", "skip": "2"}) == (303, f"{PATH}?by=Ada&skip=2")
+    assert judged(made) == [("i1-1", "full", 1), ("i1-2", "none", None)]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": None}, 405),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "http://evil.example", "Sec-Fetch-Mode": "navigate"}, 403),
+        ({"Host": "evil.example"}, 421),
+    ],
+)
+def test_no_other_sites_form_is_taken(server: Server, made: Path, headers: dict[str, str | None], status: int) -> None:
+    assert post(server, GOOD, **headers)[0] == status
+    assert judged(made) == []
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"by": " "}, "by: String should have at least 1 character"),
+        ({"claim": "i9-9"}, "has no claim"),
+        ({"test": "../x"}, "has no claim"),
+        ({"bullet": "99"}, "there is no bullet 99"),
+        ({"bullet": "one"}, "a bullet is named for what is covered"),
+        ({"coverage": "most"}, "go back and choose"),
+        (b"\xff\xfe=1", "no form"),
+        (b"&".join(b"a=%d" % number for number in range(50)), "no form"),
+        (b"by=" + b"x" * 20_000, "larger than any"),
+    ],
+)
+def test_what_is_no_judgement_is_refused(server: Server, made: Path, form: dict[str, str] | bytes, words: str) -> None:
+    status, told = post(server, GOOD | form if isinstance(form, dict) else form)
+    assert status == 422
+    assert words in told
+    assert judged(made) == []
+
+
+def test_only_runs_with_summaries_can_be_judged(server: Server, made: Path) -> None:
+    listed = server.get("/").text
+    assert f'href="{PATH}"' in listed
+    assert listed.count("/annotate") == 1
+    assert server.get("/runs/ltm-2k-oracle-seed0/annotate").status == 422
+    assert post(server, GOOD, "/runs/ltm-2k-oracle-seed0/annotate")[0] == 422
+    assert post(server, GOOD, "/runs/nothing/annotate")[0] == 404
+    assert post(server, GOOD, "/runs/..%2f..%2fx/annotate")[0] == 405
+
+
+def test_a_run_that_names_code_is_not_judged_here_and_nothing_is_written_through_a_link(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "runs")
+    run = tmp_path / "runs" / NAME
+    manifest = (run / "manifest.json").read_text("utf-8")
+    target = tmp_path / "elsewhere"
+    (run / "annotations.jsonl").symlink_to(target)
+    with serving(tmp_path / "runs") as server:
+        assert post(server, GOOD)[0] == 422
+        (run / "annotations.jsonl").unlink()
+        (run / "manifest.json").write_text(manifest.replace('"summhay": {', '"python:evil:Evil": {}, "summhay": {', 1), "utf-8")
+        status, told = post(server, GOOD)
+        assert status == 422
+        assert "none of its tests can be judged here" in told
+    assert not target.exists()
+
+
+def test_beyond_this_machine_only_those_with_the_token_judge(made: Path) -> None:
+    with serving(made, "--host", "0.0.0.0") as server:  # noqa: S104
+        assert post(server, GOOD)[0] == 403
+        assert post(server, GOOD, Cookie=f"longspan-{server.port}={server.token}")[0] == 303
+    assert judged(made) == [("i1-1", "full", 1)]
+
+
+def test_a_person_in_the_browser(server: Server, made: Path, visit: Open) -> None:
+    known = sheets(RunFolder(made / NAME))["summhay-1-1"]
+    visited = visit(server.home)
+    page = visited.page
+    page.get_by_role("link", name=f"judge {NAME}").click()
+    page.get_by_label("Who judges?").fill("Ada & Ben")
+    page.get_by_role("button", name="Begin").click()
+    claims = list(known.claims.items())
+    visited.picture("annotate")
+    assert visited.faults() == []
+    for number, (name, text) in enumerate(claims, 1):
+        expect(page.get_by_role("heading", level=2)).to_have_text(text)
+        if name == "i1-2":
+            page.get_by_role("link", name="Skip", exact=True).click()
+            continue
+        page.get_by_role("radio").nth(number - 1).check()
+        page.get_by_role("button", name="It tells all of it").click()
+    expect(page.get_by_role("status")).to_contain_text("That is all. Thank you, Ada & Ben.")
+    expect(page.get_by_role("rowheader", name="Ada & Ben and the grader")).to_be_visible()
+    assert visited.faults() == []
+    page.get_by_role("button", name="Judge").click()
+    expect(page.get_by_role("heading", level=2)).to_have_text(known.claims["i1-2"])
+    assert len(judged(made)) == len(claims) - 1
