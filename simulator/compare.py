@@ -6,24 +6,24 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import fsum, inf
+from math import fsum
 from pathlib import Path
-from statistics import fmean, pstdev
-from typing import Final, NamedTuple, TypeVar, final
+from statistics import fmean
+from typing import NamedTuple, TypeVar, final
 
 from simulator.comparable import check_comparable, differences, test_key
-from simulator.grades import Status, TestResult, scenarios_of, tables_of
+from simulator.export import names
+from simulator.grades import Status, TestResult, tables_of
+from simulator.groups import Group, by_distance, by_scenario, by_skill, group, in_order
+from simulator.plugins import installed_scenarios
 from simulator.runs import Column, Graded, Unusable, load
 from simulator.statistics import Interval, Observed, holm, interval, more_tests, paired, permutation_p, spread, total
 from simulator.tables import Table
 
-__all__ = ["Cell", "Comparison", "Group", "Pair", "compare", "load_comparison"]
+__all__ = ["Cell", "Comparison", "Pair", "compare", "load_comparison"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-
-DISTANCES: Final = (0, 1_000, 4_000, 16_000, 64_000, 256_000)
-"""Where bins of evidence distances begin, in tokens."""
 
 
 @final
@@ -47,18 +47,6 @@ class Cell:
     certified: float
     at_distance: float
     cost_usd: float | None
-
-
-@final
-class Group(NamedTuple):
-    """Some tests of an agent: the mean of their scores, where those without one count as 0 (`low`) and as 1 (`high`), and
-    their population standard deviation, None where one has no score."""
-
-    low: float
-    high: float
-    std: float | None
-    chance: float
-    tests: int
 
 
 @final
@@ -130,9 +118,9 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         columns=columns,
         cells=cells,
         pairs=_pairs(by_cell, agents, columns),
-        scenarios={column: _grouped(tests, agents, lambda test: [test.scenario], column) for column in columns},
-        skills={column: _grouped(tests, agents, lambda test: test.tags, column) for column in columns},
-        distances=_grouped(tests, agents, _bin),
+        scenarios={column: _grouped(tests, agents, by_scenario, column) for column in columns},
+        skills={column: _grouped(tests, agents, by_skill, column) for column in columns},
+        distances=_grouped(tests, agents, by_distance),
         own=_own(runs),
         warnings=differences(runs),
         unusable=list(unusable),
@@ -140,14 +128,17 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
 
 
 def _own(runs: Sequence[Graded]) -> list[Table]:
-    """The scenarios' tables; a run goes by its agent, where that has one run, and else by its folder."""
-    agents = Counter(run.manifest.agent for run in runs)
-    names = {run.name: run.manifest.agent if agents[run.manifest.agent] == 1 else run.name for run in runs}
-    scenarios = {name: scenario for run in reversed(runs) for name, scenario in scenarios_of(run.manifest).items()}
+    """The tables of the scenarios that are installed here; a run goes by its agent, where that has one run, and else by its name."""
+    agents, called = Counter(run.manifest.agent for run in runs), names(runs)
+    labels = [run.manifest.agent if agents[run.manifest.agent] == 1 else called[run.folder.path] for run in runs]
+    scenarios = {name: each for run in reversed(runs) for name, each in installed_scenarios(run.manifest.suite.scenarios).items()}
     return [
         table
         for name, scenario in sorted(scenarios.items())
-        for table in tables_of(scenario, {names[run.name]: [test for test in run.result.tests if test.scenario == name] for run in runs})
+        for table in tables_of(
+            scenario,
+            {label: [test for test in run.result.tests if test.scenario == name] for label, run in zip(labels, runs, strict=True)},
+        )
     ]
 
 
@@ -227,41 +218,16 @@ def _pair(column: Column, one: str, other: str, apart: Mapping[str, Sequence[flo
 
 
 def _grouped(
-    tests: Iterable[_Played], agents: Sequence[str], names: Callable[[TestResult], Sequence[str]], column: Column | None = None
+    tests: Iterable[_Played], agents: Sequence[str], belongs: Callable[[TestResult], Sequence[str]], column: Column | None = None
 ) -> dict[str, dict[str, Group]]:
-    """The agents' groups of tests by the names that a test goes by, in one column or over all."""
+    """The agents' groups of tests that a test belongs to, in one column or over all."""
     chosen = [each for each in tests if column is None or each.run.column == column]
-    by_name = _by(chosen, lambda each: names(each.test))
-    order = [_label(number) for number in range(len(DISTANCES))]
+    by_name = _by(chosen, lambda each: belongs(each.test))
     found = {}
-    for name in sorted(by_name, key=lambda name: (order.index(name) if name in order else -1, name)):
+    for name in in_order(by_name):
         by_agent = _by(by_name[name], lambda each: [each.run.manifest.agent])
-        found[name] = {agent: _group(by_agent[agent]) for agent in agents if agent in by_agent}
+        found[name] = {agent: group([each.test for each in by_agent[agent]]) for agent in agents if agent in by_agent}
     return found
-
-
-def _group(tests: Sequence[_Played]) -> Group:
-    scores = [each.test.score for each in tests if each.test.score is not None]
-    return Group(
-        low=fmean(map(_low, tests)),
-        high=fmean(map(_high, tests)),
-        std=pstdev(scores) if len(scores) == len(tests) else None,
-        chance=fmean(each.test.chance for each in tests),
-        tests=len(tests),
-    )
-
-
-def _bin(test: TestResult) -> list[str]:
-    """The bin of a test's mean evidence distance; none where no question was asked."""
-    if not test.evidence:
-        return []
-    distance = fmean(each.tokens for each in test.evidence)
-    return [_label(max(number for number, start in enumerate(DISTANCES) if distance >= start or number == 0))]
-
-
-def _label(number: int) -> str:
-    start, end = DISTANCES[number], DISTANCES[number + 1] if number + 1 < len(DISTANCES) else inf
-    return f"from {start:,} tokens" if end == inf else f"{start:,} to {end:,} tokens"
 
 
 def _low(each: _Played) -> float:

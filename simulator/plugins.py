@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from simulator.errors import InputError, first_problem, one_line
 from simulator.scenario import Scenario, Skill
 
-__all__ = ["SCENARIOS", "find_class", "installed", "load", "make_scenario", "scenario_class"]
+__all__ = ["SCENARIOS", "find_class", "installed", "installed_scenarios", "load", "make_scenario", "scenario_class"]
 
 NAME = r"[a-z][a-z0-9_]{0,60}"
 """What a scenario may be called: its tests' names become names of folders."""
@@ -91,6 +91,20 @@ def make_scenario(name: str, parameters: Mapping[str, Any]) -> Scenario:
     except ValidationError as error:
         there_are = f"its parameters are {', '.join(cls.model_fields)}" if cls.model_fields else "it has no parameters"
         raise InputError(f"scenario {cls.name}: {first_problem(error)}; {there_are}") from None
+
+
+def installed_scenarios(parameters: Mapping[str, Mapping[str, Any]]) -> dict[str, Scenario]:
+    """Those of a run's scenarios that are installed here, by name, given their parameters. Code that the run names is not loaded:
+    whoever only looks at a run need not trust it."""
+    found = {}
+    for name, given in parameters.items():
+        if ":" not in name:
+            try:
+                scenario = make_scenario(name, given)
+            except InputError:  # of another longspan, or of a package that is not installed here
+                continue
+            found[scenario.name] = scenario
+    return found
 
 
 def find_class(target: str) -> Callable[..., Any]:

@@ -27,7 +27,9 @@ CAPTIONS: Final[dict[FigureName, str]] = {
 
 def as_html(comparison: Comparison) -> str:
     """The page. What agents and files say of themselves is escaped, and in figures an outline."""
-    figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, CAPTIONS[name]) for name in FIGURES}
+    priced = any(cell.cost_usd is not None for cell in comparison.cells.values())
+    drawn = [name for name in FIGURES if name != "cost" or priced]
+    figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, CAPTIONS[name]) for name in drawn}
     shown = tables(comparison)
     template = environment().get_template("compare.html.j2")
     return template.render(

@@ -106,9 +106,11 @@ def _bar(axes: Axes, at: float, width: float, cell: Cell, style: Style) -> None:
     axes.bar(at, low, width, **looks)
     if high > low:
         axes.bar(at, high - low, width, bottom=low, **looks | {"alpha": 0.3, "hatch": ""})
-    if cell.interval is not None:
+    if cell.interval is not None and cell.interval.high > cell.interval.low:
         middle, below, above = _error(cell)
         axes.errorbar(at, middle, yerr=[[below], [above]], color=INK, linewidth=0.9, capsize=min(3.0, 12 * width))
+    if not high:  # not to be taken for an agent that has no run there
+        axes.annotate("0", (at, 0), (0, 2), textcoords="offset points", ha="center", fontsize=8)
 
 
 def _bar_look(style: Style) -> dict[str, Any]:
@@ -164,7 +166,7 @@ def _circle(axes: Any, scenarios: Mapping[str, Mapping[str, Any]], agents: Seque
     chance = [max(group.chance for group in by_agent.values()) for by_agent in scenarios.values()]
     axes.set_theta_zero_location("N")
     axes.set_theta_direction(-1)
-    axes.fill(angles, chance, color=INK, alpha=0.2, linewidth=0)
+    axes.bar(angles, chance, width=1.6 * pi / len(scenarios), color=INK, alpha=0.2, linewidth=0)
     for agent in agents:
         means = [by_agent[agent].low if agent in by_agent else 0.0 for by_agent in scenarios.values()]
         if any(agent in by_agent for by_agent in scenarios.values()):

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, get_args
 
-from simulator.compare import Cell, Comparison, Group, Pair
+from simulator.compare import Cell, Comparison, Pair
 from simulator.grades import Status
+from simulator.groups import Group
 from simulator.report.excerpts import visible
 from simulator.runs import Column
 from simulator.spreadsheet import write_csv

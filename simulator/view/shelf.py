@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, final
+from typing import BinaryIO, Final, Literal, final
 
 from simulator.errors import InputError, LongspanError
 from simulator.folder import MANIFEST, RunFolder
@@ -24,6 +25,9 @@ FILES: Final = ("result.json", "incidents.jsonl", "corrections.jsonl", "annotati
 
 LARGEST: Final = 64 * 2**20
 """Bytes of a manifest or a result beyond which nobody wrote it with longspan."""
+
+BLOCK: Final = 2**18
+"""Bytes of a journal that are read in one go, from its end."""
 
 
 @final
@@ -111,10 +115,51 @@ class Shelf:
 
 
 def has_results(run: RunFolder) -> bool:
-    """Whether there are results that are of the journals as they are: none were written to since."""
+    """Whether there are results that are of the journals as they are: none were written to since.
+
+    Dates tell, mostly; those of files that were copied may not. Then the results count that speak of as many tokens.
+    """
     results = _status(run.path / "result.json")
+    if results is None:
+        return False
     journals = [status for status in map(_status, journals_of(run)) if status is not None]
-    return results is not None and all(journal.st_mtime_ns <= results.st_mtime_ns for journal in journals)
+    if all(journal.st_mtime_ns <= results.st_mtime_ns for journal in journals):
+        return True
+    try:
+        tokens = json.loads((run.path / "result.json").read_bytes())["tokens"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return True  # to be told as damage
+    return bool(tokens == sum(map(_tokens, journals_of(run))))
+
+
+def _tokens(journal: Path) -> int:
+    """Where the last reply of a journal ends; 0 before there is one."""
+    try:
+        with journal.open("rb") as file:
+            for line in _backwards(file):
+                entry = json.loads(line)
+                if isinstance(entry, dict) and entry.get("type") == "reply" and isinstance(entry.get("end"), int):
+                    return int(entry["end"])
+    except (OSError, ValueError, RecursionError):
+        return 0
+    return 0
+
+
+def _backwards(file: BinaryIO) -> Iterator[bytes]:
+    """The whole lines of a file, the last one first."""
+    at = file.seek(0, os.SEEK_END)
+    rest = b""
+    torn = True  # what stands after the last line end
+    while at:
+        size = min(at, BLOCK)
+        at -= size
+        file.seek(at)
+        first, *lines = (file.read(size) + rest).split(b"\n")
+        yield from reversed(lines[:-1] if torn and lines else lines)
+        torn = torn and not lines
+        rest = first
+    if not torn:
+        yield rest
 
 
 def journals_of(run: RunFolder) -> Iterator[Path]:

@@ -8,12 +8,10 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
 from simulator import events
-from simulator.errors import InputError
 from simulator.grades import grade
 from simulator.ledger import Spent
 from simulator.manifest import Manifest
-from simulator.plugins import make_scenario
-from simulator.scenario import Scenario
+from simulator.plugins import installed_scenarios
 from simulator.transcript import Played, Transcript
 
 __all__ = ["Ended", "Standing"]
@@ -47,7 +45,7 @@ class Standing:
         self._spent: dict[str, Spent] = defaultdict(Spent)
         self._scores: dict[str, list[float]] = defaultdict(list)
         self._ended = 0
-        self._scenarios = _scenarios(manifest)
+        self._scenarios = installed_scenarios(manifest.suite.scenarios)
 
     def heard(self, conversation: str, event: events.Event) -> Ended | None:
         """Take the next event; the test that it ended, if any. Raises JournalError for one that does not follow."""
@@ -109,16 +107,3 @@ class Standing:
         if given.score is not None:
             self._scores[name].append(given.score)
         return Ended(played.id, given.score, chance, given.reason)
-
-
-def _scenarios(manifest: Manifest) -> dict[str, Scenario]:
-    """The run's scenarios that are installed here, by name."""
-    found = {}
-    for name, parameters in manifest.suite.scenarios.items():
-        if ":" not in name:
-            try:
-                scenario = make_scenario(name, parameters)
-            except InputError:  # of another longspan, or of a package that is not installed here
-                continue
-            found[scenario.name] = scenario
-    return found

@@ -377,6 +377,28 @@ def test_the_page_holds_together_whatever_agents_are_called(page: Path) -> None:
     assert any("<script>alert(1)</script>" in row and "[U+202E]" in row for row in rows)
 
 
+def test_without_any_cost_the_page_has_no_figure_of_costs(tmp_path: Path) -> None:
+    made_run(tmp_path, "free", lambda scenario, number: 0.5)
+    (tmp_path / "page.html").write_text(as_html(load_comparison([tmp_path])), "utf-8")
+    figures = [each.attributes["id"] for each in Page(tmp_path / "page.html").root.all("figure")]
+    assert figures == ["figure-bars", "figure-spans", "figure-radar"]
+
+
+@pytest.mark.parametrize("name", ["python:code_of_a_run:Kind", "gone"])
+def test_a_scenario_that_a_run_names_and_nobody_installed_is_compared_and_its_code_not_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "code_of_a_run.py").write_text("from pathlib import Path\n\nPath(__file__).with_name('it-ran').touch()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = made_run(tmp_path / "runs", "one", lambda scenario, number: 0.5, scenarios=("colours", "shopping"))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["suite"]["scenarios"][name] = {}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    comparison = load_comparison([folder])
+    assert comparison.cells["one", comparison.columns[0]].score == 1
+    assert not (tmp_path / "it-ran").exists()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_opens_in_a_browser_without_a_fault(visit: Open, page: Path, scheme: str) -> None:
     seen = visit(page, color_scheme=scheme)

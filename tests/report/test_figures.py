@@ -120,6 +120,14 @@ def test_every_agent_has_a_bar_at_every_span_and_pale_ends_are_what_has_no_score
     assert {round(bar.get_height(), 6) for bar in pale} == {round(1 / 3, 6)}
 
 
+def test_a_score_of_nothing_is_not_taken_for_no_run(tmp_path: Path) -> None:
+    made_run(tmp_path, "nothing", lambda scenario, number: 0.0)
+    made_run(tmp_path, "all", lambda scenario, number: 1.0)
+    made_run(tmp_path, "all", lambda scenario, number: 1.0, span=32_000)
+    (axes,) = drawn("bars", load_comparison([tmp_path])).axes
+    assert [text.get_text() for text in axes.texts] == ["0"], "one of two agents at 2k; at 32k it has no run"
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_chance_is_drawn(name: FigureName, few: Comparison) -> None:
     figure = drawn(name, few)
@@ -128,7 +136,7 @@ def test_chance_is_drawn(name: FigureName, few: Comparison) -> None:
     assert "chance" in names
     (axes,) = figure.axes
     if name == "radar":
-        assert any(patch.get_xy()[:, 1].max() == pytest.approx(0.1) for patch in axes.patches if hasattr(patch, "get_xy"))
+        assert [bar.get_height() for bar in axes.patches] == [pytest.approx(0.1)] * 11
     else:
         chance = 11 * 0.1
         assert any(len(set(line.get_ydata())) == 1 and line.get_ydata()[0] == pytest.approx(chance) for line in axes.lines)

@@ -86,6 +86,20 @@ def test_the_table_has_a_row_for_each_scenario_and_their_sum(woven: Path, page: 
     assert bar.one("rect", class_="chance").attributes["x"] == f"{100 * colours.chance:.2f}%"
 
 
+def test_scores_by_skill_and_by_evidence_distance_are_those_of_the_tests(woven: Path, page: Page) -> None:
+    tests = grade_run(RunFolder(woven)).tests
+    skills = {tag for test in tests for tag in test.tags}
+    distances = {"0 to 1,000 tokens", "1,000 to 4,000 tokens"}
+    for table, names in zip(page.root.all("table", class_="groups"), (skills, distances), strict=True):
+        rows = {row.one("th").words: [cell.words for cell in row.all("td", class_="n")] for row in table.one("tbody").all("tr")}
+        assert set(rows) == names
+        assert {(score, std) for score, std, *_ in rows.values()} == {("1.00", "0.00")}
+        assert sum(int(number) for *_, number in rows.values()) == 4
+    prospective = next(test for test in tests if test.scenario == "prospective_memory")
+    assert len(prospective.evidence) == 1
+    assert prospective.evidence[0].tokens > 1000
+
+
 def test_a_score_below_chance_is_called_no_better(isolated: Path) -> None:
     page = report(isolated)
     assert "this is no better" in page.root.one("main").words

@@ -115,6 +115,22 @@ def test_the_runs_that_are_ticked_are_compared(visit: Open, server: Server) -> N
     assert seen.faults() == []
 
 
+def test_all_runs_can_be_ticked_at_once(visit: Open, server: Server) -> None:
+    tab = visit(server.home).page
+    every, boxes = tab.get_by_label("Tick all"), tab.get_by_role("checkbox", name="Compare")
+    compare = tab.get_by_role("button", name="Compare")
+    every.check()
+    assert [box.is_checked() for box in boxes.all()] == [True, True, True]
+    expect(compare).to_be_enabled()
+    boxes.first.uncheck()
+    assert every.evaluate("box => [box.checked, box.indeterminate]") == [False, True]
+    every.click()
+    expect(every).to_be_checked()
+    every.uncheck()
+    assert [box.is_checked() for box in boxes.all()] == [False, False, False]
+    expect(compare).to_be_disabled()
+
+
 def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
@@ -204,7 +220,7 @@ def test_names_of_anybodys_are_only_text_in_the_list(visit: Open, made: Path, tm
         seen.page.locator("tbody th a").click()
         expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
         seen.page.go_back()
-        chosen = seen.page.get_by_role("checkbox").input_value()
+        chosen = seen.page.get_by_role("checkbox", name="Compare").input_value()
         (tmp_path / "runs" / name / "result.json").unlink()
         assert chosen == quote(name)
         assert "has no results" in server.get(f"/compare?run={quote(chosen)}").text

@@ -44,11 +44,30 @@ def test_a_run_without_results_of_its_journals_as_they_are_has_none(runs: Path) 
     shelf = Shelf(runs)
     assert states(shelf)[ORACLE] == "finished"
     journal = runs / ORACLE / "conversations" / "main" / "journal.jsonl"
-    later = (runs / ORACLE / "result.json").stat().st_mtime_ns + 1
-    os.utime(journal, ns=(later, later))
+    content = journal.read_bytes()
+    journal.write_bytes(content[: content.rindex(b'"type":"reply"') - 60])
+    touched_later(journal, runs / ORACLE / "result.json")
     assert states(shelf)[ORACLE] == "no results yet"
     (runs / SILENT / "result.json").unlink()
     assert states(shelf)[SILENT] == "no results yet"
+
+
+def touched_later(journal: Path, than: Path) -> None:
+    later = than.stat().st_mtime_ns + 1
+    os.utime(journal, ns=(later, later))
+
+
+@pytest.mark.parametrize("block", [2**18, 7])
+def test_a_copy_whose_files_have_other_dates_is_as_finished_as_it_was(runs: Path, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simulator.view.shelf.BLOCK", block)
+    for name in (ORACLE, ISOLATED):
+        for journal in (runs / name).rglob("journal.jsonl"):
+            touched_later(journal, runs / name / "result.json")
+    assert set(states(Shelf(runs)).values()) == {"finished"}
+    with (runs / ORACLE / "conversations" / "main" / "journal.jsonl").open("ab") as file:
+        file.write(b'{"seq":9999,"type":"reply","turn":9')  # being written
+    touched_later(runs / ORACLE / "conversations" / "main" / "journal.jsonl", runs / ORACLE / "result.json")
+    assert states(Shelf(runs))[ORACLE] == "finished"
 
 
 def test_a_run_that_was_broken_off_is_told(runs: Path) -> None:

@@ -1,5 +1,6 @@
 "use strict";
-// The list of runs: a filter takes effect when it is chosen, and there is nothing to compare before something is ticked.
+// The list of runs: a filter takes effect when it is chosen, there is nothing to compare before something is ticked, and all
+// can be ticked at once.
 
 {
   const filters = document.getElementById("filters");
@@ -7,7 +8,16 @@
 
   const runs = document.getElementById("runs");
   const button = runs?.querySelector("button");
-  const count = () => { button.disabled = !runs.querySelector(":checked"); };
+  const all = document.getElementById("all");
+  const boxes = () => [...runs.querySelectorAll("[name=run]")];
+  const count = () => {
+    const ticked = boxes().filter((box) => box.checked).length;
+    button.disabled = !ticked;
+    all.hidden = !boxes().length;
+    all.checked = ticked > 0 && ticked === boxes().length;
+    all.indeterminate = ticked > 0 && !all.checked;
+  };
+  all?.addEventListener("click", () => { for (const box of boxes()) box.checked = all.checked; });
   runs?.addEventListener("change", count);
   if (runs) count();
 }
