@@ -18,8 +18,8 @@ from agents.base import AgentError, InputError, Tokens, Usage
 from agents.core import CoreOptions
 from agents.limits import AT_ONCE, Limiter, SharedLimiter, Slot
 from agents.web import check_url, explained, http_client, is_loopback
-from simulator.gate import GATE
 from simulator.agent import will_be_asked
+from simulator.gate import GATE
 
 __all__ = ["Provider", "ProviderOptions", "Vendor"]
 

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from typing import Any, Final, final
@@ -24,6 +24,9 @@ from simulator.view.tail import Tail
 from simulator.workers import result_of
 
 __all__ = ["play_on_ray", "wants"]
+
+AT_ONCE: Final = 100_000
+"""Calls that the hub serves at once: those of all conversations that wait for a place, and the segments beside them."""
 
 LOOK: Final = 0.5
 """Seconds between looks at how far the runs are."""
@@ -55,10 +58,17 @@ def play_on_ray(
         affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
         hub = (
             ray.remote(Hub)
-            .options(num_cpus=0, max_concurrency=1000, scheduling_strategy=affinity)
+            .options(num_cpus=0, max_concurrency=AT_ONCE, scheduling_strategy=affinity)
             .remote({run.path.name: run.path.resolve() for _, run in pairs}, most, paid)
         )
-        return trio.run(_Driver(ray, hub, most, listener).play, list(pairs))
+        failure: BaseException | None = None
+        try:
+            return trio.run(_Driver(ray, hub, most, listener).play, list(pairs))
+        except* ray.exceptions.RayError as group:
+            failure = group
+        while isinstance(failure, BaseExceptionGroup):
+            failure = failure.exceptions[0]
+        raise LongspanError(f"the Ray cluster failed: {one_line(failure)}; start the sweep again to go on")
 
 
 @contextmanager
@@ -166,7 +176,7 @@ class _Driver:
         except LongspanError as error:
             return error
         finally:
-            with trio.CancelScope(shield=True):
+            with trio.CancelScope(shield=True), suppress(self._ray.exceptions.RayError):
                 await answer_of(self._hub.release.remote(name, lease))
 
     async def _try(self, each: Plan, name: str, lease: int) -> tuple[dict[str, Any] | None, str | None]:
