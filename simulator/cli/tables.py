@@ -30,16 +30,36 @@ def print_table(console: Console, table: Table) -> None:
                 console.print(Text(visible(f"    {column}: {value}")))
     else:
         drawn = _drawn(table)
-        grid = Grid()
-        for column, right in zip(drawn.columns, drawn.numeric, strict=True):
-            grid.add_column(Text(visible(column)), overflow="fold", justify="right" if right else "left")
-        for row in drawn.rows:
-            grid.add_row(*(Text(visible(cell)) for cell in row))
-        console.print(grid)
+        console.print(_grid(_fitting(drawn, console.width)))
         if drawn is not table:
             console.print(Text(f"From {BLOCKS[0]} for 0 to {BLOCKS[-1]} for 1."), style="dim")
     if table.note:
         console.print(Text(visible(table.note)), style="dim")
+
+
+def _grid(table: Table) -> Grid:
+    grid = Grid()
+    for column, right in zip(table.columns, table.numeric, strict=True):
+        grid.add_column(Text(visible(column)), overflow="fold", justify="right" if right else "left")
+    for row in table.rows:
+        grid.add_row(*(Text(visible(cell)) for cell in row))
+    return grid
+
+
+def _fitting(table: Table, width: int) -> Table:
+    """The table with its columns as rows, where it is wider than `width` and then no longer is: words stay in one piece."""
+    if _width(table) <= width or not table.rows:
+        return table
+    heads, *columns = zip(table.columns, *table.rows, strict=True)
+    turned = Table(title=table.title, columns=list(heads), rows=[list(column) for column in columns])
+    return turned if _width(turned) <= width else table
+
+
+def _width(table: Table) -> int:
+    """How many characters a line of the table takes where nothing is folded but headings, between words."""
+    longest = [max((len(word) for word in column.split()), default=0) for column in table.columns]
+    cells = [max((len(cell) for cell in column), default=0) for column in zip(*table.rows, strict=True)] or [0] * len(longest)
+    return sum(max(pair) + 3 for pair in zip(longest, cells, strict=True)) + 1
 
 
 def _drawn(table: Table) -> Table:

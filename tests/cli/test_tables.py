@@ -10,8 +10,8 @@ from simulator.cli.tables import print_table
 from simulator.tables import Table
 
 
-def printed(table: Table) -> list[str]:
-    console = Console(file=io.StringIO(), width=100)
+def printed(table: Table, width: int = 100) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
     print_table(console, table)
     file = console.file
     assert isinstance(file, io.StringIO)
@@ -30,3 +30,19 @@ def test_a_wide_heatmap_is_drawn_a_character_for_each_cell() -> None:
 def test_a_narrow_one_is_printed_with_its_figures() -> None:
     lines = printed(Table(title="Found", columns=["a", "b"], rows=[["x", "0.5"]], shades=[[None, 0.5]]))
     assert "│ x │ 0.5 │" in lines
+
+
+def test_a_table_that_is_too_wide_is_turned_so_that_words_stay_whole() -> None:
+    columns = ["run", "coverage", "citation", "precision", "recall"]
+    table = Table(title="Summaries", columns=columns, rows=[["notebook", "0.10", "0.20", "0.30", "0.40"]])
+    assert "│ notebook │     0.10 │     0.20 │      0.30 │   0.40 │" in printed(table, 60)
+    turned = printed(table, 40)
+    assert "│ precision │     0.30 │" in turned
+    assert all(any(column in line for line in turned) for column in columns)
+
+
+def test_a_table_that_is_too_wide_either_way_is_folded_and_one_without_rows_has_its_head() -> None:
+    words = ["a" * 30, "b" * 30]
+    lines = printed(Table(title="T", columns=words, rows=[words]), 40)
+    assert sum(line.count("a") for line in lines) == 60
+    assert any("x" in line for line in printed(Table(title="T", columns=["x" * 50], rows=[]), 100))
