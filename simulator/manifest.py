@@ -97,7 +97,7 @@ def commit(nonce: str, seed: int, definitions: Iterable[dict[str, Any]]) -> str:
 def versions() -> dict[str, str]:
     """The versions that a run's outcome may depend on."""
     found = {"python": platform.python_version()}
-    for package in ("longspan", "tiktoken", "trio", "pydantic", "jinja2", "json-repair"):
+    for package in ("longspan", "tiktoken", "trio", "pydantic", "jinja2"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
