@@ -115,8 +115,9 @@ def _item(facts: Mapping[str, Any], insight: Mapping[str, Any], found: Found, to
     """What became of an insight, with all that the tables need."""
     labels = {name: str(facts[name]) for name in ("domain", "retriever", "position")}
     numbers = {"words": length(told), "bullets": float(len(told)), "asked": float(facts["bullets"])}
+    about = insight["text"][:300]
     if found.level is None:
-        return Item(name=insight["id"], score=None, labels=labels, numbers=numbers, note=found.why[:500], turn=answer.turn)
+        return Item(name=insight["id"], score=None, labels=labels, numbers=numbers, note=f"{about}: {found.why[:300]}", turn=answer.turn)
     sources = frozenset(insight["documents"])
     cited = citations(told[found.bullet - 1]) if found.bullet else frozenset()
     each = scored(COVERED[found.level], cited, sources)
@@ -124,7 +125,8 @@ def _item(facts: Mapping[str, Any], insight: Mapping[str, Any], found: Found, to
     if found.bullet:
         numbers |= {"bullet": float(found.bullet), "citation": each.citation, "precision": each.precision, "recall": each.recall}
     right, wrong = len(cited & sources), len(cited - sources)
-    note = f"bullet {found.bullet} cites {right} of its {len(sources)} documents and {wrong} others" if found.bullet else ""
+    by = f"bullet {found.bullet}, which cites {right} of its {len(sources)} documents and {wrong} others" if found.bullet else "no bullet"
+    note = f"{about}: {by}"
     labels["covered"] = found.level
     return Item(name=insight["id"], score=each.joint, labels=labels, numbers=numbers, note=note, turn=answer.turn)
 
