@@ -8,7 +8,7 @@ from math import fsum
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
-from typing import final
+from typing import Final, final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
@@ -26,6 +26,13 @@ from simulator.specs import reaches_out
 from simulator.transcript import Transcript
 
 __all__ = ["Progress", "table_of", "tell"]
+
+FIGURES: Final = {"turn": 70, "tokens": 61, "virtual time": 96, "open": 77, "score so far": 0}
+"""What is shown of a run while it plays, and of how many columns the terminal has to be for that."""
+
+EDGES: Final = 2
+GAP: Final = 3
+"""Columns of the terminal beside a table, and between two of its columns."""
 
 
 @final
@@ -83,14 +90,16 @@ class Progress:
             self._console.print(f"{run.name}: {run.line()}", soft_wrap=True, highlight=False, markup=False)
 
     def _table(self) -> RenderableType:
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        table.add_column("run", ratio=1, no_wrap=True, overflow="ellipsis", min_width=24)
-        table.add_column("tests", justify="right", no_wrap=True)
-        for column in ("turn", "tokens", "virtual time", "open", "score so far"):
-            table.add_column(column, justify="right", no_wrap=True)
         shown, hidden = self._shown()
-        for run in shown:
-            table.add_row(Text(run.name), f"{run.ended}/{run.total}", *run.figures())
+        fitting = ["tests", *(name for name, width in FIGURES.items() if self._console.width >= width)]
+        rows = [{"tests": f"{run.ended}/{run.total}"} | dict(zip(FIGURES, run.figures(), strict=True)) for run in shown]
+        room = self._console.width - EDGES - sum(GAP + max([len(name), *(len(row[name]) for row in rows)]) for name in fitting)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("run", no_wrap=True, min_width=min(24, room))
+        for name in fitting:
+            table.add_column(name, justify="right", no_wrap=True)
+        for run, row in zip(shown, rows, strict=True):
+            table.add_row(Text(_cut(run.name, room)), *(row[name] for name in fitting))  # rich would cut the figures too
         if hidden:
             done = sum(run.done for run in hidden)
             table.caption = f"and {len(hidden)} more, {done} of them done"
@@ -169,6 +178,11 @@ class _Run:
             made = [make_scenario(each, parameters) for each, parameters in suite.scenarios.items()]
             self._scenarios = {scenario.name: scenario for scenario in made}
         return self._scenarios[name]
+
+
+def _cut(name: str, room: int) -> str:
+    """A run's name in so many characters, with its end, which holds the seed."""
+    return name if len(name) <= room else f"{name[: max(1, room - 9)]}…{name[-8:]}"
 
 
 def tell(outcome: Outcome, console: Console | None = None) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
+import pytest
 import trio
 from rich.console import Console
 
@@ -15,15 +17,16 @@ from simulator.suite import load_suite
 HEIGHT, WIDTH = 24, 100
 
 
-def planned(out: Path, runs: int, **arguments: str) -> list[Plan]:
+def planned(out: Path, runs: int, agent: str = "silent") -> list[Plan]:
     suite = load_suite("ltm").changed([], [], ["colours", "chapterbreak"], 1)
-    return [plan(suite, span=2000, seed=seed, agent="silent", out=out) for seed in range(runs)]
+    return [plan(suite, span=2000, seed=seed, agent=agent, out=out) for seed in range(runs)]
 
 
-def test_with_more_runs_than_lines_those_that_play_are_shown_and_the_others_counted(tmp_path: Path) -> None:
-    console = Console(file=io.StringIO(), force_terminal=True, width=WIDTH, height=HEIGHT)
-    plans = planned(tmp_path, 30)
-    shown = Console(file=io.StringIO(), width=WIDTH, height=HEIGHT)
+def frame(out: Path, runs: int, width: int, agent: str = "silent") -> list[str]:
+    """The lines of the table once all runs have begun."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, height=HEIGHT)
+    plans = planned(out, runs, agent)
+    shown = Console(file=io.StringIO(), width=width, height=HEIGHT)
     frames: list[str] = []
     with Progress(plans, console) as progress:
 
@@ -35,12 +38,34 @@ def test_with_more_runs_than_lines_those_that_play_are_shown_and_the_others_coun
                 frames.append(capture.get())
 
         trio.run(lambda: play(plans, listener=heard))
-    (frame,) = frames
-    lines = frame.rstrip().splitlines()
+    return frames[0].rstrip().splitlines()
+
+
+def test_with_more_runs_than_lines_those_that_play_are_shown_and_the_others_counted(tmp_path: Path) -> None:
+    lines = frame(tmp_path, 30, WIDTH)
     assert len(lines) <= HEIGHT
     assert all(len(line) <= WIDTH for line in lines)
     assert sum("ltm-2k-silent-seed" in line for line in lines) == HEIGHT - 7
     assert "and 13 more, 0 of them done" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("width", "figures"),
+    [
+        (50, ["tests", "score so far"]),
+        (61, ["tests", "tokens", "score so far"]),
+        (80, ["tests", "turn", "tokens", "open", "score so far"]),
+        (96, ["tests", "turn", "tokens", "virtual time", "open", "score so far"]),
+    ],
+)
+def test_a_narrow_terminal_shows_fewer_figures_and_cuts_none(width: int, figures: list[str], tmp_path: Path) -> None:
+    lines = frame(tmp_path, 2, width, "notebook?window=4000")
+    assert all(len(line) <= width for line in lines)
+    head = next(line for line in lines if "tests" in line)
+    assert re.split(r"\s{2,}", head.strip()) == ["run", *figures]
+    rows = [line.split() for line in lines if "-seed" in line]
+    assert [row[0][-6:] for row in rows] == ["-seed0", "-seed1"]
+    assert "…" not in "".join(cell for row in rows for cell in row[1:]), "long names are cut, and nothing else"
 
 
 def test_what_holds_for_all_runs_is_said_once(tmp_path: Path) -> None:
