@@ -61,7 +61,7 @@ class Progress:
         for what, each in told.items():
             name, why = each[0]
             line = f"{name}: {what}{why}" if len(each) == 1 else f"{len(each)} runs: {what}{why and f'; for {name}{why}'}"
-            self._console.print(Text(line, style="yellow"))
+            self._console.print(Text(line, style="yellow"), soft_wrap=not self._console.is_terminal)
         if self._table_kept:
             self._live.start()
         return self
@@ -84,7 +84,7 @@ class Progress:
         if run is None:
             run = self._runs[folder] = _Run(folder.name, plan, next((n for n, each in enumerate(self._plans) if each.name == plan.name), 0))
             if not self._console.is_terminal:
-                self._console.print(f"{run.name}: {run.total} tests begin", markup=False, highlight=False)
+                self._console.print(f"{run.name}: {run.total} tests begin", soft_wrap=True, markup=False, highlight=False)
         run.heard(conversation, event)
         if isinstance(event, events.End | events.ScenarioError) and not self._console.is_terminal and run.milestone():
             self._console.print(f"{run.name}: {run.line()}", soft_wrap=True, highlight=False, markup=False)

@@ -68,8 +68,8 @@ def test_a_narrow_terminal_shows_fewer_figures_and_cuts_none(width: int, figures
     assert "…" not in "".join(cell for row in rows for cell in row[1:]), "long names are cut, and nothing else"
 
 
-def test_what_holds_for_all_runs_is_said_once(tmp_path: Path) -> None:
-    console = Console(file=io.StringIO(), width=200)
+def test_what_holds_for_all_runs_is_said_once_and_in_one_line(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), width=40)
     with Progress(planned(tmp_path, 3), console):
         pass
     (line,) = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
@@ -77,7 +77,7 @@ def test_what_holds_for_all_runs_is_said_once(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_terminal_lines_say_how_far_each_run_is(tmp_path: Path) -> None:
-    console = Console(file=io.StringIO(), width=200)
+    console = Console(file=io.StringIO(), width=40)
     plans = planned(tmp_path, 2)
     with Progress(plans, console) as progress:
         trio.run(lambda: play(plans, listener=progress.heard))
