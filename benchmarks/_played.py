@@ -1,6 +1,8 @@
-"""One run of suite ltm with agent `oracle` in a process of its own, measured: `python -m benchmarks._played SPAN TESTS`.
+"""One run of suite ltm in a process of its own, measured: `python -m benchmarks._played SPAN TESTS AGENT`, which is `oracle`
+unless said.
 
-What is loaded late is loaded before, by a run of one test of each scenario at 2k: the figures are those beyond start-up.
+An agent `stub:SPEC` is that of SPEC with a provider that answers at once, without a network. What is loaded late is loaded
+before, by a run of one test of each scenario at 2k: the figures are those beyond start-up.
 """
 
 from __future__ import annotations
@@ -14,21 +16,23 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
-__all__ = ["RUNS", "medians"]
+__all__ = ["RUNS", "STUB", "medians"]
 
 RUNS = 5
 """Processes of which the median is taken."""
 
+STUB = "stub:"
 
-def medians(span: int, tests: int = 3) -> dict[str, float]:
+
+def medians(span: int, tests: int = 3, agent: str = "oracle", runs: int = RUNS) -> dict[str, float]:
     """The median of each figure over some processes: see `measured`."""
-    command = [sys.executable, "-m", "benchmarks._played", str(span), str(tests)]
-    found = [json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(RUNS)]  # noqa: S603
+    command = [sys.executable, "-m", "benchmarks._played", str(span), str(tests), agent]
+    found = [json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(runs)]  # noqa: S603
     return {name: median(each[name] for each in found) for name in found[0]}
 
 
-def measured(span: int, tests: int) -> dict[str, float]:
-    """Seconds (`wall`, `cpu`; `report`: of them for writing report.html), megabytes, tokens; and ratios to one pass of the
+def measured(span: int, tests: int, agent: str) -> dict[str, float]:
+    """Seconds (`wall`, `cpu`; `report`: for writing report.html once more), megabytes, tokens; and ratios to one pass of the
     tokenizer over the same text, and to its bytes."""
     import trio
 
@@ -41,8 +45,12 @@ def measured(span: int, tests: int) -> dict[str, float]:
     from simulator.suite import load_suite
     from simulator.tokens import Tokenizer
 
+    if agent.startswith(STUB):
+        agent = agent.removeprefix(STUB)
+        _stub()
+
     def played(span: int, tests: int, out: Path) -> Outcome:
-        planned = plan(load_suite("ltm").changed([], [], [], tests), span=span, seed=0, agent="oracle", out=out)
+        planned = plan(load_suite("ltm").changed([], [], [], tests), span=span, seed=0, agent=agent, out=out)
         return trio.run(lambda: play([planned]))[0]
 
     with TemporaryDirectory() as folder:
@@ -58,7 +66,7 @@ def measured(span: int, tests: int) -> dict[str, float]:
         assert isinstance(result, Result)  # noqa: S101
         began = perf_counter(), process_time()
         write_report(run, result)
-        report = perf_counter() - began[0]
+        report, report_cpu = perf_counter() - began[0], process_time() - began[1]
     passes = []
     for _ in range(3):
         begun = process_time()
@@ -71,7 +79,8 @@ def measured(span: int, tests: int) -> dict[str, float]:
         "cpu s per million tokens": cpu / tokens * 1e6,
         "tokenizer pass s": one,
         "cpu / tokenizer pass": cpu / one,
-        "report s": report,
+        "report wall s": report,
+        "report cpu s": report_cpu,
         "process at most MB": most,
         "written MB": written / 1e6,
         "written / transcript": written / sum(len(text.encode()) for text in texts),
@@ -80,5 +89,16 @@ def measured(span: int, tests: int) -> dict[str, float]:
     }
 
 
+def _stub() -> None:
+    """Have the provider of every model answer at once."""
+    from agents.base import Usage
+    from agents.provider import Provider
+
+    async def call(self: Provider, send: object, *, tokens: float) -> tuple[str, Usage]:
+        return "OK.", Usage(int(tokens), 0, 2)
+
+    Provider.call = call  # type: ignore[assignment, method-assign]
+
+
 if __name__ == "__main__":
-    print(json.dumps(measured(int(sys.argv[1]), int(sys.argv[2]))))
+    print(json.dumps(measured(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])))

@@ -1,62 +1,14 @@
-"""What a report costs its readers: seconds until its page can be used, and then to search it, jump and scroll, in Chromium."""
+"""What it takes to write a run's report. What it costs its readers is measured by `page`."""
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
-import trio
-from playwright.sync_api import Page, sync_playwright
-
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from benchmarks._played import medians
 
 __all__ = ["measure"]
 
-OPENINGS = 3
-
-OPENED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
-
-USED = """async () => {
-  const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  const tools = document.getElementById("tools").elements;
-  const timed = async (action) => { const began = performance.now(); action(); await painted(); return performance.now() - began; };
-  const changed = () => tools.kind.dispatchEvent(new Event("change", { bubbles: true }));
-  const search = await timed(() => { tools.text.value = "the caliper"; changed(); });
-  tools.text.value = "";
-  changed();
-  document.getElementById("conversations").scrollIntoView();
-  await painted();
-  const frames = [];
-  for (let frame = 0; frame < 200; frame += 1) {
-    const began = performance.now();
-    scrollBy(0, 300);
-    await new Promise(requestAnimationFrame);
-    frames.push(performance.now() - began);
-  }
-  frames.sort((one, other) => one - other);
-  const last = document.querySelector(".lanes li:last-child svg a:last-of-type");
-  const jump = await timed(() => { location.hash = last.getAttribute("href"); });
-  return { search, jump, frame: frames[190] };
-}"""
-
 
 def measure(span: int) -> dict[str, float]:
-    """Of a run of the ltm suite at `span`: its report's megabytes; milliseconds until it has loaded, to search all of it,
-    and to jump to a turn; the frame that 95 of 100 are no longer than while it is scrolled. The best of three openings,
-    as other work on the machine only ever adds."""
-    with TemporaryDirectory() as folder:
-        (outcome,) = trio.run(lambda: play([plan(load_suite("ltm"), span=span, seed=0, agent="oracle", out=Path(folder))]))
-        report = outcome.folder / "report.html"
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-            found = [_opened(browser.new_page(viewport={"width": 1280, "height": 900}), report) for _ in range(OPENINGS)]
-        return {"megabytes": report.stat().st_size / 1e6} | {name: min(each[name] for each in found) for name in found[0]}
-
-
-def _opened(page: Page, report: Path) -> dict[str, float]:
-    page.goto(report.as_uri())
-    found = {"opened_ms": page.evaluate(OPENED)} | {f"{name}_ms": value for name, value in page.evaluate(USED).items()}
-    page.close()
-    return found
+    """Seconds for the report of a run at `span` tokens, and their ratio to one pass of the tokenizer over its text."""
+    found = medians(span)
+    figures = {name: found[name] for name in ("report wall s", "report cpu s", "tokenizer pass s", "process at most MB", "written MB")}
+    return figures | {"report cpu / tokenizer pass": found["report cpu s"] / found["tokenizer pass s"]}

@@ -1,0 +1,67 @@
+"""What the whole of something took, on any machine: beside seconds, as a multiple of one pass of the tokenizer."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from typing import TypeVar
+
+from simulator.almanac import Almanac
+from simulator.filler import Filler
+from simulator.tokens import Tokenizer
+
+__all__ = ["tokenizer_pass", "whole"]
+
+Value = TypeVar("Value")
+
+TOKENS = 1_000_000
+
+
+def whole(action: Callable[[], Value]) -> tuple[Value, dict[str, float]]:
+    """What `action` gives, and what it took of this process and of those that it started and that have ended."""
+    before, wrote, began = os.times(), _written(), perf_counter()
+    value = action()
+    wall, after = perf_counter() - began, os.times()
+    cpu = sum(after[:4]) - sum(before[:4])
+    most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    written, one = _written() - wrote, tokenizer_pass()
+    return value, {
+        "wall s": wall,
+        "cpu s": cpu,
+        "a process at most MB": most / 1e3,
+        "written MB": written / 1e6,
+        "tokenizer pass s": one,
+        "cpu / tokenizer pass": cpu / one,
+    }
+
+
+def tokenizer_pass() -> float:
+    """Seconds of the processor for one pass over filler of a million tokens: the median of three."""
+    tokenizer = Tokenizer()
+    filler = Filler(Almanac(0), tokenizer)
+    texts: list[str] = []
+    tokens = 0
+    while tokens < TOKENS:
+        made = filler.make(2000)
+        texts += [made.text, made.reply]
+        tokens += made.text_tokens + made.reply_tokens
+    seconds = []
+    for _ in range(3):
+        began = process_time()
+        for text in texts:
+            tokenizer.encode(text)
+        seconds.append(process_time() - began)
+    return median(seconds)
+
+
+def _written() -> int:
+    """Bytes that this process and its children that have ended gave to files and pipes; 0 where the system does not tell."""
+    try:
+        lines = Path("/proc/self/io").read_text().splitlines()
+    except OSError:
+        return 0
+    return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))

@@ -1,0 +1,71 @@
+"""A short look at whether something has become twice as slow: ratios that hold on any machine, against those in baselines.json.
+
+    python -m benchmarks gate            prints them, and fails where one has doubled
+    python -m benchmarks gate --keep     makes them the baselines
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks._played import STUB, medians
+
+__all__ = ["OPTIONS", "SPAN", "doubled", "measure", "ratios"]
+
+SPAN: Final = 120_000
+TRIES: Final = 5
+"""How often all is measured at most, as long as a ratio looks doubled: other work on the machine only ever adds."""
+KEPT: Final = 5
+"""Processes of which baselines are the median."""
+
+BASELINES: Final = Path(__file__).parent / "baselines.json"
+
+OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "--keep": {"action": "store_true", "help": "make what is measured the baselines"},
+}
+
+
+def measure(span: int, *, keep: bool) -> dict[str, float]:
+    """The ratios. Ends the program where one is more than twice its baseline."""
+    if keep:
+        found = ratios(span, KEPT)
+        BASELINES.write_text(json.dumps({name: round(value, 3) for name, value in found.items()}, indent=1) + "\n", "utf-8")
+        return found
+    found, worse = doubled(span)
+    if worse:
+        raise SystemExit(f"twice as slow as it was, or more: {', '.join(worse)}; {BASELINES.name} has what it was")
+    return found
+
+
+def doubled(span: int = SPAN) -> tuple[dict[str, float], list[str]]:
+    """The ratios, the best of as many tries as it takes, and those that were more than twice their baselines in all of them."""
+    baselines: dict[str, float] = json.loads(BASELINES.read_text("utf-8"))
+    found: dict[str, float] = {}
+    worse: list[str] = []
+    for _ in range(TRIES):
+        again = ratios(span)
+        found = {name: min(value, found.get(name, value)) for name, value in again.items()}
+        worse = [name for name, value in found.items() if value > 2 * baselines[name]]
+        if not worse:
+            break
+    return found, worse
+
+
+def ratios(span: int, runs: int = 1) -> dict[str, float]:
+    """Seconds of the processor for playing, for a model's path and for a report, as passes of the tokenizer over the same text;
+    for four times as many tests; and bytes written for each byte of the conversation. Medians of so many processes."""
+    os.environ.setdefault("OPENAI_API_KEY", "sk-nothing")
+    instant = medians(span, agent="silent", runs=runs)
+    stub = medians(span, agent=f"{STUB}openai/some-model?context=32k&base_url=http://127.0.0.1:1/v1", runs=runs)
+    few, many = medians(2_000, 3, "silent", runs), medians(2_000, 12, "silent", runs)
+    return {
+        "playing / tokenizer pass": instant["cpu / tokenizer pass"],
+        "model / tokenizer pass": stub["cpu / tokenizer pass"],
+        "report / tokenizer pass": instant["report cpu s"] / instant["tokenizer pass s"],
+        "12 / 3 tests": many["cpu s"] / few["cpu s"],
+        "written / transcript": instant["written / transcript"],
+        "model: written / transcript": stub["written / transcript"],
+    }

@@ -1,0 +1,47 @@
+"""The speed that is gone with the work of a day: nothing may become twice as slow unseen. And benchmarks still run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import gate
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_nothing_has_become_twice_as_slow() -> None:
+    found, worse = gate.doubled()
+    assert not worse, found
+
+
+def test_what_is_twice_as_slow_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    was = {"playing": 2.0, "report": 1.0}
+    monkeypatch.setattr(gate, "BASELINES", tmp_path / "baselines.json")
+    (tmp_path / "baselines.json").write_text(json.dumps(was))
+    monkeypatch.setattr(gate, "TRIES", 3)
+    tries = iter([{"playing": 9.0, "report": 2.1}, {"playing": 3.9, "report": 2.2}, {"playing": 8.0, "report": 2.3}])
+    monkeypatch.setattr(gate, "ratios", lambda span: next(tries))
+    assert gate.doubled() == ({"playing": 3.9, "report": 2.1}, ["report"])
+    monkeypatch.setattr(gate, "ratios", lambda span: {"playing": 4.0, "report": 0.1})
+    assert gate.doubled()[1] == []
+
+
+def test_a_benchmark_prints_a_table_and_json() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "import"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    found = json.loads(done[-1])
+    assert len(done) == len(found) - 1
+    assert found["longspan --help: cpu s"] < 1.5
+    assert found["all: cpu / tokenizer pass"] > 0
+
+
+@pytest.mark.parametrize("name", ["engine", "llm_path", "tests", "memory", "import", "report", "concurrency"])
+def test_the_benchmarks_have_the_names_that_the_documentation_gives_them(name: str) -> None:
+    assert (ROOT / "benchmarks" / f"{name}.py").is_file()
+    assert f"python -m benchmarks {name}" in (ROOT / "docs" / "performance.md").read_text("utf-8")
