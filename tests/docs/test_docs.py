@@ -504,7 +504,7 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-PAGES = [*(DOCS / name for name in GUIDES), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "runs" / "README.md"]
+PAGES = [*(DOCS / name for name in GUIDES), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "runs/README.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
