@@ -160,7 +160,10 @@ _FORMAL = frozenset(stem(word) for word in FORM) | frozenset(
 
 @final
 class Notebook(BaseAgent):
-    """Its rules are tried in order; the first that has something to say answers."""
+    """A memory without a language model: keeps what it was told, finds it by words, answers by general rules.
+
+    The rules are tried in order; the first that has something to say answers.
+    """
 
     @property
     def models(self) -> Mapping[str, str]:

@@ -106,7 +106,7 @@ def verify(published: Published, run: RunFolder) -> Iterator[Check]:
     opened = commit(manifest.nonce, manifest.seed, [made[id] for id in ids]) if known else "tests this longspan does not make"
     yield Check("commitment", opened == published.commitment, f"published {published.commitment[:16]}..., the run gives {opened[:16]}...")
     played = [event for id in manifest.conversations for event in _opened(run, id)]
-    other = [event.test for event in played if _definition(event) != made.get(event.test)]
+    other = [event.test for event in played if not _is(event, made.get(event.test))]
     yield Check("tests", not other, f"{len(played)} tests were played as committed to" if not other else f"others: {', '.join(other)}")
     now = _published(manifest, grade_run(run))
     differing = [name for name in Published.model_fields if getattr(now, name) != getattr(published, name) and name != "versions"]
@@ -138,6 +138,6 @@ def _opened(run: RunFolder, conversation: str) -> list[events.Open]:
     return [event for event in read(path) if isinstance(event, events.Open)] if path.exists() else []
 
 
-def _definition(event: events.Open) -> dict[str, Any]:
-    fields = ("test", "scenario", "parameters", "facts", "lines", "outline", "farewell")
-    return {name: getattr(event, name) for name in fields}
+def _is(event: events.Open, defined: dict[str, Any] | None) -> bool:
+    """Whether the test that opened is the one that is defined so."""
+    return defined is not None and {name: getattr(event, name) for name in defined} == defined

@@ -9,7 +9,7 @@ from typing import Any, final
 
 from pydantic import BaseModel, ConfigDict
 
-from simulator.agent import Agent, Prompted
+from simulator.agent import Agent, Prompted, observes
 from simulator.conversation import Conversation
 from simulator.journal import Journal, read
 from simulator.ledger import Ledger, Spent, tally
@@ -22,13 +22,14 @@ __all__ = ["Estimate", "estimate"]
 
 @final
 class Estimate(BaseModel):
-    """What a run will take, where replies are ideal: `turns`, of which the agent is `asked`; `tokens` of conversation; and
-    what each part (agent, embedder) will use and cost. `parts` is empty where the agent cannot tell."""
+    """What a run will take, where replies are ideal: `span` in tokens (None where every test has a conversation to itself);
+    `turns`, of which the agent is `asked`; `tokens` of conversation; and what each part (agent, embedder) will use and cost.
+    `parts` is empty where the agent cannot tell."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     suite: str
-    span: int
+    span: int | None
     seed: int
     agent: str
     turns: int
@@ -51,16 +52,17 @@ async def estimate(plan: Plan) -> Estimate:
     """
     transcripts: list[Transcript] = []
     asked = 0
+    taking_note = observes(make_agent(plan.agent))
     with TemporaryDirectory() as folder:
         for id in plan.tests:
             path = Path(folder) / id / "journal.jsonl"
             await _play(plan, id, _stand_in(plan), path)
             transcripts.append(Transcript.of(read(path)))
-            asked += sum(event.type == "reply" and event.asked for event in read(path))
+            asked += sum(event.type == "reply" and (event.asked or not taking_note) for event in read(path))
     manifest = plan.manifest
     return Estimate(
         suite=manifest.suite.name,
-        span=manifest.span,
+        span=None if manifest.alone else manifest.span,
         seed=manifest.seed,
         agent=manifest.agent,
         turns=sum(t.turns for t in transcripts),

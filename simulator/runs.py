@@ -31,6 +31,11 @@ class Column(NamedTuple):
     isolated: bool
     span: int
 
+    @property
+    def at(self) -> str:
+        """For headings: where, after a blank; nothing where there is no span."""
+        return f" at {self}" if self.span else ""
+
     def __str__(self) -> str:
         if not self.span:
             return "alone"

@@ -25,7 +25,8 @@ ID = r"[a-z0-9][a-z0-9_-]{0,40}"
 
 @final
 class Suite(BaseModel):
-    """Scenarios by name, each with its parameters, and how many tests of each a run plays, at which span unless told otherwise."""
+    """Scenarios by name, each with its parameters, and how many tests of each a run plays (`each`: of those that differ), at which
+    span unless told otherwise."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -33,6 +34,7 @@ class Suite(BaseModel):
     title: str = ""
     tests: int = Field(default=3, ge=1, le=10_000)
     span: int = Field(default=2000, ge=1)
+    each: dict[str, int] = {}
     scenarios: dict[str, dict[str, Any]] = Field(min_length=1)
 
     def changed(self, settings: Sequence[str], data: Sequence[str], only: Sequence[str], tests: int | None) -> Suite:
@@ -55,7 +57,7 @@ class Suite(BaseModel):
                 raise InputError(f"--data {pair}: nothing here takes data called {name!r:.60}; there is {', '.join(takers) or 'none'}")
             for scenario, parameter in takers[name]:
                 chosen[scenario] = chosen[scenario] | {parameter: str(Path(path).resolve())}
-        return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests})
+        return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests, "each": {} if tests else self.each})
 
     def counted_in(self, tokenizer: str) -> Suite:
         """The suite with the run's tokenizer as the parameter `tokenizer` of all scenarios that have one. Raises InputError."""
@@ -89,9 +91,15 @@ def load_suite(name: str) -> Suite:
 
 
 def _joined(name: str, parts: Sequence[Suite]) -> Suite:
-    """Suites played as one: all their scenarios, in one conversation where they are woven. The first one names tests and span."""
-    scenarios = {each: parameters for part in reversed(parts) for each, parameters in part.scenarios.items()}
-    return parts[0].model_copy(update={"name": name.replace("+", "_"), "scenarios": scenarios})
+    """Suites played as one: all their scenarios, as many tests of each as there are alone, at the first one's span."""
+    scenarios: dict[str, dict[str, Any]] = {}
+    each: dict[str, int] = {}
+    for part in parts:
+        new = {scenario: parameters for scenario, parameters in part.scenarios.items() if scenario not in scenarios}
+        each |= {scenario: part.each.get(scenario, part.tests) for scenario in new}
+        scenarios |= new
+    title = " + ".join(part.title for part in parts if part.title)
+    return parts[0].model_copy(update={"name": name.replace("+", "_"), "title": title, "each": each, "scenarios": scenarios})
 
 
 def read_yaml(path: Path, what: str) -> Any:
@@ -110,7 +118,8 @@ def make_tests(suite: Suite, seed: int) -> list[Test]:
     The same suite and seed give the same tests. Raises InputError for a scenario or parameter that is wrong.
     """
     scenarios = scenarios_in(suite)
-    written = {scenario.name: _series(scenario, suite.tests, seed) for scenario in scenarios}
+    numbers = [suite.each.get(name, suite.tests) for name in suite.scenarios]
+    written = {scenario.name: _series(scenario, number, seed) for scenario, number in zip(scenarios, numbers, strict=True)}
     random = Random(f"{seed}/order")
     tests: list[Test] = []
     for number in range(max(map(len, written.values()))):

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from itertools import product
 from pathlib import Path
-from typing import Any, Final, Literal, final
+from typing import Annotated, Any, Final, Literal, final
 
-from pydantic import BaseModel, ConfigDict, Field, NaiveDatetime, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NaiveDatetime, ValidationError
 
 from simulator.conversation import PACE, STARTS_AT
 from simulator.definitions import read_definitions
@@ -36,6 +36,14 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_LISTED: Final = BeforeValidator(lambda value: [value] if isinstance(value, str | int) else value)
+"""One value is a list of one."""
+
+Names = Annotated[list[str], _LISTED]
+Spans = Annotated[list[Tokens], _LISTED]
+Seeds = Annotated[list[int], _LISTED]
+
+
 @final
 class Entry(_Frozen):
     """Runs of a sweep: one for each suite, span (in tokens), agent and seed; all else is as `longspan run` has it.
@@ -43,14 +51,14 @@ class Entry(_Frozen):
     Paths are taken from where the sweep is started.
     """
 
-    suites: list[str] = Field(default=["ltm"], min_length=1)
-    spans: list[Tokens] = Field(default=[], validate_default=True)
-    agents: list[str] = Field(default=["notebook"], min_length=1)
-    seeds: list[int] = Field(default=[0], min_length=1)
+    suites: Names = Field(default=["ltm"], min_length=1)
+    spans: Spans = Field(default=[], validate_default=True)
+    agents: Names = Field(default=["notebook"], min_length=1)
+    seeds: Seeds = Field(default=[0], min_length=1)
     tests: int | None = Field(default=None, ge=1, le=10_000)
-    scenarios: list[str] = []
-    set: list[str] = []
-    data: list[str] = []
+    scenarios: Names = []
+    set: Names = []
+    data: Names = []
     definitions: Path | None = None
     rules: Literal["longspan", "paper"] = "longspan"
     judge: str | None = None

@@ -66,7 +66,7 @@ def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
         "Where a document stood among those shown: in which tenth of them. Coverage: of the insights that it holds. "
         "Citation: the share of the covered ones whose bullet cites it (recall)."
     )
-    columns = ["run", "score", *(str(tenth) for tenth in range(1, TENTHS + 1))]
+    columns = ["run", "score", *(f"tenth {tenth}" for tenth in range(1, TENTHS + 1))]
     return Table(title="By rank of the document", columns=columns, rows=rows, note=note, shades=shades)
 
 

@@ -57,7 +57,11 @@ def rank(
 
 def _undecided(result: Result, pairs: Sequence[tuple[str, tuple[str, str]]], scores: Scores) -> list[str]:
     asked, lost = len(result.comparisons) + len(result.checks), sum(pair not in scores for pair in pairs)
-    told = [f"The judge did not decide {result.undecided} of {asked} comparisons; these count for nobody"] if result.undecided else []
+    reasons = [*(each.undecided for each in result.comparisons), *(each.undecided for each in result.checks)]
+    why = next(filter(None, reasons), "")[:300]
+    told = []
+    if result.undecided:
+        told.append(f"The judge did not decide {result.undecided} of {asked} comparisons; these count for nobody: {why}")
     if lost:
         told.append(f"{lost} of {len(pairs)} pairs of summaries have no score, for that reason or since a summary is empty, and no match")
     return told

@@ -48,7 +48,8 @@ def resume(
         raise InputError(f"{run} was played with {manifest.agent}, not {agent}; `longspan replay --agent` plays it with another agent")
     folder = open_run(run, trust, [agent] if agent else [])
     plan = replan(manifest, manifest.agent, folder.path.parent)
-    told, dear = trio.run(catching_up, folder, plan.agent)
+    with folder.lock():  # before anything is told: another process may be playing it
+        told, dear = trio.run(catching_up, folder, plan.agent)
     if not json_:
         typer.echo(told)
     if dear and not yes and (json_ or not typer.confirm("Go on?", default=False)):

@@ -97,7 +97,7 @@ def _tell(result: Result, folder: ArenaFolder, json_: bool) -> None:
         print(json.dumps(result.model_dump(mode="json"), ensure_ascii=False, indent=1))
         return
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
-    for table in tables(result):
+    for table in tables(result) if result.matches else ():
         print_table(console, table)
     for warning in result.warnings:
         console.print(Text(visible(warning)), style="yellow")

@@ -43,6 +43,9 @@ def chat(agent: Annotated[str, typer.Option(help="Who is talked to: KIND/MODEL?o
         turn = 0
         while line := (await trio.to_thread.run_sync(_ask, f"{clock.now:%a %H:%M}", abandon_on_cancel=True)).strip():
             passed = _passed(line)
+            if passed is None and re.fullmatch(r"\+\d+\S*", line):
+                console.print("time passes by +90m, +2h or +1d", style="yellow", highlight=False)
+                continue
             if passed is not None:
                 clock.jump(clock.now + passed)
                 continue
@@ -58,6 +61,7 @@ def _ask(prompt: str) -> str:
     try:
         return input(f"[{prompt}] you: ")
     except EOFError:
+        print()  # the prompt stands there
         return ""
 
 

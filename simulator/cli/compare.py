@@ -19,7 +19,7 @@ RunsArgument = Annotated[list[Path], typer.Argument(help="Runs' folders, or fold
 
 Format = Literal["terminal", "markdown", "csv", "html"]
 
-SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".csv": "csv", ".html": "html"}
+SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".csv": "csv", ".html": "html", ".txt": "terminal"}
 
 WIDTH: Final = 160
 """Columns of a line where the output is no terminal."""
@@ -35,10 +35,13 @@ def compare(
     Runs have to be of one suite. A run that is damaged or not finished is named and left out.
     """
     from simulator.compare import load_comparison
+    from simulator.errors import InputError
     from simulator.files import writing
 
+    if out is not None and format is None and out.suffix.lower() not in SUFFIXES:
+        raise InputError(f"--out {out}: a comparison is a file whose name ends in {', '.join(SUFFIXES)}; --format names its form otherwise")
     comparison = load_comparison(runs)
-    wanted = format or SUFFIXES.get(out.suffix.lower() if out is not None else "", "terminal")
+    wanted = format or (SUFFIXES[out.suffix.lower()] if out is not None else "terminal")
     if out is None:
         _write(comparison, wanted, sys.stdout)
         return 0

@@ -54,8 +54,9 @@ def estimate(
         print(json.dumps([each.model_dump(mode="json") | {"cost_usd": each.cost_usd} for each in found], indent=1))
         return 0
     for each in found:
+        where = "" if each.span is None else f" at {each.span:,} tokens"
         typer.echo(
-            f"{each.suite} at {each.span:,} tokens · {each.agent}: {each.turns:,} turns, {each.asked:,} of them asked, "
+            f"{each.suite}{where} · {each.agent}: {each.turns:,} turns, {each.asked:,} of them asked, "
             f"{each.tokens:,} tokens of conversation"
         )
         for part, used in each.parts.items():

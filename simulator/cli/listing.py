@@ -81,10 +81,14 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder that runs land in.
             result = json.loads((folder / "result.json").read_text("utf-8")) if (folder / "result.json").exists() else None
             score = "unfinished" if result is None else _score(result)
         except (InputError, OSError, RecursionError, ValueError, KeyError, TypeError) as error:
-            _row(table, folder.name, "", "", "", "", f"unreadable: {error}")
+            why = str(error) if isinstance(error, InputError) else "its result.json is damaged; `longspan score` makes it again"
+            _row(table, folder.name, "", "", "", "", f"unreadable: {why}")
             continue
-        _row(table, folder.name, manifest.suite.name, f"{manifest.span:,}", manifest.agent, str(manifest.seed), score)
+        span = "-" if manifest.alone else f"{manifest.span:,}"
+        _row(table, folder.name, manifest.suite.name, span, manifest.agent, str(manifest.seed), score)
     _print(table)
+    for folder in sorted({path.parent.parent for path in out.glob(f"*/*/{MANIFEST}")}):
+        print(f"{folder} has runs of its own: longspan list runs {folder}")
 
 
 def _score(result: dict[str, object]) -> str:
@@ -103,8 +107,8 @@ def _table(*columns: str) -> Table:
     from rich.table import Table
 
     table = Table()
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for number, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=number == 0)  # a name is to be copied
     return table
 
 

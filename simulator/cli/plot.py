@@ -60,13 +60,13 @@ def plot(
 def _format(out: Path, one: bool, format: Format | None) -> Format:
     """What to draw: as --out is called for one figure, as --format says for all. Raises InputError."""
     from simulator.errors import InputError
-    from simulator.report.figures import FORMATS
+    from simulator.report.figures import FIGURES, FORMATS
 
     named: Format | None = next((each for each in FORMATS if out.suffix.lower() == f".{each}"), None)
     if one and (named is None or format not in (None, named)):
         raise InputError(f"--out {out}: a figure is a file whose name ends in .svg, .png or .pdf, as --format says where it is given")
     if not one and named is not None:
-        raise InputError(f"--out {out}: without --figure all are drawn, into a folder; --figure NAME draws one of them")
+        raise InputError(f"--out {out}: without --figure all are drawn, into a folder; --figure {'|'.join(FIGURES)}|heatmap draws one")
     return format or named or "svg"
 
 

@@ -30,6 +30,9 @@ __all__ = ["Progress", "table_of", "tell"]
 FIGURES: Final = {"turn": 70, "tokens": 61, "virtual time": 96, "open": 77, "score so far": 0}
 """What is shown of a run while it plays, and of how many columns the terminal has to be for that."""
 
+LONG: Final = 20
+"""Rows beyond which a scenario's own table stands in the report alone."""
+
 EDGES: Final = 2
 GAP: Final = 3
 """Columns of the terminal beside a table, and between two of its columns."""
@@ -219,7 +222,10 @@ def table_of(result: Result, console: Console | None = None) -> None:
         )
     console.print(table)
     for own in result.tables:
-        print_table(console, own)
+        if len(own.rows) <= LONG:
+            print_table(console, own)
+    if left := [own.title for own in result.tables if len(own.rows) > LONG]:
+        console.print(Text(f"in the report: {', '.join(left)}"), style="dim")
     for test in result.tests:
         if test.status in ("unscored", "scenario_error"):
             console.print(Text(f"{test.id} has no score: {test.reason}", style="yellow"), soft_wrap=True)

@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 def run(
-    suite: Annotated[str, typer.Argument(help="A suite's name or YAML file.", metavar="[SUITE]", show_default=True)] = "ltm",
+    suite: Annotated[str, typer.Argument(help="A suite's name or YAML file; A+B: both.", metavar="[SUITE]", show_default=True)] = "ltm",
     span: Annotated[
         list[str] | None,
         typer.Option(help="Tokens a test stretches over: 2k, 32k, 120k, 200k, 500k or any other.", metavar="S", show_default="the suite's"),

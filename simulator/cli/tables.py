@@ -24,13 +24,14 @@ def print_table(console: Console, table: Table) -> None:
     """Print a table: a grid, or where it has heads each row as a line and, below it, what is too long for one."""
     console.print(f"\n{visible(table.title)}", style="bold", markup=False)
     if table.heads:
-        for row in table.rows:
-            console.print(Text(visible(" · ".join(row[: table.heads]))))
-            for column, value in list(zip(table.columns, row, strict=True))[table.heads :]:
-                console.print(Text(visible(f"    {column}: {value}")))
+        _list(console, table)
     else:
         drawn = _drawn(table)
-        console.print(_grid(_fitting(drawn, console.width)))
+        fitting = _fitting(drawn, console.width)
+        if fitting is None:
+            _list(console, drawn.model_copy(update={"heads": 1}))
+        else:
+            console.print(_grid(fitting))
         if drawn is not table:
             console.print(Text(f"From {BLOCKS[0]} for 0 to {BLOCKS[-1]} for 1."), style="dim")
     if table.note:
@@ -46,13 +47,22 @@ def _grid(table: Table) -> Grid:
     return grid
 
 
-def _fitting(table: Table, width: int) -> Table:
-    """The table with its columns as rows, where it is wider than `width` and then no longer is: words stay in one piece."""
+def _list(console: Console, table: Table) -> None:
+    for row in table.rows:
+        console.print(Text(visible(" · ".join(row[: table.heads]))))
+        for column, value in list(zip(table.columns, row, strict=True))[table.heads :]:
+            if value:
+                console.print(Text(visible(f"    {column}: {value}")))
+
+
+def _fitting(table: Table, width: int) -> Table | None:
+    """The table; with its columns as rows, where it is wider than `width` and then no longer is; None where it does not fit either
+    way: words and figures stay in one piece."""
     if _width(table) <= width or not table.rows:
         return table
     heads, *columns = zip(table.columns, *table.rows, strict=True)
     turned = Table(title=table.title, columns=list(heads), rows=[list(column) for column in columns])
-    return turned if _width(turned) <= width else table
+    return turned if _width(turned) <= width else None
 
 
 def _width(table: Table) -> int:

@@ -29,6 +29,12 @@ CSV_COLUMNS: Final = (
 Row = dict[str, Any]
 
 
+MORE: Final = (
+    "Told apart: p below 0.05 after Holm's correction. More tests: to be told apart in four of five cases by themselves, without a "
+    "correction for the other pairs; 0 where only the correction stands in the way."
+)
+
+
 def one_line(text: str) -> str:
     """A text from anybody's files in one line, with what a terminal or a page would obey given by its code point."""
     return visible(" ".join(text.split()))
@@ -38,9 +44,9 @@ def tables(comparison: Comparison) -> list[Table]:
     """What a person reads, most important first."""
     found = [_scores(comparison), _tests(comparison), *(_pairs(comparison, column) for column in comparison.columns)]
     for column in comparison.columns:
-        found.append(_groups(f"Scenarios at {column}", "scenario", comparison.scenarios[column], comparison.agents))
+        found.append(_groups(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents))
     for column in comparison.columns:
-        found.append(_groups(f"Skills at {column}", "skill", comparison.skills[column], comparison.agents))
+        found.append(_groups(f"Skills{column.at}", "skill", comparison.skills[column], comparison.agents))
     found.append(_groups("Evidence distance, over all spans", "mean distance of a test", comparison.distances, comparison.agents))
     return [table for table in [*found, *comparison.own] if table.rows]
 
@@ -124,8 +130,8 @@ def _pairs(comparison: Comparison, column: Column) -> Table:
     ]
     columns = ["higher", "lower", "difference", "same tests", "p", "p, Holm", "more tests to tell them apart"]
     all_of_them = f", corrected by Holm for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
-    title = f"Pairs at {column}: paired permutation tests{all_of_them}"
-    return Table(title=title, columns=columns, rows=rows)
+    title = f"Pairs{column.at}: paired permutation tests{all_of_them}"
+    return Table(title=title, columns=columns, rows=rows, note=MORE if rows else "")
 
 
 def _more(pair: Pair) -> str:

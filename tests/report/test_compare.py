@@ -445,3 +445,10 @@ def test_the_form_is_what_is_asked_for_or_the_files_name_says(
     assert capsys.readouterr().err == f"longspan: {arguments[1]}: exists already; name another with --out\n"
     assert Path(arguments[1]).read_text("utf-8") == text
     assert [path.name for path in tmp_path.iterdir()] == [arguments[1]]
+
+
+def test_a_file_whose_name_says_no_form_is_refused_before_anything_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["compare", str(tmp_path / "nothing"), "--out", str(tmp_path / "c.pdf")])
+    assert "a comparison is a file whose name ends in .md, .csv, .html, .txt" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -184,6 +184,10 @@ def test_suites_are_joined(tmp_path: Path) -> None:
     path = tmp_path / "other.yaml"
     path.write_text("name: other\ntests: 1\nscenarios: {colours: {changes: 1}}\n")
     assert load_suite("ltm+ltm").scenarios == load_suite("ltm").scenarios
+    joined = load_suite("ltm+summhay").changed(["summhay.documents=20"], [], ["colours", "summhay"], None)
+    alone = {name: load_suite(name).tests for name in ("ltm", "summhay")}
+    assert (joined.each["colours"], joined.each["summhay"]) == (alone["ltm"], alone["summhay"]), "each keeps its own number of tests"
+    assert joined.changed([], [], [], 7).each == {}, "unless another is wanted"
     with pytest.raises(InputError, match="there is no suite"):
         load_suite("ltm+nothing")
 

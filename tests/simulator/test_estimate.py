@@ -56,6 +56,13 @@ def test_an_agent_that_cannot_tell_has_its_conversation_told() -> None:
     assert 0 < told.asked < told.turns
 
 
+def test_an_agent_that_takes_no_note_of_filler_is_asked_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "echoing.py").write_text("class Echo:\n    def reply(self, message): return message.text\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    told = estimated("python:echoing:Echo")
+    assert told.asked == told.turns
+
+
 def test_an_estimate_needs_no_key_and_a_run_does(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     arguments = ["ltm", "--scenario", "colours", "--tests", "1", "--agent", "openai/gpt-4o", "--agent", "ltm/openai/gpt-4o"]
