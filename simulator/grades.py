@@ -102,6 +102,7 @@ class Result(_Frozen):
     mean_open: float
     certified: float
     at_distance: float
+    metrics: dict[str, float]
     tables: list[Table]
     costs: dict[str, Spent]
     scenarios: dict[str, ScenarioResult]
@@ -214,6 +215,9 @@ def results(
         mean_open=_share(sum(t.crowd for t in whole), sum(t.spoken for t in whole)),
         certified=_share(sum(test.certified for test in tests), len(tests)),
         at_distance=_share(sum(test.at_distance for test in tests), len(tests)),
+        metrics={
+            f"{name}: {what}": value for name, group in sorted(by_scenario.items()) for what, value in _metrics(scenarios[name], group)
+        },
         tables=[table for name, group in sorted(by_scenario.items()) for table in tables_of(scenarios[name], {agent: group})],
         costs=tally([*(entry for t in whole for entry in t.used), *judging]),
         scenarios={name: scenario_result(group) for name, group in sorted(by_scenario.items())},
@@ -222,13 +226,22 @@ def results(
     )
 
 
+def _metrics(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str, float]]:
+    """A scenario's own figures; none where it fails to give them: its tables tell the error."""
+    try:
+        return [(str(what), _rounded(float(value))) for what, value in scenario.metrics(_marked(tests)).items()]
+    except Exception:
+        return []
+
+
+def _marked(tests: Sequence[TestResult]) -> list[Marked]:
+    return [Marked(test.id, test.score, () if test.correction else tuple(test.items)) for test in tests]
+
+
 def tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> list[Table]:
     """A scenario's own tables over the tests of runs, by what those are called. An error in it is a table that says so."""
-    marked = {
-        run: [Marked(test.id, test.score, () if test.correction else tuple(test.items)) for test in tests] for run, tests in runs.items()
-    }
     try:
-        return [Table.model_validate(table) for table in scenario.tables(marked)]
+        return [Table.model_validate(table) for table in scenario.tables({run: _marked(tests) for run, tests in runs.items()})]
     except Exception as error:
         return [Table(title=f"{scenario.name}: its tables failed", columns=["error"], rows=[[one_line(error)]])]
 

@@ -341,6 +341,10 @@ class Scenario(BaseModel, ABC):
         reason = "; ".join(award.why for award in record.awards) or "no points awarded"
         return Grade(score=score, reason=reason, turns=tuple(award.turn for award in record.awards))
 
+    def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
+        """Figures of a run's tests besides their scores, by name; only those that are known."""
+        return {}
+
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
         """What a report or a comparison shows of the scenario's tests besides their scores; `runs` by what they are called."""
         return ()

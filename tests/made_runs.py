@@ -128,6 +128,7 @@ def _result(manifest: Manifest, tests: list[TestResult], cost: float | None) -> 
         mean_open=6.0,
         certified=1.0,
         at_distance=1.0,
+        metrics={},
         tables=[],
         costs={} if cost is None else {"agent": Spent(input_tokens=1000, output_tokens=100, cost_usd=cost)},
         scenarios={name: scenario_result(group) for name, group in by_scenario.items()},

@@ -22,9 +22,8 @@ def test_ruff_is_clean() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("package", ["simulator", "scenarios", "agents"])
-def test_mypy_strict_is_clean(package: str) -> None:
-    done = run(sys.executable, "-m", "mypy", "-p", package)
+def test_mypy_strict_is_clean() -> None:
+    done = run(sys.executable, "-m", "mypy", "-p", "simulator", "-p", "scenarios", "-p", "agents")
     assert done.returncode == 0, done.stdout
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import Annotated, Any, ClassVar, Final, Literal, final
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -177,6 +178,10 @@ class CountingStars(Scenario):
         labels = {"star": str(at + 1)} | ({"context": f"{context:,}"} if context is not None else {})
         note = f"{right}: {_told(mark)}"
         return Item(name=f"star {at + 1}", score=self._score(mark), labels=labels, numbers=numbers, note=note, turn=turn)
+
+    def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
+        items = [item.numbers for test in tests for item in test.items]
+        return {name: fmean(numbers[name] for numbers in items) for name in ("membership", "slot")} if items else {}
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
         return star_tables(runs)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import Annotated, Any, ClassVar, Final, Literal, final
 
 from pydantic import Field, model_validator
@@ -157,6 +158,10 @@ class Elitr(Scenario):
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         return graded(facts, record)
+
+    def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
+        points = [item.numbers["points"] for test in tests for item in test.items if item.score is not None and "points" in item.numbers]
+        return {"points": fmean(points)} if points else {}
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
         return tables_of(runs)

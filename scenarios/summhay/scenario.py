@@ -16,7 +16,7 @@ from scenarios.summhay.grading import TEMPLATES, Grading, grade
 from scenarios.summhay.haystack import DOMAINS, LABELS, Domain, Haystack, Insight, Subtopic
 from scenarios.summhay.published import haystacks
 from scenarios.summhay.retrievers import Position, Retriever, Shown, arranged, best, scores
-from scenarios.summhay.tables import tables
+from scenarios.summhay.tables import scores_of, tables
 from simulator.queries import template
 from simulator.scenario import Grade, Line, Marked, Record, Scenario, Script, Skill
 from simulator.sheets import Sheet
@@ -122,6 +122,10 @@ class SummHay(Scenario):
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         return grade(facts, record, self.grading or ("rules" if facts["generated"] else "judge"))
+
+    def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
+        found = scores_of(item for test in tests for item in test.items if item.score is not None)
+        return {} if found is None else {name: value for name, value in found._asdict().items() if value is not None}
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
         return tables(runs)

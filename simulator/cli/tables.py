@@ -66,10 +66,9 @@ def _fitting(table: Table, width: int) -> Table | None:
 
 
 def _width(table: Table) -> int:
-    """How many characters a line of the table takes where nothing is folded but headings, between words."""
-    longest = [max((len(word) for word in column.split()), default=0) for column in table.columns]
-    cells = [max((len(cell) for cell in column), default=0) for column in zip(*table.rows, strict=True)] or [0] * len(longest)
-    return sum(max(pair) + 3 for pair in zip(longest, cells, strict=True)) + 1
+    """How many characters a line of the table takes at least where it is folded between words alone."""
+    columns = zip(table.columns, *table.rows, strict=True)
+    return sum(max((len(word) for cell in column for word in cell.split()), default=0) + 3 for column in columns) + 1
 
 
 def _drawn(table: Table) -> Table:

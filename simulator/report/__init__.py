@@ -27,6 +27,9 @@ STYLES: Final = ("base.css", "run.css")
 
 DISTANCES: Final = "Tokens between a needle and the question that needs it, their mean for each test. Tests of other scenarios in each row."
 
+PIECES: Final = 500
+"""Pieces of the template's that are written at once."""
+
 POLICY: Final = policy(SCRIPTS, STYLES)
 """The Content-Security-Policy of every report that this longspan writes."""
 
@@ -51,7 +54,7 @@ def report_of(run: RunFolder, result: Result) -> Iterator[str]:
     conversations = conversations_of(run)
     tests = {name: [Test.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
     page = environment().get_template("run.html.j2")
-    return page.generate(
+    pieces = page.stream(
         manifest=run.manifest,
         result=result,
         chance=fsum(scenario.chance for scenario in result.scenarios.values()),
@@ -75,6 +78,8 @@ def report_of(run: RunFolder, result: Result) -> Iterator[str]:
         scripts=SCRIPTS,
         styles=STYLES,
     )
+    pieces.enable_buffering(PIECES)  # a write for each expression in the page would be many
+    return pieces
 
 
 def _bounds(tests: Iterable[Test]) -> tuple[float, float]:

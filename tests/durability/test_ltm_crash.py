@@ -61,7 +61,7 @@ def test_a_run_of_the_memory_agent_killed_at_an_event_is_resumed_to_the_same_jou
     expected = comparable(entries(only(whole)))
     assert sum(len(entry.get("trace", {}).get("read", [])) for entry in expected) > 100, "memories are looked up"
     places = range(1, len(expected))
-    for place in places if SHARE == 1 else sorted(Random(spec[:10]).sample(places, int(SHARE * len(expected) / 4))):
+    for place in places if SHARE == 1 else sorted(Random(spec[:10]).sample(places, int(SHARE * len(expected) / 8))):
         out = tmp_path / str(place)
         assert crash(out, spec, SPAN, kill_at=place)
         assert comparable(survives(out, spec)) == expected, f"killed at event {place}"

@@ -56,6 +56,9 @@ class Pages(Scenario):
         items = tuple(Item(name=word, score=float(word in reply), labels={"first": word[0]}) for word in facts["words"])
         return Grade(score=sum(item.score or 0 for item in items) / len(items), reason="words found", items=items)
 
+    def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
+        return {"words": sum(len(test.items) for test in tests)}
+
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
         if self.broken == "tables":
             raise KeyError("no table")
@@ -157,6 +160,7 @@ def test_parts_and_tables_are_in_the_results(tmp_path: Path) -> None:
     assert [[item.score for item in test.items] for test in kept.tests] == [[1.0] * 5] * 3
     (table,) = kept.tables
     assert (table.title, table.rows) == ("Words", [["oracle", "15"]])
+    assert kept.metrics == {"pages: words": 15}
     assert "Words" in (run.path / "report.html").read_text()
 
 

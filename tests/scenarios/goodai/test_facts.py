@@ -17,6 +17,7 @@ from simulator.errors import InputError
 from simulator.plugins import SCENARIOS as GROUP
 from simulator.plugins import installed, make_scenario
 from simulator.scenario import Exchange, Record
+from simulator.suite import load_suite
 
 ASKING = sorted(set(SCENARIOS) - {"Restaurant"})
 
@@ -45,7 +46,8 @@ def said(*exchanges: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 def test_there_is_a_scenario_of_ours_for_every_dataset() -> None:
-    assert sorted(SCENARIOS.values()) == sorted(installed(GROUP))
+    assert sorted(SCENARIOS.values()) == sorted(load_suite("ltm").scenarios)
+    assert set(SCENARIOS.values()) <= set(installed(GROUP))
 
 
 # ---- what was published
