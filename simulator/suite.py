@@ -15,7 +15,7 @@ from simulator.errors import InputError, first_problem, one_line
 from simulator.plugins import make_scenario, scenario_class
 from simulator.scenario import Scenario, Script, Test
 
-__all__ = ["Suite", "load_suite", "make_test", "make_tests", "read_yaml", "scenarios_in", "suites"]
+__all__ = ["Suite", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "suites"]
 
 SUITES = Path(__file__).parent / "suites"
 
@@ -47,9 +47,9 @@ class Suite(BaseModel):
         chosen = {name: self.scenarios.get(name, {}) for name in only} if only else dict(self.scenarios)
         made = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
         for setting in settings:
-            name, value = _pair(setting, "--set", "NAME=VALUE")
+            name, value = read_setting(setting)
             for scenario in _holders(made, name, setting):
-                chosen[scenario] = chosen[scenario] | {name.rpartition(".")[2]: _value(value)}
+                chosen[scenario] = chosen[scenario] | {name.rpartition(".")[2]: value}
         takers = _takers(made)
         for pair in data:
             name, path = _pair(pair, "--data", "NAME=PATH")
@@ -202,8 +202,10 @@ def _holders(scenarios: Mapping[str, Scenario], name: str, setting: str) -> list
     return found
 
 
-def _value(text: str) -> Any:
+def read_setting(setting: str) -> tuple[str, Any]:
+    """The name and the value of a --set, which is YAML where it can be. Raises InputError."""
+    name, text = _pair(setting, "--set", "NAME=VALUE")
     try:
-        return yaml.safe_load(text)
+        return name, yaml.safe_load(text)
     except Exception:  # as above: what is no YAML is text
-        return text
+        return name, text

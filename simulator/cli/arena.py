@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,10 +14,6 @@ if TYPE_CHECKING:
     from simulator.arena.summaries import Gathered
 
 __all__ = ["arena"]
-
-WIDTH = 160
-"""Columns of a line where the output is no terminal."""
-
 
 def arena(
     summaries: Annotated[
@@ -84,19 +79,18 @@ def _held(gathered: Gathered, rules: Rules, judge: str, folder: ArenaFolder, mos
 def _tell(result: Result, folder: ArenaFolder, json_: bool) -> None:
     import json
 
-    from rich.console import Console
     from rich.text import Text
 
     from simulator.arena.page import as_html
     from simulator.arena.tables import tables
-    from simulator.cli.tables import print_table
+    from simulator.cli.tables import print_table, wide_console
     from simulator.report.excerpts import visible
 
     found, page = folder.write(result, as_html(result))
     if json_:
         print(json.dumps(result.model_dump(mode="json"), ensure_ascii=False, indent=1))
         return
-    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    console = wide_console()
     for table in tables(result) if result.matches else ():
         print_table(console, table)
     for warning in result.warnings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,10 +13,6 @@ if TYPE_CHECKING:
     from simulator.tables import Table
 
 __all__ = ["calibrate"]
-
-WIDTH = 160
-"""Columns of a line where the output is no terminal."""
-
 
 def calibrate(
     judge: Annotated[str, typer.Option(help="The model that judges, as for run, such as openai/gpt-4o.", metavar="SPEC")],
@@ -49,14 +44,13 @@ def calibrate(
 
 
 def _tell(found: Calibration, path: Path, json_: bool) -> None:
-    from rich.console import Console
 
-    from simulator.cli.tables import print_table
+    from simulator.cli.tables import print_table, wide_console
 
     if json_:
         print(found.model_dump_json(indent=1))
         return
-    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    console = wide_console()
     for table in _tables(found):
         print_table(console, table)
     console.print(f"kept    {path}", soft_wrap=True, highlight=False, markup=False)

@@ -21,9 +21,6 @@ Format = Literal["terminal", "markdown", "csv", "html"]
 
 SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".csv": "csv", ".html": "html", ".txt": "terminal"}
 
-WIDTH: Final = 160
-"""Columns of a line where the output is no terminal."""
-
 
 def compare(
     runs: RunsArgument,
@@ -68,13 +65,12 @@ def _write(comparison: Comparison, format: Format, file: IO[str]) -> None:
 
 
 def _print(comparison: Comparison, file: IO[str]) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    from simulator.cli.tables import print_table
+    from simulator.cli.tables import print_table, wide_console
     from simulator.report.tables import notes, tables
 
-    console = Console(file=file, width=None if file.isatty() else WIDTH)
+    console = wide_console(file)
     for table in tables(comparison):
         print_table(console, table)
     for note in notes(comparison):

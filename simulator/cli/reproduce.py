@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 __all__ = ["reproduce"]
-
-WIDTH = 160
-"""Columns of a line where the output is no terminal."""
-
 
 def reproduce(
     paper: Annotated[str, typer.Argument(help="Whose figures: goodai-ltm, counting-stars, elitr-bench, summhay, cream.", metavar="PAPER")],
@@ -27,9 +22,7 @@ def reproduce(
     """Work published figures out again from recorded data, and print ours beside theirs. No model is asked."""
     import json
 
-    from rich.console import Console
-
-    from simulator.cli.tables import print_table
+    from simulator.cli.tables import print_table, wide_console
     from simulator.errors import InputError
     from simulator.papers import needs_paths
     from simulator.papers import paper as find
@@ -45,7 +38,7 @@ def reproduce(
     if json_:
         print(json.dumps([cell.model_dump() for cell in found.cells], ensure_ascii=False, indent=1))
         return 0
-    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    console = wide_console()
     for table in found.tables:
         print_table(console, table)
     return 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import sys
+from typing import IO, Final
 
 from rich.console import Console
 from rich.table import Table as Grid
@@ -11,13 +12,22 @@ from rich.text import Text
 from simulator.report.excerpts import visible
 from simulator.tables import Table
 
-__all__ = ["print_table"]
+__all__ = ["print_table", "wide_console"]
+
+WIDTH: Final = 160
+"""Columns of a line where the output is no terminal."""
 
 WIDE: Final = 10
 """Shaded columns of a table that is printed as it is; more of them are drawn."""
 
 BLOCKS: Final = "·░▒▓█"
 """How shades from 0 to 1 are drawn."""
+
+
+def wide_console(file: IO[str] | None = None) -> Console:
+    """A console for wide tables on `file`, or else on standard output: as wide as the terminal, if it is one."""
+    file = file or sys.stdout
+    return Console(file=file, width=None if file.isatty() else WIDTH)
 
 
 def print_table(console: Console, table: Table) -> None:

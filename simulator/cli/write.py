@@ -27,12 +27,13 @@ def write(
     import trio
 
     from simulator.report.excerpts import visible
+    from simulator.suite import read_setting
     from simulator.writing import settings_of
     from simulator.writing import write as have_written
     from simulator.writing import writer as find
 
     found = find(scenario)
-    settings = settings_of(found, dict(map(_setting, set_ or [])))
+    settings = settings_of(found, dict(map(read_setting, set_ or [])))
     most = inf if max_cost is None else max_cost
     files, notes = trio.run(lambda: have_written(found, settings, writer, out, most=most, told=lambda line: typer.echo(visible(line))))
     for note in notes:
@@ -40,18 +41,3 @@ def write(
     for path in files:
         typer.echo(f"wrote   {path}")
     return 0
-
-
-def _setting(text: str) -> tuple[str, object]:
-    """A name and its value, which is YAML where it can be."""
-    import yaml
-
-    from simulator.errors import InputError
-
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise InputError(f"--set takes NAME=VALUE, got {text!r:.60}")
-    try:
-        return name, yaml.safe_load(value)
-    except Exception:  # YAML's own errors, and what its constructors raise: what is no YAML is text
-        return name, value
