@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from random import Random
 from typing import Any, ClassVar, final
 
@@ -152,6 +153,7 @@ def _own_words(texts: Sequence[str], told: int) -> list[frozenset[str]]:
     return [frozenset(stem for stem in each if (among_told if k < told else among_all)[stem] == 1) for k, each in enumerate(stems)]
 
 
+@lru_cache(maxsize=10_000)
 def _stem(word: str) -> str:
     """`word` without its ending, roughly: enough to know "impersonating" from "impersonate" as one."""
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "s", "ly", "er", "y", "e"):

@@ -7,10 +7,13 @@ learnt. Its words and forms are in data/almanac.json; adding to them changes wha
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
+from itertools import count, islice, product
 from pathlib import Path
 from string import Formatter
+from struct import Struct
 from typing import Any, NamedTuple, final
 
 from simulator.filler import Pair
@@ -21,102 +24,103 @@ DATA = Path(__file__).parent / "data" / "almanac.json"
 STRIDE = 187_637
 """How far apart the names of neighbouring facts are: prime, so that every name has its turn before any comes again."""
 
-LIMITS = {"n": 28, "m": 9_000}
-"""How many small numbers, from 2 on, and how many large ones, from 101 on, there are."""
+SIDE = 400
+"""How many first words names have, and how many second ones: few enough that each is soon counted, while names are many."""
+NAMES = SIDE * SIDE
+NUMBERS_DRAWN = Struct(">8Q")
+NUMBERS = range(2, 30)
+LARGE_NUMBERS = range(101, 1_001)
+GAP = "\n"
+"""What stands for that which is filled in later."""
+OPEN = {"x": GAP, "y": GAP, "m": GAP}
 
 
 @final
 class Almanac:
-    """Facts numbered from 0 without end; each depends on the seed and its number alone.
+    """Facts without end; each depends on the seed and its place alone.
 
-    Every question is about a name of its own, until the names are used up, after about eight million tokens.
+    Every question is about a name of its own, until the names are used up, after about five million tokens.
     """
 
     def __init__(self, seed: int | str) -> None:
-        self._seed = str(seed)
-        self._words = _words()
-        self._start = _digest(f"{seed}/names")
+        self._seed = str(seed).encode("utf-8", "surrogatepass")
 
-    def pair(self, index: int) -> Pair:
-        words = self._words
-        subject = (self._start + index * STRIDE) % words.names
-        left = _digest(f"{self._seed}/{index}")  # numbers are drawn from it, unlike from `random` the same in every release of Python
-        left, number = divmod(left, len(words.forms))
-        form = words.forms[number]
-        values: dict[str, Any] = {}
-        places: dict[str, int] = {}
-        for slot, kind, choices, limit in form.slots:
-            if kind == "x":
-                values[slot] = words.name(subject)
-                continue
-            left, drawn = divmod(left, limit)
-            if kind == "word":
-                values[slot], places[slot] = choices[drawn], drawn
-            elif kind == "second":
-                values[slot] = choices[drawn + (drawn >= places[slot[:-1]])]
-            elif kind == "y":
-                values[slot] = words.name(drawn + (drawn >= subject))
-            else:
-                values[slot] = drawn + (2 if kind == "n" else 101)
-        answer = form.answer % values
-        return Pair(form.question % values, answer[0].upper() + answer[1:])
+    def pairs(self) -> Iterator[Pair]:
+        words = _words()
+        forms, firsts, seconds = words.forms, words.firsts, words.seconds
+        subject = self._draw(b"names")[0] % NAMES
+        for block in count():
+            for drawn in self._draw(b"%d" % block):
+                left, form = divmod(drawn, len(forms))
+                left, fact = divmod(left, len(forms[form]))
+                before, ending, after, answer, fill_in, answer_ending = forms[form][fact]
+                if fill_in == "y":
+                    other = left % (NAMES - 1)
+                    first, second = divmod(other + (other >= subject), SIDE)
+                    answer = f"{answer}{firsts[first]} {seconds[second]}{answer_ending}"
+                elif fill_in == "m":
+                    answer = f"{answer}{LARGE_NUMBERS[left % len(LARGE_NUMBERS)]}{answer_ending}"
+                first, second = divmod(subject, SIDE)
+                yield Pair([*before, firsts[first], seconds[second] + ending, *after], answer)
+                subject = (subject + STRIDE) % NAMES
+
+    def _draw(self, what: bytes) -> tuple[int, ...]:
+        """Eight numbers below 2**64: unlike those of `random`, the same in every release of Python."""
+        return NUMBERS_DRAWN.unpack(blake2b(b"%b/%b" % (self._seed, what)).digest())
 
 
-class _Slot(NamedTuple):
-    """What is to be filled in: the name that is asked about (x), another one (y), a small number (n) or a large one (m), a
-    word of a list, or a second one of it. One of `limit` is drawn, of `choices` where it is a word."""
+class _Fact(NamedTuple):
+    """A question about a name (x), with its answer: the phrases before the name, what its second word ends in, the phrases
+    after it, and the answer. Where another name (y) or a large number (m) is to be filled in, the answer is what stands
+    before that, and `answer_ending` what stands after it."""
 
-    name: str
-    kind: str
-    choices: list[str]
-    limit: int
-
-
-class _Form(NamedTuple):
-    """One way to ask and to answer, as %-formats, and what is to be filled in."""
-
-    question: str
+    before: tuple[str, ...]
+    ending: str
+    after: tuple[str, ...]
     answer: str
-    slots: list[_Slot]
+    fill_in: str
+    answer_ending: str
 
 
 @final
 class _Words:
-    """What the almanac is made of."""
+    """What the almanac is made of: the first and second words of names, and for each form to ask in, the facts it can ask for."""
 
     def __init__(self, data: Any) -> None:
-        self._lists: dict[str, list[str]] = data["words"]
-        self._first = [syllable.capitalize() for syllable in data["syllables"]["first"]]
-        self._middle, self._last = data["syllables"]["middle"], data["syllables"]["last"]
-        self.names = len(self._first) * len(self._middle) * len(self._last)
-        self.forms = [self._form(question, answer) for kind in data["kinds"].values() for question, answer in kind]
+        invented = _invented(**data["syllables"])
+        self.firsts, self.seconds = list(islice(invented, SIDE)), list(islice(invented, SIDE))
+        self.forms = [list(_facts(question, answer, data["words"])) for kind in data["kinds"].values() for question, answer in kind]
 
-    def _form(self, question: str, answer: str) -> _Form:
-        """A form's slots are sorted: a list's first word is drawn before its second."""
-        names = sorted({name for _, name, _, _ in Formatter().parse(question + answer) if name})
-        fields = {name: f"%({name})s" for name in names}
-        return _Form(question.format_map(fields), answer.format_map(fields), [self._slot(name) for name in names])
 
-    def _slot(self, name: str) -> _Slot:
-        if name in LIMITS:
-            return _Slot(name, name, [], LIMITS[name])
-        if name in ("x", "y"):
-            return _Slot(name, name, [], self.names - 1)
-        choices = self._lists[name.removesuffix("2")]
-        second = name.endswith("2")
-        return _Slot(name, "second" if second else "word", choices, len(choices) - second)
+def _facts(question: str, answer: str, words: dict[str, list[str]]) -> Iterator[_Fact]:
+    """A form with each choice of words and small numbers for its slots; a list's second word is none of its first."""
+    slots = {name for _, name, _, _ in Formatter().parse(question + answer) if name}
+    drawn = sorted(slots - OPEN.keys())
+    fill_in = "".join(slots & {"y", "m"})
+    for chosen in product(*(NUMBERS if name == "n" else words[name.removesuffix("2")] for name in drawn)):
+        if len(set(chosen)) == len(chosen):
+            values = OPEN | dict(zip(drawn, chosen, strict=True))
+            before, _, rest = question.format_map(values).partition(GAP)
+            ending, _, after = rest.partition(" ")
+            said, _, answer_ending = answer.format_map(values).partition(GAP)
+            yield _Fact(_phrases(before), ending, _phrases(after), said[:1].upper() + said[1:], fill_in, answer_ending)
 
-    def name(self, number: int) -> str:
-        """The name with a number below `names`. Each syllable but the last ends in its only vowel: no two names are alike."""
-        rest, last = divmod(number, len(self._last))
-        first, middle = divmod(rest, len(self._middle))
-        return f"{self._first[first]}{self._middle[middle]}{self._last[last]}"
+
+def _phrases(text: str) -> tuple[str, ...]:
+    """What stands on one side of a name, if anything does."""
+    return (text.strip(),) if text else ()
+
+
+def _invented(first: list[str], middle: list[str], last: list[str]) -> Iterator[str]:
+    """Words from all over those that the syllables make. Each syllable but the last has the only vowel: no two are alike."""
+    number = 0
+    while True:
+        rest, third = divmod(number, len(last))
+        one, two = divmod(rest, len(middle))
+        yield f"{first[one].capitalize()}{middle[two]}{last[third]}"
+        number = (number + STRIDE) % (len(first) * len(middle) * len(last))
 
 
 @cache
 def _words() -> _Words:
     return _Words(json.loads(DATA.read_text("utf-8")))
-
-
-def _digest(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), "big")

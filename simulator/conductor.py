@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from statistics import fmean, pstdev
 from typing import Final, NamedTuple, final
 
 from simulator.scenario import LAST, Segment, Test
@@ -66,10 +65,10 @@ class Part:
     watching: bool = False
     until: int | None = None
     leaving: bool = False
+    topics: frozenset[str] = field(init=False)
 
-    @property
-    def topics(self) -> frozenset[str]:
-        return self.test.scenario.topics | {self.test.scenario.name}
+    def __post_init__(self) -> None:
+        self.topics = self.test.scenario.topics | {self.test.scenario.name}
 
     @property
     def pending(self) -> bool:
@@ -117,10 +116,12 @@ class _Replies:
 
     def add(self, tokens: int) -> None:
         self.last.append(tokens)
-        if len(self.last) < 8:
-            self.mean, self.deviation = (2 * 45 + sum(self.last)) / (len(self.last) + 2), 20.0
+        known, total = len(self.last), sum(self.last)
+        if known < 8:
+            self.mean, self.deviation = (2 * 45 + total) / (known + 2), 20.0
         else:
-            self.mean, self.deviation = fmean(self.last), pstdev(self.last)
+            squares = sum(each * each for each in self.last)
+            self.mean, self.deviation = total / known, math.sqrt(known * squares - total * total) / known
 
 
 @final
@@ -138,7 +139,9 @@ class Conductor:
         self._last: Part | None = None
         self._reopens: dict[str, float] = {}
         self._queues: dict[str, deque[Part]] = {}
-        for part in sorted(parts, key=self._rank):
+        self._places: dict[Part, int] = {}
+        for place, part in enumerate(sorted(parts, key=self._rank)):
+            self._places[part] = place
             self._queues.setdefault(part.test.scenario.name, deque()).append(part)
 
     def _rank(self, part: Part) -> tuple[int, bool, int]:
@@ -261,18 +264,17 @@ class Conductor:
     def _candidates(self) -> list[Part]:
         """The next test of each scenario, in the order in which they should open."""
         heads = [queue[0] for queue in self._queues.values()]
-        return sorted(heads, key=self._rank)
+        return sorted(heads, key=self._places.__getitem__)
 
     def _opening(self, position: int) -> Part | None:
         """The test to open at `position`, or one whose farewell must be said before; None where none may open."""
+        taken = frozenset[str]().union(*(part.topics for part in self.open if not part.leaving))
         for part in self._candidates():
-            if self._may_open(part, position):
+            if part.topics.isdisjoint(taken) and self._may_open(part, position):
                 return self._blocking(part) or part
         return None
 
     def _may_open(self, part: Part, position: int) -> bool:
-        if any(part.topics & other.topics and not other.leaving for other in self.open):
-            return False
         if not any(other.pending for other in self.open):
             return True
         return position >= self._reopens.get(part.test.scenario.name, 0) and self._plan(part, position)

@@ -9,7 +9,23 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from simulator.scenario import Placement
 
-__all__ = ["Award", "Begin", "Close", "End", "Event", "Jump", "Message", "Open", "Reply", "ScenarioError", "Snapshot", "Verdict", "parse"]
+__all__ = [
+    "Award",
+    "Begin",
+    "Close",
+    "End",
+    "Event",
+    "Jump",
+    "Message",
+    "Open",
+    "Reply",
+    "ScenarioError",
+    "Snapshot",
+    "Verdict",
+    "as_json",
+    "parse",
+    "parse_json",
+]
 
 MessageKind = Literal["opening", "line", "question", "farewell", "filler"]
 
@@ -179,3 +195,13 @@ _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 def parse(entry: Any) -> Event:
     """The event that a journal line's JSON holds, without its `seq`. Raises pydantic.ValidationError."""
     return _EVENTS.validate_python(entry)
+
+
+def parse_json(line: bytes) -> Event:
+    """The same from JSON."""
+    return _EVENTS.validate_json(line)
+
+
+def as_json(event: Event) -> bytes:
+    """An event as JSON, what is None left out. Raises ValueError for text that is no valid Unicode."""
+    return _EVENTS.dump_json(event, exclude={name for name, value in vars(event).items() if value is None})

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, final
 
 from simulator.errors import InputError
-from simulator.tokens import Tokenizer, Words
+from simulator.tokens import Phrases, Tokenizer
 
 __all__ = ["Distraction", "Filler", "Pair", "Source"]
 
@@ -29,6 +29,10 @@ LONGEST: Final = 120
 """Tokens of the longest pair that is taken; longer ones are passed over."""
 CLOSING: Final = 12
 """Tokens that the closing remark should not exceed, where the pairs at hand allow it."""
+PATIENCE: Final = 10_000
+"""Pairs in a row that may be too long."""
+ANSWERS: Final = 4096
+"""Answers whose tokens are remembered."""
 POOL: Final = 32
 """Pairs kept at hand to choose from."""
 _quote = json.JSONEncoder(ensure_ascii=False).encode
@@ -36,16 +40,19 @@ REMARKS: Final = Path(__file__).parent / "data" / "remarks.json"
 
 
 class Pair(NamedTuple):
-    """A question and its answer, each on one line, with one space between two words and none around them."""
+    """A question, in phrases that a space goes between, and its answer. Each is one line, with one space between two words
+    and none around them. A phrase is counted once, however often it comes: what other questions say too is one of its own."""
 
-    question: str
+    question: Sequence[str]
     answer: str
 
 
 class Source(Protocol):
-    """Where the questions come from: numbered from 0, without end; a number always gives the same pair."""
+    """Where the questions come from."""
 
-    def pair(self, index: int) -> Pair: ...
+    def pairs(self) -> Iterator[Pair]:
+        """All of them, without end, the same each time."""
+        ...
 
 
 @final
@@ -71,12 +78,11 @@ class Filler:
     def __init__(self, source: Source, tokenizer: Tokenizer, *, most: int = 2000) -> None:
         if most < 100:
             raise ValueError(f"most must be >= 100, got {most}")
-        self._source = source
         self._count = tokenizer.count
-        self._line = Words(tokenizer).count
+        self._phrases = Phrases(tokenizer)
         self._most = most
         self._made = 0  # messages so far: the remarks take turns
-        self._taken = 0  # pairs asked of the source so far
+        self._entries = self._all(source)
         self._pool: deque[_Entry] = deque()
         self._requests = {text: self._count(text) for text in (REQUEST, SHORT_REQUEST)}
         self._brackets = self._count("[\n") + self._count("]")
@@ -144,21 +150,39 @@ class Filler:
             self._pool.append(self._next())
 
     def _next(self) -> _Entry:
-        """The source's next pair that is not too long."""
-        for _ in range(10_000):
-            question, answer = self._source.pair(self._taken)
-            self._taken += 1
-            text, reply = f"Q: {question} A: {answer}\n", _quote(answer)
-            tokens, reply_tokens = self._line(text), self._line(f"{reply},\n")
+        entry = next(self._entries, None)
+        if entry is None:
+            raise InputError(f"no question of the filler's source has less than {LONGEST} tokens with its answer: take another source")
+        return entry
+
+    def _all(self, source: Source) -> Iterator[_Entry]:
+        """A source's pairs that are not too long, in turn. It ends where no more of them come."""
+        count, answered = self._phrases.later, lru_cache(ANSWERS)(self._answered)
+        passed_over = 0
+        for question, answer in source.pairs():
+            tokens, reply, reply_tokens = answered(answer)
+            tokens += count(question)
             if tokens + reply_tokens <= LONGEST:
-                return _Entry(text, reply, tokens, reply_tokens)
-        raise InputError(f"no question of the filler's source has less than {LONGEST} tokens with its answer: take another source")
+                passed_over = 0
+                yield _Entry(f"Q: {' '.join(question)} A: {answer}\n", reply, tokens, reply_tokens)
+                continue
+            passed_over += 1
+            if passed_over == PATIENCE:
+                return
+
+    def _answered(self, answer: str) -> tuple[int, str, int]:
+        """The tokens of a pair but for its question; its answer as it stands in a reply, and the tokens there."""
+        reply = _quote(answer)
+        return self._count_line(f"Q: A: {answer}\n"), reply, self._count_line(f"{reply},\n")
+
+    def _count_line(self, line: str) -> int:
+        return self._phrases.count(line.split(" "))
 
     def _last(self, room: int, cost: Callable[[_Entry], int]) -> _Entry | None:
         """Takes a pair to close the list with, the first at hand whose cost is within `room`; its reply has no comma."""
         for place, entry in enumerate(self._pool):
             if cost(entry) <= room:
-                last = entry._replace(reply_tokens=self._line(f"{entry.reply}\n"))
+                last = entry._replace(reply_tokens=self._count_line(f"{entry.reply}\n"))
                 if cost(last) <= room:
                     del self._pool[place]
                     self._refill()
@@ -169,8 +193,7 @@ class Filler:
         """Pairs that end in `last`, and a closing remark, that take `left` tokens beside `last`."""
         entries = []
         while left >= LONGEST + CLOSING:
-            entry = self._pool.popleft()
-            self._pool.append(self._next())
+            entry = self._next()
             entries.append(entry)
             left -= entry.tokens + entry.reply_tokens
         costs = [entry.tokens + entry.reply_tokens for entry in self._pool]
@@ -182,11 +205,12 @@ class Filler:
 
     def _list(self, request: str, entries: Sequence[_Entry], closing: _Remark) -> Distraction:
         """A message with `entries`, the last of them counted as the last of its reply."""
+        texts, replies, tokens, reply_tokens = zip(*entries, strict=True)
         return Distraction(
-            text=request + "".join(entry.text for entry in entries) + closing.text,
-            reply="[\n" + ",\n".join(entry.reply for entry in entries) + "\n]",
-            text_tokens=self._requests[request] + sum(entry.tokens for entry in entries) + closing.tokens,
-            reply_tokens=self._brackets + sum(entry.reply_tokens for entry in entries),
+            text=f"{request}{''.join(texts)}{closing.text}",
+            reply="[\n" + ",\n".join(replies) + "\n]",
+            text_tokens=self._requests[request] + sum(tokens) + closing.tokens,
+            reply_tokens=self._brackets + sum(reply_tokens),
         )
 
     # Remarks.

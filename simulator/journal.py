@@ -16,16 +16,24 @@ from simulator.errors import JournalError, ReplayError, StoppedError
 
 __all__ = ["Journal", "cut_torn", "read"]
 
+
 def read(path: Path) -> Iterator[events.Event]:
     """The events of a journal, in order. A torn last line is left out.
 
     Raises JournalError, naming the line, for anything else that is not a journal.
     """
-    for entry in _entries(path):
-        yield _parse(entry, path)
+    for number, line in enumerate(_lines(path)):
+        start = _start(number)
+        if line.startswith(start):
+            try:
+                yield events.parse_json(b"{" + line.removeprefix(start))
+                continue
+            except ValidationError:
+                pass  # read once more, to tell what is wrong
+        yield _parse(_entry(line, number, path), path)
 
 
-def _entries(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[bytes]:
     if path.exists() and not path.is_file():
         raise JournalError(f"{path}: not a file")
     try:
@@ -33,16 +41,25 @@ def _entries(path: Path) -> Iterator[dict[str, Any]]:
     except OSError as error:
         raise JournalError(f"{path}: cannot read the journal: {error.strerror}") from error
     with file:
-        for number, line in enumerate(file):
+        for line in file:
             if not line.endswith(b"\n"):
                 return
-            try:
-                entry = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise JournalError(f"{path}, line {number + 1}: not JSON; the journal is damaged there") from error
-            if not isinstance(entry, dict) or entry.get("seq") != number:
-                raise JournalError(f"{path}, line {number + 1}: expected an event with seq {number}; the journal is damaged there")
-            yield entry
+            yield line
+
+
+def _start(number: int) -> bytes:
+    """What a line begins with as it is written."""
+    return b'{"seq":%d,' % number
+
+
+def _entry(line: bytes, number: int, path: Path) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise JournalError(f"{path}, line {number + 1}: not JSON; the journal is damaged there") from error
+    if not isinstance(entry, dict) or entry.get("seq") != number:
+        raise JournalError(f"{path}, line {number + 1}: expected an event with seq {number}; the journal is damaged there")
+    return entry
 
 
 def _parse(entry: dict[str, Any], path: Path) -> events.Event:
@@ -71,7 +88,7 @@ class Journal:
         if path.is_symlink():
             raise JournalError(f"{path}: is a link; nothing is written to what lies elsewhere")
         try:
-            self._recorded = list(_entries(path)) if path.exists() else []
+            self._recorded = [_entry(line, number, path) for number, line in enumerate(_lines(path))] if path.exists() else []
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("rb" if replay_only else "ab", buffering=0)
             if not replay_only:
@@ -94,13 +111,13 @@ class Journal:
 
         Raises ReplayError when it differs, JournalError when it cannot be written.
         """
-        entry = {"seq": self.seq} | {key: value for key, value in event.model_dump(mode="json").items() if value is not None}
         if self.replaying:
+            entry = {"seq": self.seq} | {key: value for key, value in event.model_dump(mode="json").items() if value is not None}
             _compare(self._recorded[self.seq], entry, self.path)
         elif self._replay_only:
             raise StoppedError(f"{self.path}: the journal ends after event {self.seq - 1}; `longspan resume` goes on from there")
         else:
-            self._append(json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            self._append(_start(self.seq) + events.as_json(event).removeprefix(b"{") + b"\n")
         self.seq += 1
         if isinstance(event, events.End | events.ScenarioError):
             self.sync()

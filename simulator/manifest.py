@@ -8,6 +8,7 @@ import os
 import platform
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, final
@@ -96,13 +97,16 @@ def commit(nonce: str, seed: int, definitions: Iterable[dict[str, Any]]) -> str:
 
 def versions() -> dict[str, str]:
     """The versions that a run's outcome may depend on."""
-    found = {"python": platform.python_version()}
-    for package in ("longspan", "tiktoken", "trio", "pydantic", "jinja2"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    packages = ("longspan", "tiktoken", "trio", "pydantic", "jinja2")
+    return {"python": platform.python_version()} | {package: _version(package) for package in packages}
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def write_json(path: Path, model: BaseModel) -> None:

@@ -13,9 +13,9 @@ import os
 import re
 import threading
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, final, get_args
@@ -25,7 +25,7 @@ from simulator.errors import InputError, LongspanError
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-__all__ = ["EncodingName", "Tokenizer", "Words", "rank_file"]
+__all__ = ["EncodingName", "Phrases", "Tokenizer", "rank_file"]
 
 EncodingName = Literal["cl100k_base", "o200k_base"]
 """The encodings that longspan can count in."""
@@ -33,8 +33,8 @@ EncodingName = Literal["cl100k_base", "o200k_base"]
 SHORT = 10_000
 """Characters of a text whose count is remembered for a while."""
 
-WORDS = 100_000
-"""Words whose counts are remembered at most."""
+PHRASES = 100_000
+"""Phrases whose counts are remembered at most."""
 
 RANKS = Path(__file__).parent / "data" / "ranks"
 
@@ -83,35 +83,44 @@ class Tokenizer:
 
 
 @final
-class Words:
-    """Counts text of words with one space between them, line by line, as a tokenizer does, but each word only once.
+class Phrases:
+    """Counts lines put together of phrases with a space between, as a tokenizer does, but each phrase only once.
 
     In either encoding a piece that is made tokens of never goes on beyond a single space: it begins with it. So a line
-    is the sum of its words. What holds more white space than single spaces and a last line break has to be counted whole.
+    is the sum of its phrases, as long as none begins or ends with white space; the last may end with a line break.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        encode = tokenizer._encoding.encode_ordinary
-        self._first, self._later = _Counts(encode, ""), _Counts(encode, " ")
+        self._first, self._later = _counts(tokenizer._encoding)
 
-    def count(self, line: str) -> int:
-        """How many tokens `line` is."""
-        first, *later = line.split(" ")
-        return self._first[first] + sum(map(self._later.__getitem__, later))
+    def count(self, phrases: Sequence[str]) -> int:
+        """How many tokens `phrases` are with a space between two of them."""
+        first, *later = phrases
+        return self._first[first] + self.later(later)
+
+    def later(self, phrases: Iterable[str]) -> int:
+        """How many tokens `phrases` are with a space before each."""
+        return sum(map(self._later.__getitem__, phrases))
 
 
 class _Counts(dict[str, int]):
-    """Counts by word with what stands before it, each made when it is first asked for."""
+    """Counts by phrase with what stands before it, each made when it is first asked for."""
 
     def __init__(self, encode: Callable[[str], list[int]], before: str) -> None:
         self._encode = encode
         self._before = before
 
-    def __missing__(self, word: str) -> int:
-        if len(self) >= WORDS:
+    def __missing__(self, phrase: str) -> int:
+        if len(self) >= PHRASES:
             self.clear()
-        count = self[word] = len(self._encode(self._before + word))
+        count = self[phrase] = len(self._encode(self._before + phrase))
         return count
+
+
+@cache
+def _counts(encoding: Encoding) -> tuple[_Counts, _Counts]:
+    """Those of a line's first phrase and of its other ones: all conversations of a process share them."""
+    return _Counts(encoding.encode_ordinary, ""), _Counts(encoding.encode_ordinary, " ")
 
 
 def rank_file(name: EncodingName) -> bytes:

@@ -6,6 +6,8 @@ import gzip
 import json
 import re
 import zlib
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any, final
@@ -32,20 +34,16 @@ class Trivia:
     def __init__(self, path: str | Path, *, seed: int | str = 0) -> None:
         self._seed = seed
         self._pairs = _pairs(Path(path))
-        self._round = -1
-        self._order: list[int] = []
 
     def __len__(self) -> int:
         """How many questions the file holds."""
         return len(self._pairs)
 
-    def pair(self, index: int) -> Pair:
-        turn, place = divmod(index, len(self._pairs))
-        if turn != self._round:
-            self._order = list(range(len(self._pairs)))
-            Random(f"{self._seed}/{turn}").shuffle(self._order)
-            self._round = turn
-        return self._pairs[self._order[place]]
+    def pairs(self) -> Iterator[Pair]:
+        for turn in count():
+            order = list(range(len(self._pairs)))
+            Random(f"{self._seed}/{turn}").shuffle(order)
+            yield from (self._pairs[place] for place in order)
 
 
 def _pairs(path: Path) -> list[Pair]:
@@ -81,7 +79,7 @@ def _pair(entry: Any, place: str) -> Pair:
     answer = entry.get("AnswerValue")
     if answer is None and isinstance(entry.get("Answer"), dict):
         answer = entry["Answer"].get("Value")
-    return Pair(_text(entry.get("Question"), f"{place}: no question"), _text(answer, f"{place}: no answer"))
+    return Pair((_text(entry.get("Question"), f"{place}: no question"),), _text(answer, f"{place}: no answer"))
 
 
 def _text(value: Any, missing: str) -> str:

@@ -22,7 +22,7 @@ TRACE: Final = 4_000
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Characters that HTML forbids, that cannot be encoded, or that turn the direction of the text after them."""
 
-_ENDING: Final = re.compile("[<>&\u2028\u2029]")
+_ENDING: Final = "<>&\u2028\u2029"
 """Characters that could end a script or begin a comment in one, or that scripts once took for the end of a line."""
 
 
@@ -58,10 +58,14 @@ class Excerpt(NamedTuple):
 
 def visible(text: str) -> str:
     """The text with what could not be seen in it, or must not stand in a page, given by its code point."""
+    if text.replace("\n", "").isprintable():  # much faster than to look for each
+        return text
     return _UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
 def script_json(value: Any) -> Markup:
     """JSON that may stand inside a script element, whatever texts it holds. They have to be `visible` already."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return Markup(_ENDING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # noqa: S704
+    for character in _ENDING:
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704

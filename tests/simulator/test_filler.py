@@ -6,9 +6,10 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from functools import cache
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -46,17 +47,21 @@ class Listed:
     """A source that goes round a list."""
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
-        self._pairs = [Pair(*pair) for pair in pairs]
+        self._pairs = [Pair([question], answer) for question, answer in pairs]
 
-    def pair(self, index: int) -> Pair:
-        return self._pairs[index % len(self._pairs)]
+    def pairs(self) -> Iterator[Pair]:
+        return cycle(self._pairs)
+
+
+def said_by(source: Source, number: int) -> list[tuple[str, str]]:
+    """The first questions of a source and their answers."""
+    return [(" ".join(phrases), answer) for phrases, answer in islice(source.pairs(), number)]
 
 
 @cache
 def trivia_file(folder: Path) -> Path:
     """A file in TriviaQA's layout with questions of all kinds."""
-    made = Almanac("trivia")
-    plain = [made.pair(index) for index in range(60)]
+    plain = said_by(Almanac("trivia"), 60)
     path = folder / "trivia.json"
     entries = [{"Question": question, "Answer": {"Value": answer, "Aliases": []}} for question, answer in [*AWKWARD, *plain]]
     path.write_text(json.dumps({"Data": entries, "Domain": "unfiltered"}), "utf-8")
@@ -206,7 +211,7 @@ def test_the_questions_are_those_of_the_source_in_turn() -> None:
     made = Filler(source, Tokenizer())
     said = [pair for _ in range(20) for pair in questions(made.make(1500).text)]
     assert len(set(said)) == len(said)
-    assert set(said) <= {tuple(source.pair(index)) for index in range(len(said) + filler.POOL)}
+    assert set(said) <= set(said_by(source, len(said) + filler.POOL))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -278,42 +283,44 @@ def test_nothing_repeats_within_half_a_million_tokens(seed: int | str) -> None:
     assert answers.most_common(1)[0][1] < len(said) / 50
 
 
-def test_each_fact_depends_on_seed_and_number_alone() -> None:
-    forward, backward = Almanac(7), Almanac(7)
-    assert [forward.pair(index) for index in range(200)] == [backward.pair(index) for index in reversed(range(200))][::-1]
-    assert {forward.pair(index) for index in range(2000)}.isdisjoint(Almanac(8).pair(index) for index in range(2000))
+def test_all_of_it_depends_on_the_seed_alone() -> None:
+    one = Almanac(7)
+    assert said_by(one, 200) == said_by(one, 200) == said_by(Almanac(7), 300)[:200]
+    assert set(said_by(one, 2000)).isdisjoint(said_by(Almanac(8), 2000))
 
 
 def test_it_does_not_end() -> None:
-    for index in (0, 10**6, 10**12, 10**30):
-        question, answer = Almanac(0).pair(index)
+    for question, answer in said_by(Almanac(0), almanac.NAMES + 1)[-1000:]:
         assert question.endswith(("?", "."))
         assert answer[0].isupper() or answer[0].isdigit()
 
 
 def test_seeds_keep_their_meaning() -> None:
     """If this fails, every conversation that was ever recorded with the almanac can no longer be resumed."""
-    assert Almanac(0).pair(0) == ("Which probe was the first to land on the moon Prozguph?", "The Begmur probe")
-    assert Almanac("x").pair(299) == ("Which wind follows the Devnos in every storm?", "The Ziltror")
-    pairs = json.dumps([Almanac(0).pair(index) for index in range(1000)])
-    assert hashlib.sha256(pairs.encode()).hexdigest() == "56448b136b8a7d8715405cc6d85b9e5e83a9b4be61c8042594ca040d9fa1c19d"
+    assert said_by(Almanac(0), 1) == [("What does a cold Flalthix Zedvok engine sound like?", "A faint buzz")]
+    assert said_by(Almanac("x"), 300)[-1] == ("How many dancers stand in a Twurzil Stralzos ring?", "29")
+    pairs = json.dumps(said_by(Almanac(0), 1000))
+    assert hashlib.sha256(pairs.encode()).hexdigest() == "5289cff7f69d07efa9200aff7fe3fe757851e692882f29b4bb6814009d624852"
 
 
-def test_every_form_asks_about_its_own_name() -> None:
-    forms = almanac._words().forms
-    assert len(forms) > 100
-    for form in forms:
-        assert "%(x)s" in form.question
-        assert "%(x)s" not in form.answer
-        assert form.question[-1] in "?."
+def test_every_form_asks_about_one_name_and_fills_in_one_thing_at_most() -> None:
+    """A form that asked about more would be said with what stands for it."""
+    forms = json.loads(almanac.DATA.read_text("utf-8"))["kinds"].values()
+    assert sum(map(len, forms)) > 100
+    for question, answer in (form for kind in forms for form in kind):
+        assert question.count("{x}") == 1
+        assert not re.search("{[ym]}", question)
+        assert "{x}" not in answer
+        assert len(re.findall("{[ym]}", answer)) <= 1
+        assert question[-1] in "?."
 
 
 def test_every_name_has_its_turn() -> None:
     words = almanac._words()
-    names = {words.name(number).casefold() for number in range(words.names)}
-    assert len(names) == words.names
-    assert math.gcd(almanac.STRIDE, words.names) == 1
-    assert names.isdisjoint(FIRST_NAMES.split())
+    names = [word.casefold() for word in [*words.firsts, *words.seconds]]
+    assert len(set(names)) == len(names) == 2 * almanac.SIDE
+    assert math.gcd(almanac.STRIDE, almanac.NAMES) == 1
+    assert set(names).isdisjoint(FIRST_NAMES.split())
 
 
 FIRST_NAMES = """
@@ -365,15 +372,15 @@ def test_trivia_reads_both_layouts(zipped: bool, published: bool, marked: bool, 
     path.write_bytes(gzip.compress(raw) if zipped else raw)
     trivia = Trivia(path)
     assert len(trivia) == 3
-    assert {trivia.pair(index) for index in range(3)} == {("Which one?", "This"), ("And then?", "That one"), ("Third?", "3")}
+    assert set(said_by(trivia, 3)) == {("Which one?", "This"), ("And then?", "That one"), ("Third?", "3")}
 
 
 def test_trivia_starts_again_in_another_order(folder: Path) -> None:
     trivia = Trivia(trivia_file(folder))
-    rounds = [[trivia.pair(turn * len(trivia) + place) for place in range(len(trivia))] for turn in range(4)]
+    said = said_by(trivia, 4 * len(trivia))
+    rounds = [said[begin : begin + len(trivia)] for begin in range(0, len(said), len(trivia))]
     assert all(sorted(one) == sorted(two) for one, two in pairwise(rounds))
     assert all(one != two for one, two in pairwise(rounds))
-    assert trivia.pair(3) == rounds[0][3]
 
 
 @given(text=st.text(alphabet=st.characters(codec=None), min_size=1))
@@ -381,7 +388,7 @@ def test_trivia_starts_again_in_another_order(folder: Path) -> None:
 def test_trivia_texts_are_one_line_of_valid_unicode(text: str, folder: Path) -> None:
     path = folder / "any.json"
     path.write_text(json.dumps({"Data": [{"Question": f"x{text}", "AnswerValue": f"{text}x"}]}), "utf-8")
-    for part in Trivia(path).pair(0):
+    for part in said_by(Trivia(path), 1)[0]:
         assert len(part.splitlines()) == 1
         assert part == part.strip()
         part.encode()

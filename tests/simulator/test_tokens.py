@@ -19,7 +19,7 @@ from tiktoken_ext import openai_public
 
 from simulator import tokens
 from simulator.errors import InputError, LongspanError
-from simulator.tokens import EncodingName, Tokenizer, Words, rank_file
+from simulator.tokens import EncodingName, Phrases, Tokenizer, rank_file
 
 ROOT = Path(__file__).parents[2]
 NAMES: tuple[EncodingName, ...] = get_args(EncodingName)
@@ -230,9 +230,13 @@ def test_the_packer_refuses_what_it_could_not_give_back(packer: ModuleType, rank
         packer.pack(ranks)
 
 
-@given(st.lists(st.text().map(lambda text: "".join(text.split())).filter(bool), min_size=1, max_size=8))
-def test_a_line_of_words_counts_as_its_words(tokenizer: Tokenizer, words: list[str]) -> None:
-    line = " ".join(word.encode("utf-8", "replace").decode() for word in words)
-    counted = Words(tokenizer)
-    assert counted.count(f"Q: {line}?\n") == len(tokenizer.encode(f"Q: {line}?\n"))
-    assert counted.count(f'"{line}",\n') == len(tokenizer.encode(f'"{line}",\n'))
+WORD = st.text().map(lambda text: "".join(text.split()).encode("utf-8", "replace").decode()).filter(bool)
+
+
+@given(st.lists(st.lists(WORD, min_size=1, max_size=3).map(" ".join), min_size=1, max_size=5))
+def test_a_line_counts_as_its_phrases(tokenizer: Tokenizer, phrases: list[str]) -> None:
+    count = Phrases(tokenizer).count
+    *others, last = phrases
+    assert count(["Q:", *others, f"{last}?\n"]) == len(tokenizer.encode(f"Q: {' '.join(phrases)}?\n"))
+    quoted = f'"{" ".join(phrases)}",\n'
+    assert count(quoted.split(" ")) == len(tokenizer.encode(quoted))
