@@ -11,12 +11,12 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import BeforeValidator, Field
 
 from agents.base import AgentError, Tokens, Usage
-from agents.core import ChatMessage, Completion
+from agents.core import ChatMessage, Completion, clean
 from agents.limits import TransientError
 from agents.provider import Provider, ProviderOptions, Vendor
 from simulator.tokens import EncodingName, Tokenizer
 
-__all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "clean", "dig", "events", "used"]
+__all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "used"]
 
 FOREIGN: Final = 1.2
 """Tokens that a model whose tokenizer is not at hand is taken to have for each of ours. Current tokenizers lie between 0.9 and
@@ -43,8 +43,6 @@ class Request:
     """What a model is asked: an optional system message, the conversation, the longest answer, and a JSON schema for it."""
 
     def __init__(self, messages: Sequence[ChatMessage], most: int, schema: Mapping[str, Any] | None) -> None:
-        if not all(message.text.isascii() for message in messages):
-            messages = [ChatMessage(role, clean(text)) for role, text in messages]
         self.system = "\n\n".join(message.text for message in messages if message.role == "system")
         self.messages = [message for message in messages if message.role != "system"]
         self.most = most
@@ -158,11 +156,6 @@ def dig(value: Any, *path: str | int) -> Any:
         else:
             value = value.get(step) if isinstance(value, dict) else None
     return value
-
-
-def clean(text: str) -> str:
-    """`text` as it can be sent and kept: what is no valid Unicode (a lone surrogate) becomes "?"."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _window(name: str) -> int | None:

@@ -10,7 +10,7 @@ import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Tokens, Usage
-from agents.core import ChatMessage, Completion, ContextOverflowError, Core
+from agents.core import ChatMessage, Completion, ContextOverflowError, Core, clean
 from agents.dry import DryCore
 from agents.window import Eviction, Window
 from simulator.errors import first_problem
@@ -108,7 +108,7 @@ class ChatAgent(BaseAgent):
         self.core = core
         self.options = options
         self.context = _context(core, options)
-        self._system = [ChatMessage("system", options.system)] if options.system else []
+        self._system = [ChatMessage("system", clean(options.system))] if options.system else []
         self._fixed = sum(core.count(message.text) + core.overhead for message in self._system)
         if self._fixed + LEAST > self.context:
             taken = f"; the system message has {self._fixed:,} tokens" if self._fixed else ""
@@ -148,10 +148,11 @@ class ChatAgent(BaseAgent):
 
     async def observe(self, message: Message, reply: str) -> None:
         if self._last is None or self._last.turn_id != message.turn_id:
-            self._add(message, self._fit(message), reply)
+            self._add(message, self._fit(message), clean(reply))
 
     async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
         """The model's answer to `prompt` alone, JSON where there is a `schema`; no conversation is kept. Calls may overlap."""
+        prompt = clean(prompt)
         size = self._size(prompt)
         if size > self.context:
             raise AgentError(f"{self.core.name}: a prompt of {size:,} tokens is larger than the context of {self.context:,}")
@@ -184,7 +185,8 @@ class ChatAgent(BaseAgent):
 
     def _shown(self, message: Message) -> str:
         """A message as the model is shown it. The time is absolute, so that it stays the same in every later prompt."""
-        return f"[{message.sent_at:%a %Y-%m-%d %H:%M:%S}] {message.text}" if self.options.timestamps else message.text
+        text = clean(message.text)
+        return f"[{message.sent_at:%a %Y-%m-%d %H:%M:%S}] {text}" if self.options.timestamps else text
 
     def _size(self, text: str) -> int:
         return self.core.count(text) + self.core.overhead

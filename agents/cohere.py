@@ -9,8 +9,9 @@ from functools import partial
 from math import isfinite
 from typing import Any, Final, final
 
-from agents.api import clean, dig
+from agents.api import dig
 from agents.base import InputError, Usage
+from agents.core import clean
 from agents.limits import TransientError
 from agents.provider import Provider, ProviderOptions, Vendor
 

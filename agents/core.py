@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from agents.base import AgentError, AgentOptions, Usage
 from simulator.plugins import load
 
-__all__ = ["CORES", "ChatMessage", "Completion", "ContextOverflowError", "Core", "CoreOptions", "core_class"]
+__all__ = ["CORES", "ChatMessage", "Completion", "ContextOverflowError", "Core", "CoreOptions", "clean", "core_class"]
 
 CORES = "longspan.cores"
 """The entry-point group of cores: openai, anthropic, google, gguf. Each is a class with nested `Options(CoreOptions)`,
@@ -16,7 +16,7 @@ made with its target (a model's name or path) and its options."""
 
 
 class ChatMessage(NamedTuple):
-    """A message as chat models take them."""
+    """A message as chat models take them. Its text is valid Unicode: see `clean`."""
 
     role: Literal["system", "user", "assistant"]
     text: str
@@ -68,3 +68,8 @@ class Core(Protocol):
 def core_class(kind: str) -> Any:
     """The core registered as `kind`. Raises InputError."""
     return load(CORES, "kind of model", kind)
+
+
+def clean(text: str) -> str:
+    """`text` as it can be sent and kept: what is no valid Unicode (a lone surrogate) becomes "?"."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -33,7 +33,7 @@ def check_comparable(runs: Sequence[Graded]) -> None:
             what = f"{odd[0]} has the parameters {_parameters(first)[odd[0]]} and {_parameters(other)[odd[0]]}"[:300]
         else:
             continue
-        raise InputError(f"{first.name} and {other.name} cannot be compared: {what}; compare runs of one suite and its scenarios")
+        raise InputError(f"{first.name} and {other.name} cannot be compared: {what}; compare runs of one suite: name their folders")
 
 
 def test_key(run: Graded, test: str) -> Hashable:

@@ -126,6 +126,8 @@ class Conversation:
         listener: Callable[[events.Event], None] | None = None,
     ) -> None:
         self._setting = setting
+        # A conversation may be called by the test it holds, which is nothing for the agent to know.
+        self._name = hashlib.sha256(setting.id.encode()).hexdigest()[:8]
         self._agent = agent
         self._journal = journal
         self._snapshots = snapshots
@@ -250,8 +252,7 @@ class Conversation:
             raise AgentError(f"turn {self.turns}: the agent failed: {told(error)}") from error
 
     def _turn_id(self, number: int) -> str:
-        # A conversation may be called by the test it holds, which is nothing for the agent to know.
-        return f"{hashlib.sha256(self._setting.id.encode()).hexdigest()[:8]}-{number}"
+        return f"{self._name}-{number}"
 
     async def _leave(self) -> None:
         """Save the agent between two turns, outside the journal, and end."""

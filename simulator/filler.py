@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, final
 
 from simulator.errors import InputError
-from simulator.tokens import Phrases, Tokenizer
+from simulator.tokens import Tokenizer
 
 __all__ = ["Distraction", "Filler", "Pair", "Source"]
 
@@ -79,7 +79,7 @@ class Filler:
         if most < 100:
             raise ValueError(f"most must be >= 100, got {most}")
         self._count = tokenizer.count
-        self._phrases = Phrases(tokenizer)
+        self._count_later = tokenizer.count_later
         self._most = most
         self._made = 0  # messages so far: the remarks take turns
         self._entries = self._all(source)
@@ -157,7 +157,7 @@ class Filler:
 
     def _all(self, source: Source) -> Iterator[_Entry]:
         """A source's pairs that are not too long, in turn. It ends where no more of them come."""
-        count, answered = self._phrases.later, lru_cache(ANSWERS)(self._answered)
+        count, answered = self._count_later, lru_cache(ANSWERS)(self._answered)
         passed_over = 0
         for question, answer in source.pairs():
             tokens, reply, reply_tokens = answered(answer)
@@ -173,16 +173,13 @@ class Filler:
     def _answered(self, answer: str) -> tuple[int, str, int]:
         """The tokens of a pair but for its question; its answer as it stands in a reply, and the tokens there."""
         reply = _quote(answer)
-        return self._count_line(f"Q: A: {answer}\n"), reply, self._count_line(f"{reply},\n")
-
-    def _count_line(self, line: str) -> int:
-        return self._phrases.count(line.split(" "))
+        return self._count(f"Q: A: {answer}\n"), reply, self._count(f"{reply},\n")
 
     def _last(self, room: int, cost: Callable[[_Entry], int]) -> _Entry | None:
         """Takes a pair to close the list with, the first at hand whose cost is within `room`; its reply has no comma."""
         for place, entry in enumerate(self._pool):
             if cost(entry) <= room:
-                last = entry._replace(reply_tokens=self._count_line(f"{entry.reply}\n"))
+                last = entry._replace(reply_tokens=self._count(f"{entry.reply}\n"))
                 if cost(last) <= room:
                     del self._pool[place]
                     self._refill()

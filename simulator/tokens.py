@@ -13,9 +13,9 @@ import os
 import re
 import threading
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, final, get_args
@@ -25,21 +25,23 @@ from simulator.errors import InputError, LongspanError
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-__all__ = ["EncodingName", "Phrases", "Tokenizer", "rank_file"]
+__all__ = ["EncodingName", "Tokenizer", "rank_file"]
 
 EncodingName = Literal["cl100k_base", "o200k_base"]
 """The encodings that longspan can count in."""
 
-SHORT = 10_000
-"""Characters of a text whose count is remembered for a while."""
-
 PHRASES = 100_000
 """Phrases whose counts are remembered at most."""
+
+LONG = 100
+"""Characters of the longest phrase whose count is remembered."""
 
 RANKS = Path(__file__).parent / "data" / "ranks"
 
 BLANKS = 500_000
 """The longest run of white space given to tiktoken in one piece: its regular expressions abort the call at a million."""
+
+_other_space = re.compile(r"[^\S \n]").search
 
 _loading = threading.Lock()  # the environment and the table below are the process's
 _encodings: dict[str, Encoding] = {}
@@ -59,16 +61,27 @@ class Tokenizer:
             raise InputError(f"unknown tokenizer {name!r}: take one of {', '.join(get_args(EncodingName))}")
         self._name: EncodingName = name
         self._encoding = _encoding(name)
+        self._first, self._later = _counts(self._encoding)
 
     @property
     def name(self) -> EncodingName:
         return self._name
 
     def count(self, text: str) -> int:
-        """How many tokens `text` is. Never raises: what is no valid Unicode (a lone surrogate) counts as U+FFFD."""
-        if len(text) <= SHORT:
-            return _count(self._encoding, text)
-        return sum(len(self._encoding.encode_ordinary(piece)) for piece in _pieces(text))
+        """How many tokens `text` is. Never raises: what is no valid Unicode (a lone surrogate) counts as U+FFFD.
+
+        Each word is counted once per process: in either encoding a piece that is made tokens of never goes on beyond a single
+        space, it begins with it. So a text is the sum of its words, unless it holds more white space than that and line breaks.
+        """
+        if "  " in text or " \n" in text or _other_space(text):
+            return _encoded(self._encoding, text)
+        first, *later = text.split(" ")
+        return self._first[first] + self.count_later(later)
+
+    def count_later(self, phrases: Iterable[str]) -> int:
+        """How many tokens `phrases` are with one space before each. None may begin or end with white space, but the last may
+        end with a line break."""
+        return sum(map(self._later.__getitem__, phrases))
 
     def encode(self, text: str) -> list[int]:
         """The tokens of `text`; what is no valid Unicode (a lone surrogate) is read as U+FFFD."""
@@ -82,45 +95,30 @@ class Tokenizer:
         return f"Tokenizer({self._name!r})"
 
 
-@final
-class Phrases:
-    """Counts lines put together of phrases with a space between, as a tokenizer does, but each phrase only once.
-
-    In either encoding a piece that is made tokens of never goes on beyond a single space: it begins with it. So a line
-    is the sum of its phrases, as long as none begins or ends with white space; the last may end with a line break.
-    """
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._first, self._later = _counts(tokenizer._encoding)
-
-    def count(self, phrases: Sequence[str]) -> int:
-        """How many tokens `phrases` are with a space between two of them."""
-        first, *later = phrases
-        return self._first[first] + self.later(later)
-
-    def later(self, phrases: Iterable[str]) -> int:
-        """How many tokens `phrases` are with a space before each."""
-        return sum(map(self._later.__getitem__, phrases))
-
-
 class _Counts(dict[str, int]):
     """Counts by phrase with what stands before it, each made when it is first asked for."""
 
-    def __init__(self, encode: Callable[[str], list[int]], before: str) -> None:
-        self._encode = encode
+    def __init__(self, encoding: Encoding, before: str) -> None:
+        self._encoding = encoding
         self._before = before
 
     def __missing__(self, phrase: str) -> int:
-        if len(self) >= PHRASES:
-            self.clear()
-        count = self[phrase] = len(self._encode(self._before + phrase))
+        count = _encoded(self._encoding, self._before + phrase)
+        if len(phrase) <= LONG:
+            if len(self) >= PHRASES:
+                self.clear()
+            self[phrase] = count
         return count
+
+
+def _encoded(encoding: Encoding, text: str) -> int:
+    return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
 
 
 @cache
 def _counts(encoding: Encoding) -> tuple[_Counts, _Counts]:
-    """Those of a line's first phrase and of its other ones: all conversations of a process share them."""
-    return _Counts(encoding.encode_ordinary, ""), _Counts(encoding.encode_ordinary, " ")
+    """Those of what a text begins with and of what comes after a space: all conversations of a process share them."""
+    return _Counts(encoding, ""), _Counts(encoding, " ")
 
 
 def rank_file(name: EncodingName) -> bytes:
@@ -146,12 +144,6 @@ def _tokens(packed: bytes) -> Iterator[bytes]:
         end = at + 1 + packed[at]
         yield packed[at + 1 : end]
         at = end
-
-
-@lru_cache(maxsize=4096)
-def _count(encoding: Encoding, text: str) -> int:
-    """A line of a script is planned with, counted and said: it is tokenised once."""
-    return len(encoding.encode_ordinary(text))
 
 
 def _encoding(name: EncodingName) -> Encoding:

@@ -15,10 +15,9 @@ from typing import Any, Final, final
 
 import trio
 
-from agents.api import clean
 from agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Usage
 from agents.chat import cut_middle
-from agents.core import ChatMessage, ContextOverflowError, Core
+from agents.core import ChatMessage, ContextOverflowError, Core, clean
 from agents.dry import DryCore
 from agents.ltm import trace
 from agents.ltm.budget import FRAME, QUERIES, Budget

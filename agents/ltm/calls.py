@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, final
 
-from agents.api import clean
 from agents.base import AgentError, Usage
-from agents.core import ChatMessage, Completion, Core
+from agents.core import ChatMessage, Completion, Core, clean
 
 __all__ = ["Calls"]
 

@@ -96,7 +96,8 @@ def _main(arguments: Sequence[str] | None) -> int:
     except typer.Abort:
         return _say("nothing was done: there was no answer; --yes goes on without asking", 1)
     except typer.TyperException as error:
-        return _say(error.format_message() if hasattr(error, "format_message") else str(error), 2)
+        said: str = error.format_message() if hasattr(error, "format_message") else str(error)
+        return _say(said.replace(": Value error, ", ": "), 2)
     except OSError as error:  # a pipe whose reader has gone, a full disk behind it: the runs themselves raise errors of ours
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
         return 1 if isinstance(error, BrokenPipeError) else _say(f"cannot write: {error.strerror}", 1)

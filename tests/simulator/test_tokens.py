@@ -13,13 +13,13 @@ from typing import Any, get_args
 
 import pytest
 import tiktoken
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 
 from simulator import tokens
 from simulator.errors import InputError, LongspanError
-from simulator.tokens import EncodingName, Phrases, Tokenizer, rank_file
+from simulator.tokens import EncodingName, Tokenizer, rank_file
 
 ROOT = Path(__file__).parents[2]
 NAMES: tuple[EncodingName, ...] = get_args(EncodingName)
@@ -235,8 +235,16 @@ WORD = st.text().map(lambda text: "".join(text.split()).encode("utf-8", "replace
 
 @given(st.lists(st.lists(WORD, min_size=1, max_size=3).map(" ".join), min_size=1, max_size=5))
 def test_a_line_counts_as_its_phrases(tokenizer: Tokenizer, phrases: list[str]) -> None:
-    count = Phrases(tokenizer).count
     *others, last = phrases
-    assert count(["Q:", *others, f"{last}?\n"]) == len(tokenizer.encode(f"Q: {' '.join(phrases)}?\n"))
-    quoted = f'"{" ".join(phrases)}",\n'
-    assert count(quoted.split(" ")) == len(tokenizer.encode(quoted))
+    count = tokenizer.count("Q:") + tokenizer.count_later([*others, f"{last}?\n"])
+    assert count == len(tokenizer.encode(f"Q: {' '.join(phrases)}?\n"))
+
+
+SPACES = st.text(alphabet=" \n\t\r\x0b\x1c\x85\xa0\u2003\u3000", max_size=4)
+SIGNS = st.text(alphabet="aZ\u00e9\u4e2d19'\u2019\"/.,-\ud83d\ude00s", max_size=4)
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.one_of(SIGNS, SPACES, st.just(" ")), max_size=12).map("".join))
+def test_a_text_counts_as_its_tokens_whatever_its_white_space(tokenizer: Tokenizer, text: str) -> None:
+    assert tokenizer.count(text) == len(tokenizer.encode(text))
