@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple, final
 
 from scenarios.steps import MARKER, lay_out
@@ -115,7 +115,6 @@ _FACING = r"\b(?:turn|bear|veer|go|head|hang|keep|swing|(?:take|make) an?)(?: sh
 
 _TOKENS = {
     "item": MARKER.pattern,
-    "place": "",  # the town's, see _pattern
     "retract": _cues(
         """correction
         scratch that
@@ -172,11 +171,27 @@ _TOTAL = re.compile(r"\b(?:total|altogether|in all|sum|overall|entire|whole)\b",
 _IN_TOTAL = re.compile(r"\s*(?:in (?:total|all)|altogether|total)\b", re.IGNORECASE)
 
 
-@lru_cache(maxsize=64)
-def _pattern(places: tuple[str, ...]) -> re.Pattern[str]:
+@cache
+def _tokens_pattern() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TOKENS.items()), re.IGNORECASE)
+
+
+def _matches(text: str, places: Sequence[str]) -> Iterator[tuple[str, re.Match[str]]]:
+    """What counts in `text` with its kind, in order: of what begins at one place a list item, then one of the town's places,
+    then the first of _TOKENS."""
     named = "|".join(r"[\s-]+(?:the\s)?".join(map(re.escape, _parts(place))) for place in sorted(places, key=len, reverse=True))
-    tokens = _TOKENS | {"place": rf"\b(?:{named}|(?P<home>{_HOME}))\b"}
-    return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in tokens.items()), re.IGNORECASE)
+    found_place = re.compile(rf"\b(?:{named}|(?P<home>{_HOME}))\b", re.IGNORECASE).search
+    found_token = _tokens_pattern().search
+    place, token = found_place(text), found_token(text)
+    while place or token:
+        if place and (not token or (place.start(), token["item"] is not None) <= (token.start(), False)):
+            yield "place", place
+            end = place.end()
+        elif token:
+            yield next(kind for kind in _TOKENS if token[kind] is not None), token
+            end = token.end()
+        place = found_place(text, end) if place and place.start() < end else place
+        token = found_token(text, end) if token and token.start() < end else token
 
 
 def _parts(place: str) -> list[str]:
@@ -190,8 +205,7 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
     negated = [(match.start(), match.end()) for match in _NEGATED.finditer(text)]
     tokens: list[_Token] = []
     weak: set[int] = set()  # lone letters and numbers: they count only beside a distance or a direction
-    for match in _pattern(tuple(places)).finditer(text):
-        kind = next(kind for kind in _TOKENS if match[kind] is not None)
+    for kind, match in _matches(text, places):
         begin, end = match.span()
         if kind == "item":
             tokens.append(_Token(kind, begin, end, float(text[begin + 1 : end - 1][:9])))

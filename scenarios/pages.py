@@ -22,6 +22,7 @@ def about(text: str) -> int:
     return math.ceil(_size(text))
 
 
+@lru_cache(maxsize=500)
 def _size(text: str) -> float:
     return sum(map(_cost, _UNITS.findall(text)))
 

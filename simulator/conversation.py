@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar, final
 
@@ -23,7 +23,7 @@ from simulator.journal import Journal
 from simulator.ledger import Ledger, models_of, used_by
 from simulator.messages import Message, Reply, Turn, Usage
 from simulator.player import Player, told
-from simulator.scenario import Placement, Test
+from simulator.scenario import Line, Placement, Segment, Test
 from simulator.snapshots import Snapshots
 from simulator.stage import AskJudge, Judge, Say, Verdict, Wait, Watch
 from simulator.tokens import Tokenizer
@@ -92,13 +92,17 @@ def definition(test: Test) -> dict[str, Any]:
         "scenario": test.scenario.name,
         "parameters": test.scenario.model_dump(mode="json"),
         "facts": dict(script.facts),
-        "lines": [asdict(line) | {"pause": line.pause.total_seconds()} for line in script.lines],
-        "outline": [asdict(segment) | {"pause": segment.pause.total_seconds()} for segment in script.outline],
+        "lines": [_plain(line) for line in script.lines],
+        "outline": [_plain(segment) for segment in script.outline],
         "farewell": script.farewell,
         "alone": script.alone,
     }
     made: dict[str, Any] = json.loads(json.dumps(content))  # as it will be read back: tuples are lists
     return made
+
+
+def _plain(part: Line | Segment) -> dict[str, Any]:
+    return {field.name: getattr(part, field.name) for field in fields(part)} | {"pause": part.pause.total_seconds()}
 
 
 @final

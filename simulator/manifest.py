@@ -112,7 +112,7 @@ def _version(package: str) -> str:
 def write_json(path: Path, model: BaseModel) -> None:
     """Write a model as a JSON file, whole or not at all."""
     partial = path.with_name(f".{path.name}.partial")
-    text = json.dumps(model.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    text = model.model_dump_json(indent=1)
     partial.unlink(missing_ok=True)
     with partial.open("x", encoding="utf-8") as file:  # never through a link that somebody left there
         file.write(text + "\n")

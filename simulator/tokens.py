@@ -96,18 +96,28 @@ class Tokenizer:
 
 
 class _Counts(dict[str, int]):
-    """Counts by phrase with what stands before it, each made when it is first asked for."""
+    """Counts by phrase, each made when it is first asked for: of what a text begins with, or (`first` being those) of what
+    comes after a space.
 
-    def __init__(self, encoding: Encoding, before: str) -> None:
+    A piece that is made tokens of ends with its line breaks, if a slash or white space does not follow: lines count apart.
+    """
+
+    def __init__(self, encoding: Encoding, first: _Counts | None = None) -> None:
         self._encoding = encoding
-        self._before = before
+        self._first = self if first is None else first
+        self._before = "" if first is None else " "
 
     def __missing__(self, phrase: str) -> int:
-        count = _encoded(self._encoding, self._before + phrase)
-        if len(phrase) <= LONG:
-            if len(self) >= PHRASES:
-                self.clear()
-            self[phrase] = count
+        if len(phrase) > LONG:
+            return _encoded(self._encoding, self._before + phrase)
+        if len(self) >= PHRASES:
+            self.clear()
+        begin = phrase.rstrip("\n").rfind("\n") + 1
+        if begin and phrase[begin] != "/":
+            count = self[phrase[:begin]] + self._first[phrase[begin:]]
+        else:
+            count = _encoded(self._encoding, self._before + phrase)
+        self[phrase] = count
         return count
 
 
@@ -118,7 +128,8 @@ def _encoded(encoding: Encoding, text: str) -> int:
 @cache
 def _counts(encoding: Encoding) -> tuple[_Counts, _Counts]:
     """Those of what a text begins with and of what comes after a space: all conversations of a process share them."""
-    return _Counts(encoding, ""), _Counts(encoding, " ")
+    first = _Counts(encoding)
+    return first, _Counts(encoding, first)
 
 
 def rank_file(name: EncodingName) -> bytes:

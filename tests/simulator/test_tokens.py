@@ -248,3 +248,8 @@ SIGNS = st.text(alphabet="aZ\u00e9\u4e2d19'\u2019\"/.,-\ud83d\ude00s", max_size=
 @given(st.lists(st.one_of(SIGNS, SPACES, st.just(" ")), max_size=12).map("".join))
 def test_a_text_counts_as_its_tokens_whatever_its_white_space(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.count(text) == len(tokenizer.encode(text))
+
+
+@pytest.mark.parametrize("text", ["one\n" * 2000, "\n" * 50, "a\n/b\n\n" * 20, "\u4e00\u4e8c\u3002\n\n" * 2000])
+def test_many_lines_without_a_space_count_as_their_tokens(tokenizer: Tokenizer, text: str) -> None:
+    assert tokenizer.count(text) == len(tokenizer.encode(text))
