@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from simulator.errors import InputError
+from simulator.files import stamp
 
 __all__ = ["Example", "examples"]
 
@@ -21,6 +22,7 @@ ZSTD: Final = b"\x28\xb5\x2f\xfd"
 """The first bytes of zstd's frames."""
 WRONG: Final = 5
 """How many beginnings of other chapters an example has."""
+REMEDY: Final = "give chapterbreak's data as JSON or as JSON in zst"
 DEPTH: Final = 4
 """Splits, works, examples: how deep an example can lie."""
 
@@ -41,15 +43,11 @@ def examples(path: Path) -> tuple[Example, ...]:
     Raises InputError for a file that cannot be read or holds anything that is not an example; one that has a blank text
     is left out, unless all have.
     """
-    try:
-        state = path.stat()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; give chapterbreak's data as JSON or as JSON in zst") from error
-    return _load(path, state.st_mtime_ns, state.st_size)
+    return _load(path, stamp(path, REMEDY))
 
 
 @lru_cache(maxsize=1)
-def _load(path: Path, changed: int, size: int) -> tuple[Example, ...]:
+def _load(path: Path, changed: tuple[int, int]) -> tuple[Example, ...]:
     found = tuple(_examples(_parsed(path), path, "", DEPTH))
     if not found:
         raise InputError(f'{path}: holds no examples: expected {{"pg19": {{WORK: [{{"ctx": ..., "pos": ..., "negs": [...]}}, ...]}}}}')
@@ -63,7 +61,7 @@ def _parsed(path: Path) -> Any:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; give chapterbreak's data as JSON or as JSON in zst") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}; {REMEDY}") from error
     if content.startswith(ZSTD) or path.suffix in (".zst", ".zstd"):
         content = _unpacked(content, path)
     try:

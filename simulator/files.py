@@ -1,4 +1,4 @@
-"""Files that a command writes where a user says: new ones, whole or not at all."""
+"""Files that a command writes where a user says: new ones, whole or not at all. And what tells that one has changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from simulator.errors import InputError
 
-__all__ = ["writing", "writing_folder"]
+__all__ = ["stamp", "writing", "writing_folder"]
 
 
 @contextmanager
@@ -49,3 +49,13 @@ def writing_folder(path: Path) -> Iterator[Path]:
         raise InputError(f"{path}: cannot be written: {error.strerror}; choose another with --out") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def stamp(path: Path, remedy: str) -> tuple[int, int]:
+    """What differs once a file's content does: its time and size, for what is read once and kept. Raises InputError where there
+    is none, with the remedy."""
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}; {remedy}") from error
+    return state.st_mtime_ns, state.st_size

@@ -39,6 +39,12 @@ def goodai() -> Path:
     return folder
 
 
+@pytest.fixture
+def openai_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key for servers that ask for none."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium: one for all tests of pages, which Playwright insists on."""

@@ -13,6 +13,7 @@ from scenarios.elitr.corpus import Asked, Meeting
 from scenarios.elitr.files import Question, Sheet, SheetMeeting, Split, read_sheets
 from scenarios.goodai.files import content_of
 from simulator.errors import InputError
+from simulator.files import stamp
 
 __all__ = ["published"]
 
@@ -58,22 +59,15 @@ def _sheets(transcripts: Path, questions: Path | None) -> list[Sheet]:
     if not where.exists():
         raise InputError(f"--data questions={where}: there is no such file or folder; it should be {QUESTIONS}")
     try:
-        return _read(str(where), _changed(where))
+        return _read(str(where), stamp(where, f"it should be {QUESTIONS}"))
     except InputError as error:
         remedy = "" if questions else f"; --data questions=PATH names {QUESTIONS}"
         raise InputError(f"{error}{remedy}") from error
 
 
 @lru_cache(maxsize=4)
-def _read(where: str, changed: int) -> list[Sheet]:
+def _read(where: str, changed: tuple[int, int]) -> list[Sheet]:
     return [sheet for sheet in read_sheets(Path(where)) if not sheet.answered]
-
-
-def _changed(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _asked(meeting: SheetMeeting, other: SheetMeeting | None) -> Iterator[Asked]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
 from simulator.errors import InputError, first_problem
+from simulator.files import stamp
 
 __all__ = ["Evaluated", "Topic", "haystacks", "named_topics", "parsed", "topic", "unpacked", "written"]
 
@@ -104,15 +105,11 @@ def named_topics(data: Path) -> list[Path]:
 
 
 def _haystack(path: Path) -> Haystack:
-    try:
-        state = path.stat()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; name a topic file, or a folder of them") from error
-    return _load(path, state.st_mtime_ns, state.st_size)
+    return _load(path, stamp(path, "name a topic file, or a folder of them"))
 
 
 @lru_cache(maxsize=16)
-def _load(path: Path, changed: int, size: int) -> Haystack:
+def _load(path: Path, changed: tuple[int, int]) -> Haystack:
     read = topic(path)
     subtopics = tuple(
         Subtopic(

@@ -8,9 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from agents.ltm.index import Index, _hang_up
 from agents.ltm.memory import Memories
 from agents.ltm.options import LtmOptions
 from tests.agents.thinker import START, Thinker, made, message, play
+from tests.loopback import Service
 
 KEY = "sk-a-key-that-is-nowhere-else"
 
@@ -261,25 +261,6 @@ def test_a_chroma_server_that_is_not_there_is_told_of_before_the_first_turn() ->
 # Embedders that are asked over a network.
 
 
-class _Embeddings(BaseHTTPRequestHandler):
-    """Answers an embeddings request with vectors of the texts' lengths, or with what `say` makes of it."""
-
-    protocol_version = "HTTP/1.1"
-    say: Callable[[dict[str, Any]], tuple[int, bytes]]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        status, content = type(self).say(body)
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-
-
 def vectors_for(body: dict[str, Any]) -> tuple[int, bytes]:
     """What a server should answer, in an order of its own."""
     data = [{"index": n, "embedding": [len(text), 1.0, 0.0]} for n, text in enumerate(body["input"])]
@@ -287,22 +268,15 @@ def vectors_for(body: dict[str, Any]) -> tuple[int, bytes]:
 
 
 @pytest.fixture
-def embeddings(monkeypatch: pytest.MonkeyPatch, impatient: None) -> Iterator[tuple[str, type[_Embeddings]]]:
-    """A server that speaks the embeddings API: its address, and its handler, whose `say` may be replaced."""
+def embeddings(monkeypatch: pytest.MonkeyPatch, impatient: None) -> Iterator[Service]:
+    """A server that speaks the embeddings API."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    handler = type("_Handler", (_Embeddings,), {"say": staticmethod(vectors_for)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1", handler
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with Service(vectors_for).running() as service:
+        yield service
 
 
-def test_openai_embeddings_are_put_into_order_and_counted(embeddings: tuple[str, Any]) -> None:
-    embedder = make_embedder("openai/text-embedding-3-small", embeddings[0])
+def test_openai_embeddings_are_put_into_order_and_counted(embeddings: Service) -> None:
+    embedder = make_embedder("openai/text-embedding-3-small", f"{embeddings.address}/v1")
     texts = ["x" * (number + 1) for number in range(130)]  # two requests
     found: Embedded = trio.run(embedder.embed, texts)
     assert found.tokens == 7 * 130
@@ -325,28 +299,28 @@ def test_openai_embeddings_are_put_into_order_and_counted(embeddings: tuple[str,
         b'{"data": [{"index": 0, "embedding": 1}]}',
     ],
 )
-def test_what_is_no_embedding_is_an_error_of_the_agent(answer: bytes, embeddings: tuple[str, Any]) -> None:
-    url, handler = embeddings
-    handler.say = staticmethod(lambda body: (200, answer))
+def test_what_is_no_embedding_is_an_error_of_the_agent(answer: bytes, embeddings: Service) -> None:
+    url = f"{embeddings.address}/v1"
+    embeddings.say = lambda body: (200, answer)
     with pytest.raises(AgentError, match="text-embedding") as caught:
         trio.run(make_embedder("openai/text-embedding-3-small", url).embed, ["One."])
     assert KEY not in str(caught.value)
 
 
-def test_an_embedder_that_fails_for_a_while_is_asked_again_and_a_key_in_its_answer_is_not_told(embeddings: tuple[str, Any]) -> None:
-    url, handler = embeddings
+def test_an_embedder_that_fails_for_a_while_is_asked_again_and_a_key_in_its_answer_is_not_told(embeddings: Service) -> None:
+    url = f"{embeddings.address}/v1"
     answers = iter([(429, b"{}"), (500, b"{}")])
-    handler.say = staticmethod(lambda body: next(answers, None) or vectors_for(body))
+    embeddings.say = lambda body: next(answers, None) or vectors_for(body)
     embedder = make_embedder("openai/m", url)
     assert len(trio.run(embedder.embed, ["One."]).vectors) == 1
-    handler.say = staticmethod(lambda body: (401, json.dumps({"error": {"message": f"bad key {KEY}"}}).encode()))
+    embeddings.say = lambda body: (401, json.dumps({"error": {"message": f"bad key {KEY}"}}).encode())
     with pytest.raises(AgentError, match="refuses the key") as caught:
         trio.run(embedder.embed, ["One."])
     assert KEY not in str(caught.value)
 
 
-def test_what_the_embedder_used_is_counted_apart(embeddings: tuple[str, Any]) -> None:
-    embedder = make_embedder("openai/text-embedding-3-small", embeddings[0])
+def test_what_the_embedder_used_is_counted_apart(embeddings: Service) -> None:
+    embedder = make_embedder("openai/text-embedding-3-small", f"{embeddings.address}/v1")
     core = Thinker()
     agent = made(core, embedder=embedder, memory="semantic")
     play(agent, [(f"Lamp {number} is red. " * 9, "Noted.") for number in range(60)])

@@ -28,6 +28,8 @@ from simulator.suite import load_suite
 from tests.arena.judges import by_sentences, lines
 from tests.loopback import Hang, Say, Server, Status
 
+pytestmark = pytest.mark.usefixtures("openai_key")
+
 A = "Anna leads the project. The budget grew."
 B = "- The budget grew.\n- It was late.\n- Nobody spoke."
 MEETINGS = {"monday": {"long": A, "short": "The budget grew."}, "friday": {"long": B, "short": "It was late."}}
@@ -40,21 +42,12 @@ def server() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-
-
-def spec(server: Server) -> str:
-    return f"openai/gpt-4o?base_url={server.base_url('openai')}&timeout=20&stream=false"
-
-
 def gathered(folder: Path, summaries: dict[str, dict[str, str]] = MEETINGS, **more: Any) -> Gathered:
     return gather([lines(folder / "summaries.jsonl", summaries, **more)])
 
 
 def held(server: Server, folder: Path, found: Gathered, rules: Rules = COMPLETENESS) -> Result:
-    return trio.run(lambda: hold(found, rules, spec(server), ArenaFolder(folder / "arena")))
+    return trio.run(lambda: hold(found, rules, server.model(), ArenaFolder(folder / "arena")))
 
 
 def ran(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[Any, str, str]:
@@ -141,7 +134,7 @@ trio.run(lambda: hold(gather([path / "summaries.jsonl"]), rules, spec, kept.Aren
 def test_an_arena_that_was_killed_goes_on_and_pays_for_nothing_twice(tmp_path: Path, server: Server) -> None:
     """It is killed in the middle of writing the fifth answer: four are kept, and of all others none is asked for twice."""
     found = gathered(tmp_path)
-    one_by_one = f"{spec(server)}&at_once=1"
+    one_by_one = f"{server.model()}&at_once=1"
     before = len(server.asked)
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), one_by_one], check=False, env=os.environ)
     assert done.returncode == -signal.SIGKILL
@@ -250,7 +243,7 @@ def test_a_limit_of_dollars_stops_it_and_it_goes_on_later(tmp_path: Path, server
     monkeypatch.setattr("simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     found = gathered(tmp_path)
     folder = ArenaFolder(tmp_path / "arena")
-    one_by_one = f"{spec(server)}&at_once=1&max_tokens=500"
+    one_by_one = f"{server.model()}&at_once=1&max_tokens=500"
     before = len(server.asked)
     with pytest.raises(StoppedError, match=r"the same command goes on from there"):
         trio.run(lambda: hold(found, COMPLETENESS, one_by_one, folder, most=0.003))
@@ -264,7 +257,7 @@ def test_a_limit_of_dollars_stops_it_and_it_goes_on_later(tmp_path: Path, server
 
 def test_a_price_that_nobody_knows_is_refused_under_a_limit(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     file = lines(tmp_path / "s.jsonl", MEETINGS)
-    code, _, err = ran(capsys, file, "--judge", spec(server), "--max-cost", "1", "--out", tmp_path / "arena")
+    code, _, err = ran(capsys, file, "--judge", server.model(), "--max-cost", "1", "--out", tmp_path / "arena")
     assert code == 2
     assert re.search(r"--max-cost: agent openai/gpt-4o.*the price of 127.0.0.1:\d+/gpt-4o is unknown", err)
 
@@ -274,7 +267,7 @@ def test_it_can_be_stopped(tmp_path: Path, server: Server) -> None:
 
     async def stopped() -> bool:
         with trio.move_on_after(1) as scope:
-            await hold(gathered(tmp_path), COMPLETENESS, spec(server), ArenaFolder(tmp_path / "arena"))
+            await hold(gathered(tmp_path), COMPLETENESS, server.model(), ArenaFolder(tmp_path / "arena"))
         return scope.cancelled_caught
 
     assert trio.run(stopped)
@@ -295,7 +288,7 @@ def test_runs_are_compared_by_their_last_replies(tmp_path: Path, server: Server,
     assert len(found.sources) == 2, "the tests of the other scenario name no source"
     (source, *_) = found.sources
     assert "Point: Anna leads the project.\n\n" in (found.document(source, agents[0]) or "")
-    code, out, _ = ran(capsys, tmp_path / "runs", "--judge", spec(server), "--out", tmp_path / "arena", "--json", "--orders", "9")
+    code, out, _ = ran(capsys, tmp_path / "runs", "--judge", server.model(), "--out", tmp_path / "arena", "--json", "--orders", "9")
     result = json.loads(out)
     assert code == 0
     assert [each["system"] for each in result["standings"]] == agents
@@ -334,7 +327,7 @@ def test_suites_that_ask_for_summaries_can_be_compared(tmp_path: Path, suite: st
 
 def test_what_it_prints_and_where_it_lands(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     file = lines(tmp_path / "s.jsonl", MEETINGS)
-    code, out, err = ran(capsys, file, "--judge", spec(server), "--metric", "conciseness", "--facts", "30", "--out", tmp_path / "arena")
+    code, out, err = ran(capsys, file, "--judge", server.model(), "--metric", "conciseness", "--facts", "30", "--out", tmp_path / "arena")
     assert code == 0
     assert "Ranking by conciseness, at most 30 key facts" in out
     assert "4 of 4 comparisons" in err
@@ -378,10 +371,10 @@ def test_other_doors(tmp_path: Path, server: Server, capsys: pytest.CaptureFixtu
     (tmp_path / "run" / "manifest.json").touch()
     cases = [
         ([file, "--judge", "silent"], "this kind of agent cannot judge"),
-        ([file, "--judge", spec(server), "--metric", "faithfulness"], "there is no document for monday, friday"),
-        ([file, "--judge", spec(server), "--k", "0"], "--k"),
-        ([file, "--judge", spec(server), "--out", tmp_path / "run"], "is a run's folder"),
-        ([tmp_path / "empty", "--judge", spec(server)], "there is no run in it"),
+        ([file, "--judge", server.model(), "--metric", "faithfulness"], "there is no document for monday, friday"),
+        ([file, "--judge", server.model(), "--k", "0"], "--k"),
+        ([file, "--judge", server.model(), "--out", tmp_path / "run"], "is a run's folder"),
+        ([tmp_path / "empty", "--judge", server.model()], "there is no run in it"),
     ]
     (tmp_path / "empty").mkdir()
     for arguments, why in cases:
@@ -395,7 +388,7 @@ def test_two_at_once_do_not_write_into_one_folder(tmp_path: Path, server: Server
     file = lines(tmp_path / "s.jsonl", MEETINGS)
     before = len(server.asked)
     with ArenaFolder(tmp_path / "arena").lock():
-        code, _, err = ran(capsys, file, "--judge", spec(server), "--out", tmp_path / "arena")
+        code, _, err = ran(capsys, file, "--judge", server.model(), "--out", tmp_path / "arena")
     assert code == 2
     assert "another process is playing this arena" in err
     assert len(server.asked) == before

@@ -81,6 +81,10 @@ class Server:
         """What to give an agent of this kind as base_url."""
         return f"{self.address}/v1" if kind == "openai" else self.address
 
+    def model(self, name: str = "gpt-4o") -> str:
+        """The spec of a model of OpenAI's that this server plays."""
+        return f"openai/{name}?base_url={self.base_url('openai')}&timeout=20&stream=false"
+
     def script(self, acts: Iterable[Act]) -> None:
         self.acts.extend(acts)
 

@@ -25,6 +25,8 @@ from simulator.runner import plan, play
 from simulator.suite import load_suite
 from tests.loopback import Say, Server
 
+pytestmark = pytest.mark.usefixtures("openai_key")
+
 WORDS = {"short": 5, "middling": 50, "long": 500}
 
 
@@ -37,15 +39,6 @@ def verdict(prompt: str) -> str:
 def server() -> Iterator[Server]:
     with Server(reply=verdict).running() as server:
         yield server
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-
-
-def spec(server: Server) -> str:
-    return f"openai/gpt-4o?base_url={server.base_url('openai')}&timeout=20&stream=false"
 
 
 def labels(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -68,7 +61,7 @@ def run(judge: str, path: Path, out: Path, name: str = "elitr-ten", **more: Any)
 def test_a_judge_is_compared_with_people_and_its_bias_by_length_is_found(tmp_path: Path, server: Server) -> None:
     rows = [row(at, label=5 + at % 2, words=words) for words in WORDS.values() for at in range(8)]
     rows = [each | {"response": each["response"] + "!" * (at % 2)} for at, each in enumerate(rows)]
-    found, path = run(spec(server), labels(tmp_path / "people.csv", rows), tmp_path)
+    found, path = run(server.model(), labels(tmp_path / "people.csv", rows), tmp_path)
     assert (found.items, found.failed) == (24, 0)
     assert found.agreement == pytest.approx(2 / 3)
     assert found.bias == pytest.approx(2 / 3)
@@ -83,10 +76,10 @@ def test_what_it_has_answered_is_not_asked_again_and_what_failed_is(tmp_path: Pa
     path = labels(tmp_path / "people.csv", [row(at, label=5) for at in range(4)])
     server.acts.extend([Say("no points at all"), Say("\\boxed{11}")])
     before = len(server.asked)
-    found, _ = run(spec(server), path, tmp_path)
+    found, _ = run(server.model(), path, tmp_path)
     assert (found.items, found.failed) == (4, 2)
     assert len(server.asked) - before == 4
-    found, _ = run(spec(server), path, tmp_path)
+    found, _ = run(server.model(), path, tmp_path)
     assert found.failed == 0
     assert len(server.asked) - before == 6
 
@@ -94,15 +87,15 @@ def test_what_it_has_answered_is_not_asked_again_and_what_failed_is(tmp_path: Pa
 def test_a_limit_of_dollars_holds_and_what_was_answered_is_kept(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     path = labels(tmp_path / "people.csv", [row(1, label=5)])
     with pytest.raises(InputError, match=r"--max-cost: agent openai/gpt-4o.* is unknown"):
-        run(spec(server), path, tmp_path, most=1)
+        run(server.model(), path, tmp_path, most=1)
     monkeypatch.setattr("simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     with pytest.raises(StoppedError, match="the same command goes on from there"):
-        run(spec(server), path, tmp_path, most=1e-7)
+        run(server.model(), path, tmp_path, most=1e-7)
 
 
 def test_the_command_prints_tables_or_json(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     path = labels(tmp_path / "people.csv", [row(at, label=5) for at in range(3)])
-    command = ["calibrate", "--judge", spec(server), "--labels", str(path), "--rubric", "elitr-ten", "--out", str(tmp_path)]
+    command = ["calibrate", "--judge", server.model(), "--labels", str(path), "--rubric", "elitr-ten", "--out", str(tmp_path)]
     with pytest.raises(SystemExit) as left:
         main(command)
     assert left.value.code == 0
@@ -178,13 +171,13 @@ def test_a_long_value_in_a_csv_is_read(tmp_path: Path) -> None:
 
 def test_a_judged_run_names_its_judges_calibration_or_says_that_there_is_none(tmp_path: Path, server: Server) -> None:
     suite = load_suite("elitr").changed(["rubric=ten", "mode=multi", "tokens=3000"], [], [], 1)
-    made = plan(suite, span=32_000, seed=1, agent="silent", out=tmp_path, judge=spec(server))
+    made = plan(suite, span=32_000, seed=1, agent="silent", out=tmp_path, judge=server.model())
     (outcome,) = trio.run(play, [made])
     assert outcome.error is None
     run_ = RunFolder(outcome.folder)
     assert [each.partition(": ")[0].partition(" has")[2] for each in standing(run_)] == [" no calibration"]
     assert "has no calibration" in (run_.path / "report.html").read_text("utf-8")
-    run(spec(server), labels(tmp_path / "people.csv", [row(at, label=5) for at in range(3)]), tmp_path)
+    run(server.model(), labels(tmp_path / "people.csv", [row(at, label=5) for at in range(3)]), tmp_path)
     (tmp_path / "calibrations" / "half").mkdir()
     (tmp_path / "calibrations" / "half" / "calibration.json").write_text("{", "utf-8")
     score(run_)

@@ -16,12 +16,9 @@ from simulator.runner import plan, play
 from simulator.suite import load_suite
 from tests.loopback import Server
 
+pytestmark = pytest.mark.usefixtures("openai_key")
+
 SUITE = load_suite("ltm").changed([], [], ["colours", "name_list", "shopping"], 2)
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
 
 
 def estimated(agent: str, span: int = 8000) -> Estimate:

@@ -22,6 +22,8 @@ from simulator.runner import Plan, plan, play
 from simulator.suite import load_suite
 from tests.loopback import Hang, Say, Server, Status
 
+pytestmark = pytest.mark.usefixtures("openai_key")
+
 YES, NO = Say('{"holds": true, "why": "it says so"}'), Say('```json\n{"holds": false, "why": "it does not"}\n```')
 SEED = 3
 """The server serves all tests of this file in turn."""
@@ -33,19 +35,10 @@ def server() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-
-
 def does(server: Server, acts: Any) -> None:
     """What the server does next, and nothing else."""
     server.acts.clear()
     server.acts.extend(acts)
-
-
-def spec(server: Server, model: str = "gpt-4o") -> str:
-    return f"openai/{model}?base_url={server.base_url('openai')}&timeout=20&stream=false"
 
 
 def planned(out: Path, judge: str | None, agent: str = "silent", scenario: str = "jokes", tests: int = 2) -> Plan:
@@ -56,7 +49,7 @@ def planned(out: Path, judge: str | None, agent: str = "silent", scenario: str =
 def judged(out: Path, server: Server, *acts: Any, **arguments: Any) -> RunFolder:
     """A run whose judge does so, answer by answer."""
     does(server, acts)
-    (outcome,) = trio.run(play, [planned(out, spec(server), **arguments)])
+    (outcome,) = trio.run(play, [planned(out, server.model(), **arguments)])
     assert outcome.error is None
     return RunFolder(outcome.folder)
 
@@ -89,9 +82,9 @@ def test_the_judge_is_told_the_reply_and_the_statement_and_nothing_of_who_replie
 def test_the_same_content_is_asked_once_also_in_a_later_scoring(tmp_path: Path, server: Server) -> None:
     run = judged(tmp_path, server, NO, NO)
     before = asked(server)
-    trio.run(judge_run, run, LLMJudge(spec(server), RunFolder(run.path)))
+    trio.run(judge_run, run, LLMJudge(server.model(), RunFolder(run.path)))
     assert asked(server) == before
-    trio.run(judge_run, run, LLMJudge(spec(server, "gpt-4o-mini"), RunFolder(run.path)))
+    trio.run(judge_run, run, LLMJudge(server.model("gpt-4o-mini"), RunFolder(run.path)))
     assert asked(server) > before, "another judge is asked"
 
 
@@ -100,7 +93,7 @@ def test_a_run_played_without_a_judge_is_judged_afterwards(tmp_path: Path, serve
     run = RunFolder(outcome.folder)
     assert [test.score for test in grade_run(run).tests] == [0, 0], "without a judge the rules' guess counts"
     does(server, [YES, YES])
-    trio.run(judge_run, run, LLMJudge(spec(server), run))
+    trio.run(judge_run, run, LLMJudge(server.model(), run))
     assert [test.score for test in grade_run(run).tests] == [1, 1]
 
 
@@ -116,7 +109,7 @@ def test_a_judge_that_fails_leaves_the_test_unscored_and_says_so(tmp_path: Path,
     assert "undecided: the judge" in test.reason
     assert (result.score, result.score_bounds) == (None, (0, 1))
     does(server, [YES])
-    trio.run(judge_run, run, LLMJudge(spec(server), run))
+    trio.run(judge_run, run, LLMJudge(server.model(), run))
     assert grade_run(run).score == 1, "asked again, it may decide"
 
 
@@ -125,7 +118,7 @@ def test_a_verdict_that_a_test_waits_for_is_an_event_and_a_failed_one_leaves_the
     for acts, status in (((YES,), "scored"), ((Say("hm"),), "unscored")):
         does(server, acts)
         suite = load_suite("ltm").changed([], [], [scenario], 1)
-        each = plan(suite, span=2000, seed=0, agent="silent", out=tmp_path, isolated=True, judge=spec(server))
+        each = plan(suite, span=2000, seed=0, agent="silent", out=tmp_path, isolated=True, judge=server.model())
         (outcome,) = trio.run(play, [each])
         run = RunFolder(outcome.folder)
         (verdict,) = [json.loads(line) for line in run.journal(next(iter(each.tests))).read_text().splitlines() if '"verdict"' in line]
@@ -135,10 +128,10 @@ def test_a_verdict_that_a_test_waits_for_is_an_event_and_a_failed_one_leaves_the
 
 def test_a_limit_of_dollars_holds_for_the_judge_too(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"--max-cost: agent openai/gpt-4o.*the price of 127.0.0.1:\d+/gpt-4o is unknown"):
-        trio.run(lambda: play([planned(tmp_path, spec(server))], most=1))
+        trio.run(lambda: play([planned(tmp_path, server.model())], most=1))
     monkeypatch.setattr("simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     does(server, [NO, NO])
-    (outcome,) = trio.run(lambda: play([planned(tmp_path, spec(server))], most=1e-7))
+    (outcome,) = trio.run(lambda: play([planned(tmp_path, server.model())], most=1e-7))
     assert "pass the limit" in str(outcome.error)
     assert not RunFolder(outcome.folder).judgements()
 
@@ -153,7 +146,7 @@ def test_judging_stops_with_the_run(tmp_path: Path, server: Server) -> None:
 
     async def stopped() -> None:
         with trio.move_on_after(1):
-            await play([planned(tmp_path, spec(server))])
+            await play([planned(tmp_path, server.model())])
             raise AssertionError("it went on without its judge")
 
     trio.run(stopped)
@@ -167,7 +160,7 @@ ODD = ["{", "[[[[", '{"holds": 1, "why": ""}', '{"holds": true', "null", '{"why"
 @given(st.text(max_size=60) | st.sampled_from(ODD))
 def test_any_answer_is_a_verdict(server: Server, tmp_path_factory: pytest.TempPathFactory, answer: str) -> None:
     (tmp_path_factory.getbasetemp() / "judged").mkdir(exist_ok=True)
-    judge = LLMJudge(spec(server), RunFolder(tmp_path_factory.mktemp("run")), Ledger())
+    judge = LLMJudge(server.model(), RunFolder(tmp_path_factory.mktemp("run")), Ledger())
     does(server, [Say(answer)])
     verdict = trio.run(judge.judge, "It rains.", answer)
     assert verdict.holds in (True, False, None)

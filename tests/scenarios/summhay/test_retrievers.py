@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,6 +21,7 @@ from scenarios.summhay.scenario import SummHay
 from simulator.errors import AgentError, InputError
 from simulator.retrieval import nearness
 from simulator.tokens import Tokenizer
+from tests.loopback import Service
 
 KEY = "cohere-key-0123456789"
 
@@ -137,25 +136,6 @@ def test_published_scores_of_models_are_taken_unless_another_is_named(summhay: P
 # a reranking API
 
 
-class _Reranks(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    say: Callable[[dict[str, Any]], tuple[int, bytes]]
-    asked: list[tuple[str, str, dict[str, Any]]]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        type(self).asked.append((self.path, self.headers["authorization"], body))
-        status, content = type(self).say(body)
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-
-
 def ranked(body: dict[str, Any]) -> tuple[int, bytes]:
     """Longer documents are better; in an order of its own."""
     results = [{"index": at, "relevance_score": len(text) / 1e6} for at, text in enumerate(body["documents"])]
@@ -163,22 +143,15 @@ def ranked(body: dict[str, Any]) -> tuple[int, bytes]:
 
 
 @pytest.fixture
-def reranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[_Reranks]]:
-    handler = type("_Handler", (_Reranks,), {"say": staticmethod(ranked), "asked": []})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    monkeypatch.setenv("CO_API_URL", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setenv("COHERE_API_KEY", KEY)
-    yield handler
-    server.shutdown()
-    server.server_close()
-    thread.join()
+def reranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    with Service(ranked).running() as service:
+        monkeypatch.setenv("CO_API_URL", service.address)
+        monkeypatch.setenv("COHERE_API_KEY", KEY)
+        yield service
 
 
 def test_a_reranker_is_asked_once_for_each_subtopic_and_never_again(
-    reranks: type[_Reranks], haystack: Haystack, cache: Path, monkeypatch: pytest.MonkeyPatch
+    reranks: Service, haystack: Haystack, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from scenarios.summhay import retrievers
 
@@ -201,7 +174,7 @@ def test_a_reranker_is_asked_once_for_each_subtopic_and_never_again(
     assert len(reranks.asked) == 8
 
 
-def test_it_can_be_asked_inside_trio(reranks: type[_Reranks], haystack: Haystack) -> None:
+def test_it_can_be_asked_inside_trio(reranks: Service, haystack: Haystack) -> None:
     """Runs are planned again there when they are gone on with."""
 
     async def inside() -> list[float]:
@@ -223,16 +196,16 @@ def test_it_can_be_asked_inside_trio(reranks: type[_Reranks], haystack: Haystack
         b'{"results": [{"index": [], "relevance_score": 0.5}, 3]}',
     ],
 )
-def test_what_is_no_ranking_is_an_error(answer: bytes, reranks: type[_Reranks], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_ranking_is_an_error(answer: bytes, reranks: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.limits.FIRST_PAUSE", 0.001)
-    reranks.say = staticmethod(lambda body: (200, answer))  # type: ignore[assignment]
+    reranks.say = lambda body: (200, answer)
     with pytest.raises(AgentError, match="rerank") as caught:
         trio.run(CohereReranker("cohere/rerank-x").rerank, "q", ["one", "two"])
     assert KEY not in str(caught.value)
 
 
-def test_a_key_that_is_refused_is_said_in_a_line_without_the_key(reranks: type[_Reranks], haystack: Haystack) -> None:
-    reranks.say = staticmethod(lambda body: (401, json.dumps({"message": f"bad key {KEY}"}).encode()))  # type: ignore[assignment]
+def test_a_key_that_is_refused_is_said_in_a_line_without_the_key(reranks: Service, haystack: Haystack) -> None:
+    reranks.say = lambda body: (401, json.dumps({"message": f"bad key {KEY}"}).encode())
     with pytest.raises(InputError, match=r"reranker cohere/secret: .*refuses the key") as caught:
         scores(haystack, haystack.subtopics[0], "rerank", "0", "cohere/secret")
     assert KEY not in str(caught.value)

@@ -22,6 +22,8 @@ from simulator.runner import Outcome, plan, play, replay
 from simulator.suite import load_suite
 from tests.loopback import Server
 
+pytestmark = pytest.mark.usefixtures("openai_key")
+
 SMALL = ["documents=20", "words=150", "subtopics=2"]
 
 
@@ -89,11 +91,6 @@ def server() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-
-
 def spec(server: Server, judge: Callable[[str, list[str]], Any]) -> str:
     """A judge that answers with what `judge` makes of the insight and the bullets."""
 
@@ -103,7 +100,7 @@ def spec(server: Server, judge: Callable[[str, list[str]], Any]) -> str:
         return answer if isinstance(answer, str) else json.dumps(answer)
 
     server.reply = reply
-    return f"openai/gpt-4o?base_url={server.base_url('openai')}&timeout=20&stream=false"
+    return server.model()
 
 
 def sensible(insight: str, bullets: list[str]) -> dict[str, Any]:

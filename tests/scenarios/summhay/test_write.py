@@ -18,6 +18,8 @@ from simulator.errors import InputError
 from simulator.writing import settings_of, write, writer
 from tests.loopback import Server
 
+pytestmark = pytest.mark.usefixtures("openai_key")
+
 TOPIC = "Two bakers quarrel over a recipe for rye bread"
 NAMES = "ovens flour customers prizes rivals".split()
 
@@ -85,20 +87,11 @@ def server() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-
-
-def spec(server: Server) -> str:
-    return f"openai/gpt-4o?base_url={server.base_url('openai')}&timeout=20&stream=false"
-
-
 def wrote(server: Server, author: Author, out: Path, **settings: Any) -> tuple[dict[str, Any], list[str]]:
     server.reply = author
     made = writer("summhay")
     given = {"topic": TOPIC, "subtopics": 3, "insights": 4, "documents": 12, "words": 110} | settings
-    (path,), notes = trio.run(lambda: write(made, settings_of(made, given), spec(server), out))
+    (path,), notes = trio.run(lambda: write(made, settings_of(made, given), server.model(), out))
     return json.loads(path.read_text("utf-8")), list(notes)
 
 
@@ -185,7 +178,7 @@ def test_a_writer_that_cannot_is_told_off_in_a_line(server: Server, tmp_path: Pa
 
 def test_at_the_command_line(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server.reply = Author()
-    given = ["write", "summhay", "--writer", spec(server), "--out", str(tmp_path / "bread"), "--set", f"topic={TOPIC}"]
+    given = ["write", "summhay", "--writer", server.model(), "--out", str(tmp_path / "bread"), "--set", f"topic={TOPIC}"]
     small = [part for name in ("subtopics=2", "insights=3", "documents=6", "words=110", "name=rye") for part in ("--set", name)]
     with pytest.raises(SystemExit) as leaving:
         main([*given, *small])
