@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -42,6 +43,7 @@ def measure(span: int) -> dict[str, float]:
     figures: dict[str, float] = {}
     with provider(LATENCY) as port:
         figures["openai, context 2k, 50 at once / alone"] = _ratio(span, port, 2_000, 50)
+        figures["openai, context 2k, 50 at once, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     with provider() as port:
         for kind in KINDS:
             for context in (2_000, 16_000):
