@@ -39,7 +39,7 @@ class BaseAgent(ABC):
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
         if target and not self.takes_target:
-            raise InputError(f"{type(self).__name__} takes no model or target, got {target!r:.60}")
+            raise InputError(f"{type(self).__name__.lower()} takes no model or target, got {target!r:.60}")
         self.target = target
 
     async def start(self) -> None:  # noqa: B027

@@ -30,10 +30,17 @@ def check_comparable(runs: Sequence[Graded]) -> None:
         elif only := sorted(set(_parameters(first)) ^ set(_parameters(other))):
             what = f"only one plays {', '.join(only)}"[:200]
         elif odd := [name for name, given in _parameters(first).items() if given != _parameters(other)[name]]:
-            what = f"{odd[0]} has the parameters {_parameters(first)[odd[0]]} and {_parameters(other)[odd[0]]}"[:300]
+            what = _odd(odd[0], _parameters(first)[odd[0]], _parameters(other)[odd[0]])
         else:
             continue
-        raise InputError(f"{first.name} and {other.name} cannot be compared: {what}; compare runs of one suite: name their folders")
+        remedy = "name the folders of runs that play the same, such as RUNS/ltm-32k-*"
+        raise InputError(f"{first.name} and {other.name} cannot be compared: {what}; {remedy}")
+
+
+def _odd(scenario: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """The parameter in which two runs' scenario differs."""
+    name = next(name for name in sorted(one.keys() | other.keys()) if one.get(name) != other.get(name))
+    return f"{scenario}.{name} is {one.get(name)!r:.60} in one, {other.get(name)!r:.60} in the other"
 
 
 def test_key(run: Graded, test: str) -> Hashable:

@@ -115,7 +115,7 @@ class Journal:
             entry = {"seq": self.seq} | {key: value for key, value in event.model_dump(mode="json").items() if value is not None}
             _compare(self._recorded[self.seq], entry, self.path)
         elif self._replay_only:
-            raise StoppedError(f"{self.path}: the journal ends after event {self.seq - 1}; `longspan resume` goes on from there")
+            raise StoppedError(f"{self.path}: the journal ends after {self.seq} events; `longspan resume` goes on from there")
         else:
             self._append(_start(self.seq) + events.as_json(event).removeprefix(b"{") + b"\n")
         self.seq += 1

@@ -83,8 +83,13 @@ def load_suite(name: str) -> Suite:
     path = known.get(name) or Path(name)
     if name not in known and path.suffix not in (".yaml", ".yml"):
         raise InputError(f"there is no suite {name!r:.60}; there are {', '.join(known)}, or name a .yaml file")
+    content = read_yaml(path, "suite")
+    if not isinstance(content, dict):
+        raise InputError(f"suite {path}: holds no keys; they are {', '.join(Suite.model_fields)}")
+    if content.keys() & {"suites", "agents", "spans", "seeds", "runs"}:
+        raise InputError(f"suite {path}: is a file of a sweep: longspan sweep {path}")
     try:
-        return Suite.model_validate(read_yaml(path, "suite"))
+        return Suite.model_validate(content)
     except ValidationError as error:
         known_keys = ", ".join(Suite.model_fields)
         raise InputError(f"suite {path}: {first_problem(error)}; its keys are {known_keys}") from None

@@ -69,25 +69,32 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder that runs land in.
     """The runs in a folder, with their scores."""
     import json
 
+    from simulator.cli.tables import print_table, wide_console
     from simulator.errors import InputError
     from simulator.folder import MANIFEST, RunFolder
+    from simulator.tables import Table
 
     if not out.is_dir():
         raise InputError(f"{out}: there is no such folder; name the folder that runs land in (--out of longspan run)")
-    table = _table("run", "suite", "span", "agent", "seed", "score")
-    for folder in sorted(path.parent for path in out.glob(f"*/{MANIFEST}")):
+    folders = sorted(path.parent for path in out.glob(f"*/{MANIFEST}"))
+    deeper = sorted({path.parent.parent for path in out.glob(f"*/*/{MANIFEST}")})
+    if not folders and not deeper:
+        raise InputError(f"{out}: there is no run in it; name the folder that runs land in (--out of longspan run)")
+    rows: list[list[str]] = []
+    for folder in folders:
         try:
             manifest = RunFolder(folder).manifest
             result = json.loads((folder / "result.json").read_text("utf-8")) if (folder / "result.json").exists() else None
             score = "unfinished" if result is None else _score(result)
         except (InputError, OSError, RecursionError, ValueError, KeyError, TypeError) as error:
             why = str(error) if isinstance(error, InputError) else "its result.json is damaged; `longspan score` makes it again"
-            _row(table, folder.name, "", "", "", "", f"unreadable: {why}")
+            rows.append([folder.name, "", "", "", "", f"unreadable: {why}"])
             continue
         span = "-" if manifest.alone else f"{manifest.span:,}"
-        _row(table, folder.name, manifest.suite.name, span, manifest.agent, str(manifest.seed), score)
-    _print(table)
-    for folder in sorted({path.parent.parent for path in out.glob(f"*/*/{MANIFEST}")}):
+        rows.append([folder.name, manifest.suite.name, span, manifest.agent, str(manifest.seed), score])
+    if rows:
+        print_table(wide_console(), Table(title=f"Runs in {out}", columns=["run", "suite", "span", "agent", "seed", "score"], rows=rows))
+    for folder in deeper:
         print(f"{folder} has runs of its own: longspan list runs {folder}")
 
 

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from simulator import events
 from simulator.cli.tables import print_table
+from simulator.errors import AgentError
 from simulator.grades import Result, grade
 from simulator.plugins import make_scenario
 from simulator.runner import Outcome, Plan
@@ -195,6 +196,8 @@ def tell(outcome: Outcome, console: Console | None = None) -> None:
         table_of(outcome.result, console)
     if outcome.error is not None:
         console.print(Text(f"broken off: {outcome.error}", style="red"))
+        if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
+            console.print(f"more    {outcome.folder / 'incidents.jsonl'} has the traceback", soft_wrap=True, highlight=False, markup=False)
         code = " --trust" if outcome.result is not None and reaches_out(outcome.result.agent) else ""
         console.print(f"go on   longspan resume {outcome.folder}{code}", soft_wrap=True, highlight=False, markup=False)
     for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):

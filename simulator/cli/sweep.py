@@ -135,3 +135,5 @@ def _tell(out: Path, found: list[Indexed], outcomes: list[Outcome], before: int)
     console.print(
         f"{out}: {done} of {len(found)} runs finished, {before} of them before", soft_wrap=True, highlight=False, markup=False
     )
+    if done < len(found):
+        console.print("the same command goes on with the others", soft_wrap=True, highlight=False, markup=False)

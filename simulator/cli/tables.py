@@ -20,6 +20,9 @@ WIDTH: Final = 160
 WIDE: Final = 10
 """Shaded columns of a table that is printed as it is; more of them are drawn."""
 
+WHOLE: Final = 12
+"""Characters of a cell that is not folded."""
+
 BLOCKS: Final = "·░▒▓█"
 """How shades from 0 to 1 are drawn."""
 
@@ -50,8 +53,8 @@ def print_table(console: Console, table: Table) -> None:
 
 def _grid(table: Table) -> Grid:
     grid = Grid()
-    for column, right in zip(table.columns, table.numeric, strict=True):
-        grid.add_column(Text(visible(column)), overflow="fold", justify="right" if right else "left")
+    for column, right, width in zip(table.columns, table.numeric, _widths(table), strict=True):
+        grid.add_column(Text(visible(column)), overflow="fold", justify="right" if right else "left", min_width=width)
     for row in table.rows:
         grid.add_row(*(Text(visible(cell)) for cell in row))
     return grid
@@ -76,9 +79,15 @@ def _fitting(table: Table, width: int) -> Table | None:
 
 
 def _width(table: Table) -> int:
-    """How many characters a line of the table takes at least where it is folded between words alone."""
+    """How many characters a line of the table takes at least."""
+    return sum(width + 3 for width in _widths(table)) + 1
+
+
+def _widths(table: Table) -> list[int]:
+    """How many characters each column takes at least: words and short cells stay in one piece."""
     columns = zip(table.columns, *table.rows, strict=True)
-    return sum(max((len(word) for cell in column for word in cell.split()), default=0) + 3 for column in columns) + 1
+    parts = ([part for cell in column for part in ([cell] if len(cell) <= WHOLE else cell.split())] for column in columns)
+    return [max(map(len, found), default=0) for found in parts]
 
 
 def _drawn(table: Table) -> Table:

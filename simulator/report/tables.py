@@ -103,7 +103,7 @@ def _tests(comparison: Comparison) -> Table:
             *(str(cell.statuses.get(status, 0)) for status in statuses),
             f"{cell.certified:.0%}",
             f"{cell.at_distance:.0%}",
-            "unknown" if cell.cost_usd is None else f"{cell.cost_usd:.4f}",
+            "–" if cell.cost_usd is None else f"{cell.cost_usd:.4f}",
         ]
         for agent in comparison.agents
         for column in comparison.columns

@@ -197,7 +197,7 @@ def test_neither_the_order_of_runs_nor_where_they_lie_changes_a_figure(tmp_path:
     [
         ({"suite": {"name": "mine", "tests": 3, "scenarios": {"colours": {}}}}, "one plays suite ltm, the other mine"),
         ({"scenarios": ("colours", "jokes")}, "only one plays jokes"),
-        ({"parameters": {"colours": {"changes": 8}}}, "colours has the parameters {} and {'changes': 8}"),
+        ({"parameters": {"colours": {"changes": 8}}}, "colours.changes is None in one, 8 in the other"),
     ],
 )
 def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], said: str, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], s
         (tmp_path / "b/result.json").write_text(json.dumps(result | {"suite": "mine"}))
     done = longspan("compare", ".", where=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"longspan: a and b cannot be compared: {said}; compare runs of one suite")
+    assert done.stderr.startswith(f"longspan: a and b cannot be compared: {said}; name the folders of runs that play the same")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
 
