@@ -27,7 +27,7 @@ STRIDE = 187_637
 SIDE = 400
 """How many first words names have, and how many second ones: few enough that each is soon counted, while names are many."""
 NAMES = SIDE * SIDE
-NUMBERS_DRAWN = Struct(">8Q")
+DRAWS = Struct(">8Q")
 NUMBERS = range(2, 30)
 LARGE_NUMBERS = range(101, 1_001)
 GAP = "\n"
@@ -66,7 +66,7 @@ class Almanac:
 
     def _draw(self, what: bytes) -> tuple[int, ...]:
         """Eight numbers below 2**64: unlike those of `random`, the same in every release of Python."""
-        return NUMBERS_DRAWN.unpack(blake2b(b"%b/%b" % (self._seed, what)).digest())
+        return DRAWS.unpack(blake2b(b"%b/%b" % (self._seed, what)).digest())
 
 
 class _Fact(NamedTuple):

@@ -484,7 +484,7 @@ class Conversation:
                 measured={"latency_s": round(time.monotonic() - began, 6)},
             )
             if reply.trace is not None or reply.besides:  # all else is text without surrogates, and numbers
-                json.dumps(event.model_dump(mode="json"), ensure_ascii=False).encode()
+                events.as_json(event)
         except Exception as error:
             raise AgentError(f"turn {number}: the agent's reply has usage or a trace that cannot be journaled: {told(error)}") from error
         return event

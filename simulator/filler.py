@@ -79,10 +79,9 @@ class Filler:
         if most < 100:
             raise ValueError(f"most must be >= 100, got {most}")
         self._count = tokenizer.count
-        self._count_later = tokenizer.count_later
         self._most = most
         self._made = 0  # messages so far: the remarks take turns
-        self._entries = self._all(source)
+        self._entries = self._all(source, tokenizer.count_later)
         self._pool: deque[_Entry] = deque()
         self._requests = {text: self._count(text) for text in (REQUEST, SHORT_REQUEST)}
         self._brackets = self._count("[\n") + self._count("]")
@@ -155,9 +154,10 @@ class Filler:
             raise InputError(f"no question of the filler's source has less than {LONGEST} tokens with its answer: take another source")
         return entry
 
-    def _all(self, source: Source) -> Iterator[_Entry]:
-        """A source's pairs that are not too long, in turn. It ends where no more of them come."""
-        count, answered = self._count_later, lru_cache(ANSWERS)(self._answered)
+    def _all(self, source: Source, count: Callable[[Iterable[str]], int]) -> Iterator[_Entry]:
+        """A source's pairs that are not too long, in turn, their questions' phrases counted by `count`. It ends where no more of them
+        come."""
+        answered = lru_cache(ANSWERS)(self._answered)
         passed_over = 0
         for question, answer in source.pairs():
             tokens, reply, reply_tokens = answered(answer)
