@@ -7,29 +7,37 @@ learnt. Its words and forms are in data/almanac.json; adding to them changes wha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
-from itertools import count, islice, product
+from itertools import chain, count, islice, product
 from pathlib import Path
-from string import Formatter
+from string import Formatter, ascii_letters
 from struct import Struct
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeVar, final
 
-from simulator.filler import Pair
+from simulator.filler import Count, Pair
 
 __all__ = ["Almanac"]
 
+Item = TypeVar("Item")
+
 DATA = Path(__file__).parent / "data" / "almanac.json"
 STRIDE = 187_637
-"""How far apart the names of neighbouring facts are: prime, so that every name has its turn before any comes again."""
+"""How far apart words are taken from all that the syllables make: prime, so that all of them have their turn."""
 
 SIDE = 400
 """How many first words names have, and how many second ones: few enough that each is soon counted, while names are many."""
-NAMES = SIDE * SIDE
-DRAWS = Struct(">8Q")
+NAMES = SIDE * (SIDE - 1)
+"""Names that are asked about: all of the words' pairs, but for those that answers are made of."""
+KNOWN = 100
+"""Names that answers are made of: few enough that each answer is soon counted."""
+
+DRAWS = Struct(">HHI")
+"""A draw: of a form, of a fact, and of what its answer is filled in with."""
+
 NUMBERS = range(2, 30)
-LARGE_NUMBERS = range(101, 1_001)
+LARGE_NUMBERS = range(101, 401)
 GAP = "\n"
 """What stands for that which is filled in later."""
 OPEN = {"x": GAP, "y": GAP, "m": GAP}
@@ -45,70 +53,83 @@ class Almanac:
     def __init__(self, seed: int | str) -> None:
         self._seed = str(seed).encode("utf-8", "surrogatepass")
 
-    def pairs(self) -> Iterator[Pair]:
-        words = _words()
-        forms, firsts, seconds = words.forms, words.firsts, words.seconds
-        subject = self._draw(b"names")[0] % NAMES
-        for block in count():
-            for drawn in self._draw(b"%d" % block):
-                left, form = divmod(drawn, len(forms))
-                left, fact = divmod(left, len(forms[form]))
-                before, ending, after, answer, fill_in, answer_ending = forms[form][fact]
-                if fill_in == "y":
-                    other = left % (NAMES - 1)
-                    first, second = divmod(other + (other >= subject), SIDE)
-                    answer = f"{answer}{firsts[first]} {seconds[second]}{answer_ending}"
-                elif fill_in == "m":
-                    answer = f"{answer}{LARGE_NUMBERS[left % len(LARGE_NUMBERS)]}{answer_ending}"
-                first, second = divmod(subject, SIDE)
-                yield Pair([*before, firsts[first], seconds[second] + ending, *after], answer)
-                subject = (subject + STRIDE) % NAMES
+    def pairs(self, count_piece: Count) -> Iterator[Pair]:
+        forms, known = _words().forms, _words().known
+        for (first, place), (form, fact, other) in zip(self._names(), self._draws("facts"), strict=True):
+            facts = forms[form % len(forms)]
+            begin, seconds, end, answer, fill_in, answer_end = facts[fact % len(facts)]
+            second = seconds[place]
+            if fill_in == "y":
+                answer = f"{answer}{known[other % KNOWN]}{answer_end}"
+            elif fill_in == "m":
+                answer = f"{answer}{LARGE_NUMBERS[other % len(LARGE_NUMBERS)]}{answer_end}"
+            tokens = count_piece(begin) + count_piece(first) + count_piece(second) + count_piece(end)
+            yield f"{begin}{first}{second}{end}", tokens, answer
 
-    def _draw(self, what: bytes) -> tuple[int, ...]:
-        """Eight numbers below 2**64: unlike those of `random`, the same in every release of Python."""
-        return DRAWS.unpack(blake2b(b"%b/%b" % (self._seed, what)).digest())
+    def _names(self) -> Iterator[tuple[str, int]]:
+        """A name's first word and the place of its second: each with the one so many places on, then all with another so many."""
+        firsts, places = _words().firsts, range(SIDE)
+        _, start, turn = next(self._draws("names"))
+        return chain.from_iterable(
+            zip(_from(start, firsts), _from(start + 1 + each % (SIDE - 1), places), strict=True) for each in count(turn)
+        )
+
+    def _draws(self, what: str) -> Iterator[tuple[int, ...]]:
+        """Draws without end: unlike those of `random`, the same in every release of Python."""
+        digests = (blake2b(b"%b/%b/%d" % (self._seed, what.encode(), block)).digest() for block in count())
+        return chain.from_iterable(map(DRAWS.iter_unpack, digests))
 
 
 class _Fact(NamedTuple):
-    """A question about a name (x), with its answer: the phrases before the name, what its second word ends in, the phrases
-    after it, and the answer. Where another name (y) or a large number (m) is to be filled in, the answer is what stands
-    before that, and `answer_ending` what stands after it."""
+    """A question about a name (x), in pieces, with its answer: what comes before the name, the name's second words as they are
+    there, what comes after it, and the answer. Where a name (y) or a large number (m) is to be filled in, the answer is what
+    stands before that, and `answer_end` what stands after it."""
 
-    before: tuple[str, ...]
-    ending: str
-    after: tuple[str, ...]
+    begin: str
+    seconds: Sequence[str]
+    end: str
     answer: str
     fill_in: str
-    answer_ending: str
+    answer_end: str
 
 
 @final
 class _Words:
-    """What the almanac is made of: the first and second words of names, and for each form to ask in, the facts it can ask for."""
+    """What the almanac is made of: the first words of names, for each form to ask in the facts it can ask for, and the names that
+    answers are made of. A question's pieces have the space that is before them."""
 
     def __init__(self, data: Any) -> None:
         invented = _invented(**data["syllables"])
-        self.firsts, self.seconds = list(islice(invented, SIDE)), list(islice(invented, SIDE))
-        self.forms = [list(_facts(question, answer, data["words"])) for kind in data["kinds"].values() for question, answer in kind]
+        firsts, seconds = list(islice(invented, SIDE)), list(islice(invented, SIDE))
+        self.firsts = [f" {word}" for word in firsts]
+        self.known = [" ".join(name) for name in islice(zip(firsts, seconds, strict=True), KNOWN)]
+        ended = cache(lambda ending: [f" {word}{ending}" for word in seconds])
+        self.forms = [
+            [_Fact(begin, ended(ending), *rest) for begin, ending, *rest in _facts(question, answer, data["words"])]
+            for kind in data["kinds"].values()
+            for question, answer in kind
+        ]
 
 
-def _facts(question: str, answer: str, words: dict[str, list[str]]) -> Iterator[_Fact]:
-    """A form with each choice of words and small numbers for its slots; a list's second word is none of its first."""
+def _facts(question: str, answer: str, words: dict[str, list[str]]) -> Iterator[tuple[str, str, str, str, str, str]]:
+    """A form with each choice of words and small numbers for its slots, as a _Fact but for the letters that end the name; a
+    list's second word is none of its first."""
     slots = {name for _, name, _, _ in Formatter().parse(question + answer) if name}
     drawn = sorted(slots - OPEN.keys())
     fill_in = "".join(slots & {"y", "m"})
     for chosen in product(*(NUMBERS if name == "n" else words[name.removesuffix("2")] for name in drawn)):
         if len(set(chosen)) == len(chosen):
             values = OPEN | dict(zip(drawn, chosen, strict=True))
-            before, _, rest = question.format_map(values).partition(GAP)
-            ending, _, after = rest.partition(" ")
-            said, _, answer_ending = answer.format_map(values).partition(GAP)
-            yield _Fact(_phrases(before), ending, _phrases(after), said[:1].upper() + said[1:], fill_in, answer_ending)
+            begin, _, rest = question.format_map(values).partition(GAP)
+            end = rest.lstrip(ascii_letters)
+            said, _, answer_end = answer.format_map(values).partition(GAP)
+            yield f" {begin.strip()}", rest.removesuffix(end), end, said[:1].upper() + said[1:], fill_in, answer_end
 
 
-def _phrases(text: str) -> tuple[str, ...]:
-    """What stands on one side of a name, if anything does."""
-    return (text.strip(),) if text else ()
+def _from(place: int, items: Sequence[Item]) -> Iterator[Item]:
+    """All items, those from a place on first."""
+    place %= len(items)
+    return chain(items[place:], items[:place])
 
 
 def _invented(first: list[str], middle: list[str], last: list[str]) -> Iterator[str]:

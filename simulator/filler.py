@@ -31,7 +31,7 @@ CLOSING: Final = 12
 """Tokens that the closing remark should not exceed, where the pairs at hand allow it."""
 PATIENCE: Final = 10_000
 """Pairs in a row that may be too long."""
-ANSWERS: Final = 4096
+ANSWERS: Final = 8192
 """Answers whose tokens are remembered."""
 POOL: Final = 32
 """Pairs kept at hand to choose from."""
@@ -39,19 +39,23 @@ _quote = json.JSONEncoder(ensure_ascii=False).encode
 REMARKS: Final = Path(__file__).parent / "data" / "remarks.json"
 
 
-class Pair(NamedTuple):
-    """A question, in phrases that a space goes between, and its answer. Each is one line, with one space between two words
-    and none around them. A phrase is counted once, however often it comes: what other questions say too is one of its own."""
+Count = Callable[[str], int]
+"""Gives the tokens of a text: see `Tokenizer.count_piece`."""
 
-    question: Sequence[str]
-    answer: str
+Pair = tuple[str, int, str]
+"""A question, with a space before it, the tokens that it is with that, and its answer. Each is one line, with one space between
+two words and none after the last."""
+
+
+_Entry = tuple[str, str, int, int]
+"""A pair as it stands in a message and in its reply, with its tokens in each."""
 
 
 class Source(Protocol):
     """Where the questions come from."""
 
-    def pairs(self) -> Iterator[Pair]:
-        """All of them, without end, the same each time."""
+    def pairs(self, count_piece: Count) -> Iterator[Pair]:
+        """All of them, without end, the same each time. What is in many questions is a piece of its own: it is counted once."""
         ...
 
 
@@ -78,10 +82,10 @@ class Filler:
     def __init__(self, source: Source, tokenizer: Tokenizer, *, most: int = 2000) -> None:
         if most < 100:
             raise ValueError(f"most must be >= 100, got {most}")
-        self._count = tokenizer.count
+        self._count, self._count_plain = tokenizer.count, tokenizer.count_plain
         self._most = most
         self._made = 0  # messages so far: the remarks take turns
-        self._entries = self._all(source, tokenizer.count_later)
+        self._entries = self._all(source.pairs(tokenizer.count_piece))
         self._pool: deque[_Entry] = deque()
         self._requests = {text: self._count(text) for text in (REQUEST, SHORT_REQUEST)}
         self._brackets = self._count("[\n") + self._count("]")
@@ -104,10 +108,10 @@ class Filler:
         target = self._part(gap)
         request = REQUEST if target >= BRIEF else SHORT_REQUEST
         left = target - self._requests[request] - self._brackets
-        last = self._last(left - self._closings.least, lambda entry: entry.tokens + entry.reply_tokens)
+        last = self._last(left - self._closings.least, _both)
         if last is None:
             return self._aside(target)
-        left -= last.tokens + last.reply_tokens
+        left -= _both(last)
         return self._list(request, *self._fit(left, last))
 
     def ask(self, most: int = 60) -> Distraction:
@@ -119,15 +123,15 @@ class Filler:
             raise ValueError(f"most must be >= 1, got {most}")
         self._begin()
         left = most - self._requests[SHORT_REQUEST]
-        last = self._last(left - self._closings.least, lambda entry: entry.tokens)
+        last = self._last(left - self._closings.least, _said)
         if last is None:
             return self._remark(min(most, CLOSING), self._replies.single(CLOSING, self._made))
-        left -= last.tokens
+        left -= _said(last)
         entries = []
-        while self._pool[0].tokens + self._closings.least <= left:
+        while _said(self._pool[0]) + self._closings.least <= left:
             entries.append(self._pool.popleft())
             self._refill()
-            left -= entries[-1].tokens
+            left -= _said(entries[-1])
         return self._list(SHORT_REQUEST, [*entries, last], self._closings.single(min(left, CLOSING), self._made))
 
     def _begin(self) -> None:
@@ -146,40 +150,35 @@ class Filler:
 
     def _refill(self) -> None:
         while len(self._pool) < POOL:
-            self._pool.append(self._next())
+            self._pool.append(next(self._entries))
 
-    def _next(self) -> _Entry:
-        entry = next(self._entries, None)
-        if entry is None:
-            raise InputError(f"no question of the filler's source has less than {LONGEST} tokens with its answer: take another source")
-        return entry
-
-    def _all(self, source: Source, count: Callable[[Iterable[str]], int]) -> Iterator[_Entry]:
-        """A source's pairs that are not too long, in turn, their questions' phrases counted by `count`. It ends where no more of them
-        come."""
+    def _all(self, pairs: Iterator[Pair]) -> Iterator[_Entry]:
+        """The pairs that are not too long, in turn. Raises InputError where no more of them come."""
         answered = lru_cache(ANSWERS)(self._answered)
         passed_over = 0
-        for question, answer in source.pairs():
-            tokens, reply, reply_tokens = answered(answer)
-            tokens += count(question)
+        for question, question_tokens, answer in pairs:
+            answer_tokens, reply, reply_tokens = answered(answer)
+            tokens = question_tokens + answer_tokens
             if tokens + reply_tokens <= LONGEST:
                 passed_over = 0
-                yield _Entry(f"Q: {' '.join(question)} A: {answer}\n", reply, tokens, reply_tokens)
+                yield f"Q:{question} A: {answer}\n", reply, tokens, reply_tokens
                 continue
             passed_over += 1
             if passed_over == PATIENCE:
-                return
+                break
+        raise InputError(f"no question of the filler's source has less than {LONGEST} tokens with its answer: take another source")
 
     def _answered(self, answer: str) -> tuple[int, str, int]:
         """The tokens of a pair but for its question; its answer as it stands in a reply, and the tokens there."""
         reply = _quote(answer)
-        return self._count(f"Q: A: {answer}\n"), reply, self._count(f"{reply},\n")
+        return self._count_plain(f"Q: A: {answer}\n"), reply, self._count_plain(f"{reply},\n")
 
     def _last(self, room: int, cost: Callable[[_Entry], int]) -> _Entry | None:
         """Takes a pair to close the list with, the first at hand whose cost is within `room`; its reply has no comma."""
         for place, entry in enumerate(self._pool):
             if cost(entry) <= room:
-                last = entry._replace(reply_tokens=self._count(f"{entry.reply}\n"))
+                text, reply, tokens, _ = entry
+                last = (text, reply, tokens, self._count(f"{reply}\n"))
                 if cost(last) <= room:
                     del self._pool[place]
                     self._refill()
@@ -188,16 +187,17 @@ class Filler:
 
     def _fit(self, left: int, last: _Entry) -> tuple[list[_Entry], _Remark]:
         """Pairs that end in `last`, and a closing remark, that take `left` tokens beside `last`."""
-        entries = []
+        entries: list[_Entry] = []
         while left >= LONGEST + CLOSING:
-            entry = self._next()
+            entry = next(self._entries)
             entries.append(entry)
-            left -= entry.tokens + entry.reply_tokens
-        costs = [entry.tokens + entry.reply_tokens for entry in self._pool]
+            left -= entry[2] + entry[3]
+        costs = [tokens + reply_tokens for _, _, tokens, reply_tokens in self._pool]
         chosen = _subset(costs, left - CLOSING, left - self._closings.least)
-        entries += [self._pool[place] for place in chosen]
-        left -= sum(costs[place] for place in chosen)
-        self._pool = deque(entry for place, entry in enumerate(self._pool) if place not in chosen)
+        for place in reversed(chosen):
+            entries.append(self._pool[place])
+            left -= costs[place]
+            del self._pool[place]
         return [*entries, last], self._closings.compose(left, self._made)
 
     def _list(self, request: str, entries: Sequence[_Entry], closing: _Remark) -> Distraction:
@@ -222,13 +222,14 @@ class Filler:
         return Distraction(text.text, reply.text, text.tokens, reply.tokens)
 
 
-class _Entry(NamedTuple):
-    """A pair as it stands in a message and in its reply, with its tokens in each."""
+def _said(entry: _Entry) -> int:
+    """The tokens of a pair in a message."""
+    return entry[2]
 
-    text: str
-    reply: str
-    tokens: int
-    reply_tokens: int
+
+def _both(entry: _Entry) -> int:
+    """The tokens of a pair in a message and in its reply."""
+    return entry[2] + entry[3]
 
 
 class _Remark(NamedTuple):
@@ -242,6 +243,9 @@ class _Sentences:
 
     def __init__(self, sentences: Iterable[str], count: Callable[[str], int]) -> None:
         self._first = [_Remark(sentence, count(sentence)) for sentence in sentences]
+        self._exact: dict[int, list[_Remark]] = {}
+        for remark in self._first:
+            self._exact.setdefault(remark.tokens, []).append(remark)
         later = (_Remark(f" {remark.text}", count(f" {remark.text}")) for remark in self._first)
         self._later = sorted(later, key=lambda remark: -remark.tokens)
         self.least = min(remark.tokens for remark in self._first)
@@ -254,8 +258,7 @@ class _Sentences:
     def compose(self, tokens: int, turn: int) -> _Remark:
         """Sentences, none twice, that make `tokens` tokens: one if there is one, else a few. As near as possible below
         where none do; the shortest at the least. `turn` picks."""
-        exact = [remark for remark in self._first if remark.tokens == tokens]
-        if exact:
+        if exact := self._exact.get(tokens):
             return exact[turn % len(exact)]
         best = min(self._first, key=lambda remark: remark.tokens)
         for k in range(len(self._first)):

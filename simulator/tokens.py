@@ -13,7 +13,7 @@ import os
 import re
 import threading
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -35,6 +35,9 @@ PHRASES = 100_000
 
 LONG = 100
 """Characters of the longest phrase whose count is remembered."""
+
+CLOSING = '?!.,:;")]\n'
+"""What may follow the last word of a phrase and counts apart from it."""
 
 RANKS = Path(__file__).parent / "data" / "ranks"
 
@@ -62,6 +65,9 @@ class Tokenizer:
         self._name: EncodingName = name
         self._encoding = _encoding(name)
         self._first, self._later = _counts(self._encoding)
+        self.count_piece: Callable[[str], int] = self._first.__getitem__
+        """`count` of a piece that comes often, remembered as a whole; its only white space is as that of `count_plain`. Pieces of a
+        text count apart where one begins with a space, or with punctuation, but for an apostrophe, after a letter or digit of ASCII's."""
 
     @property
     def name(self) -> EncodingName:
@@ -75,13 +81,13 @@ class Tokenizer:
         """
         if "  " in text or " \n" in text or _other_space(text):
             return _encoded(self._encoding, text)
-        first, *later = text.split(" ")
-        return self._first[first] + self.count_later(later)
+        return self.count_plain(text)
 
-    def count_later(self, phrases: Iterable[str]) -> int:
-        """How many tokens `phrases` are with one space before each. None may begin or end with white space, but the last may
-        end with a line break."""
-        return sum(map(self._later.__getitem__, phrases))
+    def count_plain(self, text: str) -> int:
+        """The same, for text of which it is known that its only white space is one space between two words, and line breaks
+        that do not follow a space."""
+        first, *later = text.split(" ")
+        return self._first[first] + sum(map(self._later.__getitem__, later))
 
     def encode(self, text: str) -> list[int]:
         """The tokens of `text`; what is no valid Unicode (a lone surrogate) is read as U+FFFD."""
@@ -99,7 +105,7 @@ class _Counts(dict[str, int]):
     """Counts by phrase, each made when it is first asked for: of what a text begins with, or (`first` being those) of what
     comes after a space.
 
-    A piece that is made tokens of ends with its line breaks, if a slash or white space does not follow: lines count apart.
+    Lines count apart, and so does the punctuation after a last word: see `_cut`.
     """
 
     def __init__(self, encoding: Encoding, first: _Counts | None = None) -> None:
@@ -112,13 +118,20 @@ class _Counts(dict[str, int]):
             return _encoded(self._encoding, self._before + phrase)
         if len(self) >= PHRASES:
             self.clear()
-        begin = phrase.rstrip("\n").rfind("\n") + 1
-        if begin and phrase[begin] != "/":
-            count = self[phrase[:begin]] + self._first[phrase[begin:]]
-        else:
-            count = _encoded(self._encoding, self._before + phrase)
+        cut = _cut(phrase)
+        count = self[phrase[:cut]] + self._first[phrase[cut:]] if cut else _encoded(self._encoding, self._before + phrase)
         self[phrase] = count
         return count
+
+
+def _cut(phrase: str) -> int:
+    """Where a phrase falls into two that count apart, or 0. A piece that is made tokens of ends with its line breaks, if a slash
+    or white space does not follow, and with a letter or digit that punctuation follows, but for an apostrophe."""
+    word = phrase.rstrip(CLOSING)
+    if len(word) < len(phrase) and word[-1:].isascii() and word[-1:].isalnum():
+        return len(word)
+    begin = phrase.rstrip("\n").rfind("\n") + 1
+    return begin if begin and phrase[begin] != "/" else 0
 
 
 def _encoded(encoding: Encoding, text: str) -> int:

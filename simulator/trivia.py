@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, final
 
 from simulator.errors import InputError
-from simulator.filler import Pair
+from simulator.filler import Count, Pair
 
 __all__ = ["Trivia"]
 
@@ -39,14 +39,15 @@ class Trivia:
         """How many questions the file holds."""
         return len(self._pairs)
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self, count_piece: Count) -> Iterator[Pair]:
         for turn in count():
             order = list(range(len(self._pairs)))
             Random(f"{self._seed}/{turn}").shuffle(order)
-            yield from (self._pairs[place] for place in order)
+            for question, answer in (self._pairs[place] for place in order):
+                yield question, count_piece(question), answer
 
 
-def _pairs(path: Path) -> list[Pair]:
+def _pairs(path: Path) -> list[tuple[str, str]]:
     data = _read(path)
     entries = data.get("Data") if isinstance(data, dict) else None
     if not isinstance(entries, list):
@@ -73,13 +74,14 @@ def _read(path: Path) -> Any:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}): {REMEDY}") from error
 
 
-def _pair(entry: Any, place: str) -> Pair:
+def _pair(entry: Any, place: str) -> tuple[str, str]:
+    """A question, with a space before it, and its answer."""
     if not isinstance(entry, dict):
         raise InputError(f"{place}: not an object: {REMEDY}")
     answer = entry.get("AnswerValue")
     if answer is None and isinstance(entry.get("Answer"), dict):
         answer = entry["Answer"].get("Value")
-    return Pair((_text(entry.get("Question"), f"{place}: no question"),), _text(answer, f"{place}: no answer"))
+    return f" {_text(entry.get('Question'), f'{place}: no question')}", _text(answer, f"{place}: no answer")
 
 
 def _text(value: Any, missing: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, final
 
 from markupsafe import Markup
+from pydantic_core import to_json
 
-__all__ = ["EXCERPT", "MOST", "TRACE", "Excerpt", "script_json", "visible"]
+__all__ = ["EXCERPT", "MOST", "TRACE", "Excerpt", "script_json", "script_list", "visible"]
 
 MOST: Final = 20_000
 """Characters of a message, a reply or a piece of JSON that are shown; of a longer one, its beginning and its end."""
@@ -21,6 +22,8 @@ TRACE: Final = 4_000
 
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Characters that HTML forbids, that cannot be encoded, or that turn the direction of the text after them."""
+
+_SEEN: Final = bytes([*b"\t\n\r", *range(0x20, 0x7F)])
 
 _ENDING: Final = "<>&\u2028\u2029"
 """Characters that could end a script or begin a comment in one, or that scripts once took for the end of a line."""
@@ -58,14 +61,19 @@ class Excerpt(NamedTuple):
 
 def visible(text: str) -> str:
     """The text with what could not be seen in it, or must not stand in a page, given by its code point."""
-    if text.replace("\n", "").isprintable():  # much faster than to look for each
+    if text.isascii() and not text.encode().translate(None, _SEEN):  # much faster than to look for each
         return text
     return _UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
+def script_list(values: Iterable[Any]) -> Markup:
+    """The JSON of a list, as `script_json`: piece by piece, which is faster than all at once."""
+    return Markup("[" + ",".join(map(script_json, values)) + "]")  # noqa: S704
+
+
 def script_json(value: Any) -> Markup:
     """JSON that may stand inside a script element, whatever texts it holds. They have to be `visible` already."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = to_json(value).decode()
     for character in _ENDING:
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704

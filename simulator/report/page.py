@@ -14,7 +14,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from simulator.report.excerpts import Excerpt, script_json, visible
+from simulator.report.excerpts import Excerpt, script_json, script_list, visible
 
 __all__ = ["ASSETS", "asset", "environment", "policy"]
 
@@ -72,6 +72,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "excerpt": Excerpt.of,
         "pretty": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
         "script_json": script_json,
+        "script_list": script_list,
     }
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, NamedTuple, final
@@ -116,9 +116,9 @@ class Conversation:
             conversation._take(read(path))
         return conversation
 
-    def data(self) -> dict[str, Any]:
-        """It as JSON, for the script that shows it."""
-        return {"id": self.id, "file": self.file, "tokens": self.tokens, "turns": [turn.data() for turn in self.turns]}
+    def data(self) -> Iterator[dict[str, Any]]:
+        """Its turns as JSON, for the script that shows them."""
+        return (turn.data() for turn in self.turns)
 
     def _take(self, journal: Iterable[events.Event]) -> None:
         jumps: list[events.Jump] = []

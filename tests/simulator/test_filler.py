@@ -3,7 +3,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 from simulator import almanac, filler
 from simulator.almanac import Almanac
 from simulator.errors import InputError
-from simulator.filler import BRIEF, Distraction, Filler, Pair, Source
+from simulator.filler import BRIEF, Count, Distraction, Filler, Pair, Source
 from simulator.tokens import EncodingName, Tokenizer
 from simulator.trivia import Trivia
 
@@ -47,15 +46,15 @@ class Listed:
     """A source that goes round a list."""
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
-        self._pairs = [Pair([question], answer) for question, answer in pairs]
+        self._pairs = pairs
 
-    def pairs(self) -> Iterator[Pair]:
-        return cycle(self._pairs)
+    def pairs(self, count_piece: Count) -> Iterator[Pair]:
+        return ((f" {question}", count_piece(f" {question}"), answer) for question, answer in cycle(self._pairs))
 
 
 def said_by(source: Source, number: int) -> list[tuple[str, str]]:
     """The first questions of a source and their answers."""
-    return [(" ".join(phrases), answer) for phrases, answer in islice(source.pairs(), number)]
+    return [(question.removeprefix(" "), answer) for question, _, answer in islice(source.pairs(len), number)]
 
 
 @cache
@@ -297,10 +296,10 @@ def test_it_does_not_end() -> None:
 
 def test_seeds_keep_their_meaning() -> None:
     """If this fails, every conversation that was ever recorded with the almanac can no longer be resumed."""
-    assert said_by(Almanac(0), 1) == [("What does a cold Flalthix Zedvok engine sound like?", "A faint buzz")]
-    assert said_by(Almanac("x"), 300)[-1] == ("How many dancers stand in a Twurzil Stralzos ring?", "29")
+    assert said_by(Almanac(0), 1) == [("What is the Twizdash Drundrex theorem about?", "Braids")]
+    assert said_by(Almanac("x"), 300)[-1] == ("What happens to Dranzal Glamblok moss exposed to steam?", "It turns transparent")
     pairs = json.dumps(said_by(Almanac(0), 1000))
-    assert hashlib.sha256(pairs.encode()).hexdigest() == "5289cff7f69d07efa9200aff7fe3fe757851e692882f29b4bb6814009d624852"
+    assert hashlib.sha256(pairs.encode()).hexdigest() == "2c31920d012d8f0deeccabac818aaa584b84e81451815d2162c0174b4d4d4387"
 
 
 def test_every_form_asks_about_one_name_and_fills_in_one_thing_at_most() -> None:
@@ -317,10 +316,13 @@ def test_every_form_asks_about_one_name_and_fills_in_one_thing_at_most() -> None
 
 def test_every_name_has_its_turn() -> None:
     words = almanac._words()
-    names = [word.casefold() for word in [*words.firsts, *words.seconds]]
+    asked = list(islice(Almanac(0)._names(), almanac.NAMES))
+    assert len(set(asked)) == almanac.NAMES
+    seconds = words.forms[0][0].seconds
+    names = [word.strip().casefold() for word in [*words.firsts, *seconds]]
     assert len(set(names)) == len(names) == 2 * almanac.SIDE
-    assert math.gcd(almanac.STRIDE, almanac.NAMES) == 1
     assert set(names).isdisjoint(FIRST_NAMES.split())
+    assert {f"{first}{seconds[place]}".strip() for first, place in asked}.isdisjoint(words.known)
 
 
 FIRST_NAMES = """

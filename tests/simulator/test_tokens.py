@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from string import ascii_letters, digits
 from types import ModuleType
 from typing import Any, get_args
 
@@ -19,7 +20,7 @@ from tiktoken_ext import openai_public
 
 from simulator import tokens
 from simulator.errors import InputError, LongspanError
-from simulator.tokens import EncodingName, Tokenizer, rank_file
+from simulator.tokens import CLOSING, EncodingName, Tokenizer, rank_file
 
 ROOT = Path(__file__).parents[2]
 NAMES: tuple[EncodingName, ...] = get_args(EncodingName)
@@ -233,15 +234,21 @@ def test_the_packer_refuses_what_it_could_not_give_back(packer: ModuleType, rank
 WORD = st.text().map(lambda text: "".join(text.split()).encode("utf-8", "replace").decode()).filter(bool)
 
 
-@given(st.lists(st.lists(WORD, min_size=1, max_size=3).map(" ".join), min_size=1, max_size=5))
-def test_a_line_counts_as_its_phrases(tokenizer: Tokenizer, phrases: list[str]) -> None:
-    *others, last = phrases
-    count = tokenizer.count("Q:") + tokenizer.count_later([*others, f"{last}?\n"])
-    assert count == len(tokenizer.encode(f"Q: {' '.join(phrases)}?\n"))
-
-
 SPACES = st.text(alphabet=" \n\t\r\x0b\x1c\x85\xa0\u2003\u3000", max_size=4)
 SIGNS = st.text(alphabet="aZ\u00e9\u4e2d19'\u2019\"/.,-\ud83d\ude00s", max_size=4)
+
+
+@given(st.lists(st.lists(WORD, min_size=1, max_size=3).map(" ".join), min_size=1, max_size=5))
+def test_a_line_counts_as_its_pieces(tokenizer: Tokenizer, phrases: list[str]) -> None:
+    pieces = ["Q:", *(f" {phrase}" for phrase in phrases), " a?\n"]
+    assert sum(map(tokenizer.count_piece, pieces)) == len(tokenizer.encode("".join(pieces)))
+
+
+@settings(max_examples=500)
+@given(st.just("") | SIGNS | WORD, st.sampled_from(ascii_letters + digits), st.sampled_from(CLOSING), st.just("") | SIGNS | WORD)
+def test_punctuation_counts_apart_from_the_word_before_it(tokenizer: Tokenizer, begin: str, last: str, sign: str, end: str) -> None:
+    word, rest = f"{begin}{last}", f"{sign}{end}"
+    assert tokenizer.count_piece(word) + tokenizer.count_piece(rest) == len(tokenizer.encode(word + rest))
 
 
 @settings(max_examples=1000)
