@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple, final
 
 from scenarios.guest_phrases import BEFORE_NOUNS, MANNERS, SIDES
@@ -45,6 +46,7 @@ class Item:
     noun: str | None
 
     @classmethod
+    @lru_cache(maxsize=1000)
     def called(cls, name: str, drink: bool) -> Item:
         """The item of that name. What comes after "with", "in", "on" or "over" does not name it alone."""
         words = frozenset(stems(name)) - _FILLERS

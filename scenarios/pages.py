@@ -10,7 +10,8 @@ from typing import Final
 
 __all__ = ["about", "head", "paged", "tail"]
 
-_UNITS: Final = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[^\W\d_]+|[^\w\s]|\n+|[\d_]")
+_UNITS: Final = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[^\W\d_]+|[^\w\s]|[\d_]")
+_BREAKS: Final = re.compile(r"\n+")
 _PARAGRAPHS: Final = re.compile(r"\s*\n\s*\n\s*")
 _SENTENCES: Final = re.compile(r"(?<=[.!?\u2026\"\u201d'\u2019])\s+")
 _LONGEST: Final = 200
@@ -24,16 +25,22 @@ def about(text: str) -> int:
 
 @lru_cache(maxsize=500)
 def _size(text: str) -> float:
-    return sum(map(_cost, _UNITS.findall(text)))
+    breaks = len(_BREAKS.findall(text)) if "\n" in text else 0
+    return (sum(map(_word, text.split())) + 100 * breaks) / 100
 
 
 @lru_cache(maxsize=10_000)
-def _cost(unit: str) -> float:
+def _word(word: str) -> int:
+    """Hundredths of a token that a word takes, with its punctuation."""
+    return sum(map(_unit, _UNITS.findall(word)))
+
+
+def _unit(unit: str) -> int:
     if unit[0].isascii():
         if unit[0].isalpha():
-            return 1 + 0.25 * (len(unit) > 6) + 0.4 * (len(unit) > 9)
-        return 1.8 if unit[0].isdigit() else 1
-    return 0.8 * len(unit) if unit[0].isalpha() else 1.2
+            return 100 + 25 * (len(unit) > 6) + 40 * (len(unit) > 9)
+        return 180 if unit[0].isdigit() else 100
+    return 80 * len(unit) if unit[0].isalpha() else 120
 
 
 def paged(text: str, size: int) -> list[str]:

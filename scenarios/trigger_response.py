@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, final
 
@@ -61,7 +61,7 @@ class TriggerResponse(Scenario):
         )
 
 
-def _remarks(random: Random, ways: list[str], count: int) -> list[str]:
+def _remarks(random: Random, ways: Sequence[str], count: int) -> list[str]:
     """`count` of the ways, each as often as the others and never the same twice running."""
     remarks: list[str] = []
     while len(remarks) < count:

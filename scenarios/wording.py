@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.environment import TemplateModule
 
 __all__ = ["Wording", "words"]
 
@@ -43,10 +45,19 @@ class Wording:
         """One of the macro's lines, picked by `random`, with `values` filled in."""
         return random.choice(self.all(macro, **values))
 
-    def all(self, macro: str, /, **values: Any) -> list[str]:
+    def all(self, macro: str, /, **values: Any) -> Sequence[str]:
         """All of the macro's lines. A line may hold `<br>` where the message breaks its line."""
-        text = str(getattr(self._macros, macro)(**values))
-        return [re.sub(r"\s*<br>\s*", "\n", line.strip()) for line in text.splitlines() if line.strip()]
+        return _lines(getattr(self._macros, macro)(**values)) if values else _unfilled(self._macros, macro)
+
+
+@cache
+def _unfilled(macros: TemplateModule, macro: str) -> Sequence[str]:
+    """The lines of a macro without values: they are always the same."""
+    return _lines(getattr(macros, macro)())
+
+
+def _lines(text: str) -> Sequence[str]:
+    return [re.sub(r"\s*<br>\s*", "\n", line.strip()) for line in text.splitlines() if line.strip()]
 
 
 @cache

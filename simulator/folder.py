@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +15,17 @@ from typing import Any, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulator.errors import InputError, JournalError, first_problem, one_line
+from simulator.events import Event
 from simulator.journal import cut_torn, read
 from simulator.manifest import Manifest, write_json
 from simulator.transcript import Transcript
 
-__all__ = ["Correction", "RunFolder", "locked"]
+__all__ = ["Correction", "Heard", "RunFolder", "locked"]
 
 MANIFEST = "manifest.json"
+
+Heard = Callable[[str, Event], None]
+"""Who is told of a conversation's events as they are read."""
 
 
 _held: set[int] = set()
@@ -118,9 +122,16 @@ class RunFolder:
         """Where the snapshots of a conversation's agent lie."""
         return self.path / "conversations" / conversation / "snapshots"
 
-    def transcripts(self) -> dict[str, Transcript]:
-        """The transcripts of the conversations that have begun. Raises JournalError for a damaged journal."""
-        return {id: Transcript.of(read(self.journal(id))) for id in self.manifest.conversations if self.journal(id).exists()}
+    def transcripts(self, heard: Heard | None = None) -> dict[str, Transcript]:
+        """The transcripts of the conversations that have begun. `heard` is told of each conversation's events on the way. Raises
+        JournalError for a damaged journal."""
+        return {id: Transcript.of(self._events(id, heard)) for id in self.manifest.conversations if self.journal(id).exists()}
+
+    def _events(self, conversation: str, heard: Heard | None) -> Iterator[Event]:
+        for event in read(self.journal(conversation)):
+            if heard is not None:
+                heard(conversation, event)
+            yield event
 
     def lock(self) -> AbstractContextManager[int]:
         """Hold the run alone. The lock dies with the process. Raises InputError where another process holds it."""

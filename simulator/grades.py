@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict
 
 from simulator.errors import InputError, JournalError, one_line
-from simulator.folder import Correction, RunFolder
+from simulator.folder import Correction, Heard, RunFolder
 from simulator.ledger import Spent, tally
 from simulator.manifest import Manifest, Planned, write_json
 from simulator.plugins import make_scenario
@@ -272,16 +272,15 @@ def _rounded(value: float) -> float:
     return round(value, 6)
 
 
-
-
 def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
     """A run's scenarios, by name."""
     made = (make_scenario(name, parameters) for name, parameters in manifest.suite.scenarios.items())
     return {scenario.name: scenario for scenario in made}
 
 
-def grade_run(run: RunFolder) -> Result:
-    """Grade a run from its journals, and write nothing. Raises JournalError for a journal that is damaged."""
+def grade_run(run: RunFolder, heard: Heard | None = None) -> Result:
+    """Grade a run from its journals, and write nothing; `heard` is told of their events. Raises JournalError for a journal that
+    is damaged."""
     manifest = run.manifest
     scenarios = scenarios_of(manifest)
     for plan in (plan for group in manifest.conversations.values() for plan in group):
@@ -297,7 +296,7 @@ def grade_run(run: RunFolder) -> Result:
         seed=manifest.seed,
         agent=manifest.agent,
         planned=manifest.conversations,
-        transcripts=run.transcripts(),
+        transcripts=run.transcripts(heard),
         scenarios=scenarios,
         broken={id: "agent_error" if id in failed else "unfinished" for id in manifest.conversations},
         corrections=run.corrections(),
@@ -326,9 +325,10 @@ def score(run: RunFolder) -> Result:
 
     Earlier rounds are kept. Raises JournalError for a journal that is damaged or a disk that refuses.
     """
-    from simulator.report import write_report
+    from simulator.report import Reading, write_report
 
-    result = grade_run(run)
+    reading = Reading(run)
+    result = grade_run(run, reading.heard)
     known = run.grades()
     latest = {str(entry.get("id")): {key: value for key, value in entry.items() if key != "round"} for entry in known}
     grades = [_grade_line(test) for test in result.tests]
@@ -337,7 +337,7 @@ def score(run: RunFolder) -> Result:
         run.add_grades([{"round": number} | line for line in grades])
     try:
         write_json(run.path / "result.json", result)
-        write_report(run, result)
+        write_report(run, result, reading)
     except OSError as error:
         raise JournalError(f"{run.path}: the results cannot be written: {error.strerror}; `longspan score` writes them again") from error
     return result

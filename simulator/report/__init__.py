@@ -13,12 +13,12 @@ from simulator.folder import RunFolder
 from simulator.grades import Result
 from simulator.groups import by_distance, by_skill, grouped
 from simulator.report.page import environment, policy
-from simulator.report.reading import Test, conversations_of
+from simulator.report.reading import Reading, Test
 from simulator.report.summary import failures, score_interval, times, total_cost, without_score
 from simulator.report.timeline import grade_of, panels
 from simulator.scenario import LAST
 
-__all__ = ["POLICY", "report_of", "write_report"]
+__all__ = ["POLICY", "Reading", "report_of", "write_report"]
 
 NAME: Final = "report.html"
 
@@ -34,24 +34,25 @@ POLICY: Final = policy(SCRIPTS, STYLES)
 """The Content-Security-Policy of every report that this longspan writes."""
 
 
-def write_report(run: RunFolder, result: Result) -> Path:
+def write_report(run: RunFolder, result: Result, reading: Reading | None = None) -> Path:
     """Write `report.html` into a run's folder, whole or not at all, and return its path.
 
-    All else it shows is read from the folder's manifest, journals and incidents. A journal that is missing or breaks off
-    is shown as far as it goes. Raises JournalError for one that is damaged, OSError for a disk that refuses.
+    All else it shows is read from the folder's manifest, journals and incidents; or from `reading`, which it uses up, where the
+    journals were read. A journal that is missing or breaks off is shown as far as it goes. Raises JournalError for one that is
+    damaged, OSError for a disk that refuses.
     """
     path = run.path / NAME
     partial = path.with_name(f".{NAME}.partial")
     partial.unlink(missing_ok=True)  # never through a link that somebody left there
     with partial.open("x", encoding="utf-8") as file:
-        file.writelines(report_of(run, result))
+        file.writelines(report_of(run, result, reading))
     partial.replace(path)
     return path
 
 
-def report_of(run: RunFolder, result: Result) -> Iterator[str]:
+def report_of(run: RunFolder, result: Result, reading: Reading | None = None) -> Iterator[str]:
     """The page, piece by piece. All is read before the first. Raises JournalError for a damaged journal."""
-    conversations = conversations_of(run)
+    conversations = (reading or Reading.of(run)).conversations
     tests = {name: [Test.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
     page = environment().get_template("run.html.j2")
     pieces = page.stream(

@@ -17,7 +17,7 @@ from simulator.journal import read
 from simulator.report.excerpts import TRACE, Excerpt
 from simulator.transcript import Evidence
 
-__all__ = ["Conversation", "Test", "Turn", "conversations_of"]
+__all__ = ["Conversation", "Reading", "Test", "Turn"]
 
 
 @final
@@ -107,48 +107,40 @@ class Conversation:
     watched: dict[str, list[int]] = field(default_factory=dict)
     tokens: int = 0
     closed: bool = False
-
-    @classmethod
-    def read(cls, run: RunFolder, id: str) -> Conversation:
-        path = run.journal(id)
-        conversation = cls(id, path.relative_to(run.path).as_posix())
-        if path.exists():
-            conversation._take(read(path))
-        return conversation
+    _jumps: list[events.Jump] = field(default_factory=list)
 
     def data(self) -> Iterator[dict[str, Any]]:
         """Its turns as JSON, for the script that shows them."""
         return (turn.data() for turn in self.turns)
 
-    def _take(self, journal: Iterable[events.Event]) -> None:
-        jumps: list[events.Jump] = []
-        for event in journal:
-            match event:
-                case events.Open():
-                    self.opened[event.test] = event
-                case events.Jump():
-                    jumps.append(event)
-                case events.Message():
-                    if event.turn != len(self.turns):
-                        raise self._contradiction(f"turn {event.turn} follows {len(self.turns)} others")
-                    turn = Turn(self.id, event, Excerpt.of(event.text), jumps)
-                    self.turns.append(turn)
-                    if event.test is not None:
-                        self.said[event.test].append(turn)
-                    jumps = []
-                case events.Reply():
-                    if event.turn != len(self.turns) - 1 or self.turns[-1].reply is not None:
-                        raise self._contradiction(f"a reply to turn {event.turn}, which was not asked")
-                    self.turns[-1].replied(event)
-                    self.tokens = event.end
-                case events.Award():
-                    self.awards[event.test].append(event)
-                case events.Verdict():
-                    self.verdicts[event.test].append(event)
-                case events.End():
-                    self.watched[event.test] = event.watched
-                case events.Close():
-                    self.closed = True
+    def add(self, event: events.Event) -> None:
+        """Take the next event. Raises JournalError for one that does not follow from those before."""
+        match event:
+            case events.Open():
+                self.opened[event.test] = event
+            case events.Jump():
+                self._jumps.append(event)
+            case events.Message():
+                if event.turn != len(self.turns):
+                    raise self._contradiction(f"turn {event.turn} follows {len(self.turns)} others")
+                turn = Turn(self.id, event, Excerpt.of(event.text), self._jumps)
+                self.turns.append(turn)
+                if event.test is not None:
+                    self.said[event.test].append(turn)
+                self._jumps = []
+            case events.Reply():
+                if event.turn != len(self.turns) - 1 or self.turns[-1].reply is not None:
+                    raise self._contradiction(f"a reply to turn {event.turn}, which was not asked")
+                self.turns[-1].replied(event)
+                self.tokens = event.end
+            case events.Award():
+                self.awards[event.test].append(event)
+            case events.Verdict():
+                self.verdicts[event.test].append(event)
+            case events.End():
+                self.watched[event.test] = event.watched
+            case events.Close():
+                self.closed = True
 
     def _contradiction(self, what: str) -> JournalError:
         return JournalError(f"{self.file}: the journal contradicts itself: {what}")
@@ -221,9 +213,27 @@ def _expected(opened: events.Open, said: Iterable[Turn]) -> dict[int, Excerpt]:
     return found
 
 
-def conversations_of(run: RunFolder) -> dict[str, Conversation]:
-    """A run's conversations, in the order of its manifest. Raises JournalError for a damaged journal."""
-    return {id: Conversation.read(run, id) for id in run.manifest.conversations}
+@final
+class Reading:
+    """A run's conversations, in the order of its manifest, as far as their events were `heard`."""
+
+    def __init__(self, run: RunFolder) -> None:
+        files = {id: run.journal(id).relative_to(run.path).as_posix() for id in run.manifest.conversations}
+        self.conversations = {id: Conversation(id, file) for id, file in files.items()}
+
+    @classmethod
+    def of(cls, run: RunFolder) -> Reading:
+        """Of whole journals. Raises JournalError for a damaged one."""
+        reading = cls(run)
+        for id in reading.conversations:
+            if run.journal(id).exists():
+                for event in read(run.journal(id)):
+                    reading.heard(id, event)
+        return reading
+
+    def heard(self, conversation: str, event: events.Event) -> None:
+        """Take a conversation's next event. Raises JournalError for one that does not follow from those before."""
+        self.conversations[conversation].add(event)
 
 
 def stretches(numbers: Iterable[int]) -> list[Stretch]:
