@@ -113,7 +113,7 @@ class ChatAgent(BaseAgent):
         if self._fixed + LEAST > self.context:
             taken = f"; the system message has {self._fixed:,} tokens" if self._fixed else ""
             raise InputError(f"{core.name}: context={self.context} leaves no room for messages{taken}")
-        self._window: Window[tuple[str, str]] = Window(self.context - self._fixed, options.eviction)
+        self._window: Window[tuple[ChatMessage, ChatMessage]] = Window(self.context - self._fixed, options.eviction)
         self._forget()
 
     def _forget(self) -> None:
@@ -163,7 +163,8 @@ class ChatAgent(BaseAgent):
         self._forget()
 
     async def save(self, folder: Path) -> None:
-        saved = Saved(turns=list(self._window), last=self._last, ratio=self._ratio, cuts=self._cuts)
+        turns = [(user.text, reply.text) for user, reply in self._window]
+        saved = Saved(turns=turns, last=self._last, ratio=self._ratio, cuts=self._cuts)
         await trio.Path(folder / SAVED).write_text(saved.model_dump_json(), "utf-8")
 
     async def load(self, folder: Path) -> None:
@@ -176,7 +177,7 @@ class ChatAgent(BaseAgent):
             raise AgentError(f"{path}: not a snapshot of this kind of agent: {first_problem(error)}") from None
         self._forget()
         for turn in saved.turns:
-            self._window.add(turn, sum(map(self._size, turn)))
+            self._window.add(_exchange(*turn), sum(map(self._size, turn)))
         self._last, self._cuts = saved.last, list(saved.cuts)
         self._weigh(saved.ratio)
         self._window.make_room(0)
@@ -210,7 +211,7 @@ class ChatAgent(BaseAgent):
         """Note a turn that is over."""
         tokens = fitted.tokens + self._size(reply)
         self._window.make_room(tokens)
-        self._window.add((fitted.text, reply), tokens)
+        self._window.add(_exchange(fitted.text, reply), tokens)
         self._last = Answered(turn_id=message.turn_id, reply=reply)
         if fitted.cut is not None:
             self._cuts.append(fitted.cut)
@@ -244,8 +245,8 @@ class ChatAgent(BaseAgent):
 
     def _prompt(self, text: str) -> list[ChatMessage]:
         messages = list(self._system)
-        for user, reply in self._window:
-            messages += ChatMessage("user", user), ChatMessage("assistant", reply)
+        for exchange in self._window:
+            messages += exchange
         messages.append(ChatMessage("user", text))
         return messages
 
@@ -266,6 +267,10 @@ class DryChat(ChatAgent):
     def prompt(self, ideal: str) -> None:
         """The next reply is to be `ideal`."""
         self._dry.reply = ideal
+
+
+def _exchange(user: str, reply: str) -> tuple[ChatMessage, ChatMessage]:
+    return ChatMessage("user", user), ChatMessage("assistant", reply)
 
 
 def cut_middle(text: str, most: int, count: Callable[[str], int]) -> str:

@@ -231,7 +231,6 @@ class Conversation:
             if has_snapshots(self._agent):
                 await self._call(self._snapshots.save(self._agent, self.turns))
                 self._write(events.Snapshot(turn=self.turns))
-                await self._snapshots.prune()
         elif isinstance(recorded, events.Snapshot):
             self._write(events.Snapshot(turn=self.turns))
 

@@ -28,19 +28,16 @@ class Snapshots:
         self._folder = folder
 
     async def save(self, agent: Agent, turn: int) -> None:
-        """Save the agent as it is before turn `turn`. Raises AgentError, or JournalError for what the disk refuses."""
+        """Save the agent as it is before turn `turn`, and keep only the newest two. Raises AgentError, or JournalError for what the
+        disk refuses."""
         done = self._folder / f"{turn:08d}"
         partial = self._folder / f".{turn:08d}.partial"
         try:
             await trio.to_thread.run_sync(_make_empty, partial)
             await agent.save(partial)
-            await trio.to_thread.run_sync(_settle, partial, done)
+            await trio.to_thread.run_sync(self._settle, partial, done)
         except OSError as error:
             raise JournalError(f"{partial}: cannot save the agent: {error.strerror or error}") from error
-
-    async def prune(self) -> None:
-        """Remove all but the newest two, and what a crash left half-written. A disk that refuses is let be."""
-        await trio.to_thread.run_sync(self._prune)
 
     async def restore(self, agent: Agent, turn: int) -> int:
         """Load the newest good snapshot that is not newer than turn `turn`, and throw away newer ones and bad ones.
@@ -71,7 +68,17 @@ class Snapshots:
             return []
         return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdecimal() and path.is_dir())
 
+    def _settle(self, partial: Path, done: Path) -> None:
+        """Sync all in a folder, then give it its name."""
+        for path in [*partial.rglob("*"), partial]:
+            _sync(path)
+        shutil.rmtree(done, ignore_errors=True)
+        partial.rename(done)
+        _sync(done.parent)
+        self._prune()
+
     def _prune(self) -> None:
+        """Remove all but the newest two, and what a crash left half-written. A disk that refuses is let be."""
         for turn in self._turns()[:-KEPT]:
             shutil.rmtree(self._path(turn), ignore_errors=True)
         for partial in self._folder.glob(".*.partial"):
@@ -81,15 +88,6 @@ class Snapshots:
 def _make_empty(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-
-
-def _settle(partial: Path, done: Path) -> None:
-    """Sync all in a folder, then give it its name."""
-    for path in [*partial.rglob("*"), partial]:
-        _sync(path)
-    shutil.rmtree(done, ignore_errors=True)
-    partial.rename(done)
-    _sync(done.parent)
 
 
 def _sync(path: Path) -> None:

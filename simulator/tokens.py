@@ -44,7 +44,11 @@ RANKS = Path(__file__).parent / "data" / "ranks"
 BLANKS = 500_000
 """The longest run of white space given to tiktoken in one piece: its regular expressions abort the call at a million."""
 
-_other_space = re.compile(r"[^\S \n]").search
+BEGINS = "\r"
+"""What a word has before it that begins a line. No text has it that is counted by words."""
+
+_SPACES = re.compile(r"[^\S \n]")
+_NO_SPACES = bytes(code for code in range(128) if not _SPACES.match(chr(code)))
 
 _loading = threading.Lock()  # the environment and the table below are the process's
 _encodings: dict[str, Encoding] = {}
@@ -81,6 +85,8 @@ class Tokenizer:
         """
         if "  " in text or " \n" in text or _other_space(text):
             return _encoded(self._encoding, text)
+        if "\n" in text and "\n\n" not in text and "\n/" not in text:
+            text = text.replace("\n", f"\n {BEGINS}")  # lines count apart: else the words around each break were one, and a new one
         return self.count_plain(text)
 
     def count_plain(self, text: str) -> int:
@@ -114,6 +120,8 @@ class _Counts(dict[str, int]):
         self._before = "" if first is None else " "
 
     def __missing__(self, phrase: str) -> int:
+        if phrase.startswith(BEGINS):
+            return self._first[phrase.removeprefix(BEGINS)]
         if len(phrase) > LONG:
             return _encoded(self._encoding, self._before + phrase)
         if len(self) >= PHRASES:
@@ -132,6 +140,13 @@ def _cut(phrase: str) -> int:
         return len(word)
     begin = phrase.rstrip("\n").rfind("\n") + 1
     return begin if begin and phrase[begin] != "/" else 0
+
+
+def _other_space(text: str) -> bool:
+    """Whether it has white space other than spaces and line breaks."""
+    if text.isascii():
+        return bool(text.encode().translate(None, _NO_SPACES))  # much faster than to look for each
+    return _SPACES.search(text) is not None
 
 
 def _encoded(encoding: Encoding, text: str) -> int:
