@@ -30,7 +30,7 @@ SIDE = 400
 """How many first words names have, and how many second ones: few enough that each is soon counted, while names are many."""
 NAMES = SIDE * (SIDE - 1)
 """Names that are asked about: all of the words' pairs, but for those that answers are made of."""
-KNOWN = 100
+KNOWN = 40
 """Names that answers are made of: few enough that each answer is soon counted."""
 
 DRAWS = Struct(">HHI")
@@ -47,7 +47,7 @@ OPEN = {"x": GAP, "y": GAP, "m": GAP}
 class Almanac:
     """Facts without end; each depends on the seed and its place alone.
 
-    Every question is about a name of its own, until the names are used up, after about five million tokens.
+    Every question is about a name of its own, until the names are used up, after about five million tokens. Answers name few.
     """
 
     def __init__(self, seed: int | str) -> None:

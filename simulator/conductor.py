@@ -295,12 +295,12 @@ class Conductor:
     def _chain(self, part: Part, first: int, start: float) -> list[Job]:
         """A part's segments from `first` on, in order; each deadline leaves room for the segments after it."""
         deadline = start + AIM * self.span + self._answers.mean  # a span ends with the last question, not with its reply
-        costs = [self._cost(segment) for segment in part.outline]
         jobs = []
         for number in range(len(part.outline) - 1, first - 1, -1):
-            segment, cost = part.outline[number], costs[number]
+            segment = part.outline[number]
+            cost = self._cost(segment)
             if segment.by < 1:  # never asking for more than can be done among others
-                by = max(segment.by * self.span, CROWD * sum(costs[: number + 1]))
+                by = max(segment.by * self.span, CROWD * sum(map(self._cost, part.outline[: number + 1])))
                 deadline = min(deadline, start + by)
             jobs.append(Job(start + segment.at * self.span, deadline, cost, segment.replies))
             deadline -= cost

@@ -299,7 +299,7 @@ def test_seeds_keep_their_meaning() -> None:
     assert said_by(Almanac(0), 1) == [("What is the Twizdash Drundrex theorem about?", "Braids")]
     assert said_by(Almanac("x"), 300)[-1] == ("What happens to Dranzal Glamblok moss exposed to steam?", "It turns transparent")
     pairs = json.dumps(said_by(Almanac(0), 1000))
-    assert hashlib.sha256(pairs.encode()).hexdigest() == "2c31920d012d8f0deeccabac818aaa584b84e81451815d2162c0174b4d4d4387"
+    assert hashlib.sha256(pairs.encode()).hexdigest() == "eb70a4ffa99091f60b78eee907a0e1dd53a9c7cd5d10d663c5321eed09b615e1"
 
 
 def test_every_form_asks_about_one_name_and_fills_in_one_thing_at_most() -> None:
