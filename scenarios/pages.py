@@ -25,8 +25,7 @@ def about(text: str) -> int:
 
 @lru_cache(maxsize=500)
 def _size(text: str) -> float:
-    breaks = len(_BREAKS.findall(text)) if "\n" in text else 0
-    return (sum(map(_word, text.split())) + 100 * breaks) / 100
+    return (sum(map(_word, text.split())) + 100 * len(_BREAKS.findall(text))) / 100
 
 
 @lru_cache(maxsize=10_000)

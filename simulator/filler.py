@@ -192,7 +192,7 @@ class Filler:
             entry = next(self._entries)
             entries.append(entry)
             left -= entry[2] + entry[3]
-        costs = [tokens + reply_tokens for _, _, tokens, reply_tokens in self._pool]
+        costs = [_both(entry) for entry in self._pool]
         chosen = _subset(costs, left - CLOSING, left - self._closings.least)
         for place in reversed(chosen):
             entries.append(self._pool[place])

@@ -120,16 +120,19 @@ class _Counts(dict[str, int]):
         self._before = "" if first is None else " "
 
     def __missing__(self, phrase: str) -> int:
+        count = self._counted(phrase)
+        if len(phrase) <= LONG:
+            if len(self) >= PHRASES:
+                self.clear()
+            self[phrase] = count
+        return count
+
+    def _counted(self, phrase: str) -> int:
         if phrase.startswith(BEGINS):
             return self._first[phrase.removeprefix(BEGINS)]
-        if len(phrase) > LONG:
-            return _encoded(self._encoding, self._before + phrase)
-        if len(self) >= PHRASES:
-            self.clear()
-        cut = _cut(phrase)
-        count = self[phrase[:cut]] + self._first[phrase[cut:]] if cut else _encoded(self._encoding, self._before + phrase)
-        self[phrase] = count
-        return count
+        if len(phrase) <= LONG and (cut := _cut(phrase)):
+            return self[phrase[:cut]] + self._first[phrase[cut:]]
+        return _encoded(self._encoding, self._before + phrase)
 
 
 def _cut(phrase: str) -> int:

@@ -231,7 +231,7 @@ def test_no_record_raises(log: list[str], fifths: int, expected: list[Any], auto
 
 
 def test_a_hostile_menu_takes_no_time() -> None:
-    items = "\n".join(f"{n}. {' '.join(f'w{(n + k) % 70}' for k in range(60))}" for n in range(1500))
+    items = "\n".join(f"{n}. {' '.join(f'w{(n + k) % 70}' for k in range(60))}" for n in range(5000))
     turns = [
         Said(f"Waiter: menu\n{items}\nlike to drink", " ".join(f"w{k % 70}" for k in range(3000))),
         Said("Waiter: like to eat", "please w1 " * 2000),
