@@ -1,4 +1,4 @@
-"""The agents that come with longspan: one file per kind, found by entry point in the group `longspan.agents`."""
+"""The agents that come with longspan, found by entry point in the group `longspan.agents`."""
 
-__longspan__ = True
-"""Tells this package from others of the same name: openai-agents also installs a top-level package `agents`."""
+if __name__ != "longspan.agents":
+    raise ImportError(f"{__name__!r} is longspan's own folder: install longspan and import longspan.agents")

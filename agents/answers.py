@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agents.language import FIRST_PERSON, STOP, WORD, content, kind, sentences, stem
+from longspan.agents.language import FIRST_PERSON, STOP, WORD, content, kind, sentences, stem
 
 __all__ = ["LIGHT", "affirmed", "names", "of_kind", "place", "sender", "told_anew"]
 

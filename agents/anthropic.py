@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
-from agents.api import Answer, ApiCore, ApiOptions, Request, dig, events, used
-from agents.base import AgentError, AgentOptions, Usage
-from agents.chat import ChatAgent, ChatOptions
-from agents.core import ChatMessage
-from agents.provider import Vendor
-from agents.web import broken_off
+from longspan.agents.api import Answer, ApiCore, ApiOptions, Request, dig, events, used
+from longspan.agents.base import AgentError, AgentOptions, Usage
+from longspan.agents.chat import ChatAgent, ChatOptions
+from longspan.agents.core import ChatMessage
+from longspan.agents.provider import Vendor
+from longspan.agents.web import broken_off
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic

@@ -10,11 +10,11 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BeforeValidator, Field
 
-from agents.base import AgentError, Tokens, Usage
-from agents.core import ChatMessage, Completion, clean
-from agents.limits import TransientError
-from agents.provider import Provider, ProviderOptions, Vendor
-from simulator.tokens import EncodingName, Tokenizer
+from longspan.agents.base import AgentError, Tokens, Usage
+from longspan.agents.core import ChatMessage, Completion, clean
+from longspan.agents.limits import TransientError
+from longspan.agents.provider import Provider, ProviderOptions, Vendor
+from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "used"]
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from simulator.agent import Agent
-from simulator.errors import AgentError, InputError
-from simulator.messages import Message, Reply, Usage
-from simulator.sizes import Tokens
+from longspan.simulator.agent import Agent
+from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.messages import Message, Reply, Usage
+from longspan.simulator.sizes import Tokens
 
 __all__ = ["Agent", "AgentError", "AgentOptions", "BaseAgent", "InputError", "Message", "Reply", "Tokens", "Usage"]
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, final
 import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Tokens, Usage
-from agents.core import ChatMessage, Completion, ContextOverflowError, Core, clean
-from agents.dry import DryCore
-from agents.window import Eviction, Window
-from simulator.errors import first_problem
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Tokens, Usage
+from longspan.agents.core import ChatMessage, Completion, ContextOverflowError, Core, clean
+from longspan.agents.dry import DryCore
+from longspan.agents.window import Eviction, Window
+from longspan.simulator.errors import first_problem
 
 __all__ = ["ChatAgent", "ChatOptions", "cut_middle"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from agents.language import WORD, content, enclosed, near, options, sentences
+from longspan.agents.language import WORD, content, enclosed, near, options, sentences
 
 __all__ = ["Offer", "answer", "choice", "offers", "speaker"]
 

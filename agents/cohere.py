@@ -9,11 +9,11 @@ from functools import partial
 from math import isfinite
 from typing import Any, Final, final
 
-from agents.api import dig
-from agents.base import InputError, Usage
-from agents.core import clean
-from agents.limits import TransientError
-from agents.provider import Provider, ProviderOptions, Vendor
+from longspan.agents.api import dig
+from longspan.agents.base import InputError, Usage
+from longspan.agents.core import clean
+from longspan.agents.limits import TransientError
+from longspan.agents.provider import Provider, ProviderOptions, Vendor
 
 __all__ = ["COHERE", "CohereReranker"]
 

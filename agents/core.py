@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
-from agents.base import AgentError, AgentOptions, Usage
-from simulator.plugins import load
+from longspan.agents.base import AgentError, AgentOptions, Usage
+from longspan.simulator.plugins import load
 
 __all__ = ["CORES", "ChatMessage", "Completion", "ContextOverflowError", "Core", "CoreOptions", "clean", "core_class"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
-from agents.base import Usage
-from agents.core import ChatMessage, Completion, Core
+from longspan.agents.base import Usage
+from longspan.agents.core import ChatMessage, Completion, Core
 
 __all__ = ["DryCore"]
 

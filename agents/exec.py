@@ -11,11 +11,11 @@ import shlex
 import shutil
 from typing import final
 
-from agents.base import AgentError, AgentOptions, InputError
-from agents.faketime import FakeClock
-from agents.program import ADVICE, Program
-from agents.protocol import printable
-from agents.remote import RemoteAgent, RemoteOptions, Request
+from longspan.agents.base import AgentError, AgentOptions, InputError
+from longspan.agents.faketime import FakeClock
+from longspan.agents.program import ADVICE, Program
+from longspan.agents.protocol import printable
+from longspan.agents.remote import RemoteAgent, RemoteOptions, Request
 
 __all__ = ["ExecAgent", "ProgramAgent"]
 

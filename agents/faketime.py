@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, final
 
-from agents.base import InputError
+from longspan.agents.base import InputError
 
 __all__ = ["FakeClock"]
 

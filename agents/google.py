@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
-from agents.api import Answer, ApiCore, ApiOptions, Request, used
-from agents.base import AgentError, AgentOptions
-from agents.chat import ChatAgent, ChatOptions
-from agents.provider import Vendor
+from longspan.agents.api import Answer, ApiCore, ApiOptions, Request, used
+from longspan.agents.base import AgentError, AgentOptions
+from longspan.agents.chat import ChatAgent, ChatOptions
+from longspan.agents.provider import Vendor
 
 if TYPE_CHECKING:
     from google.genai import Client

@@ -16,11 +16,11 @@ from urllib.parse import quote, urlsplit
 
 import trio
 
-from agents.base import AgentError, AgentOptions, InputError
-from agents.protocol import LARGEST, printable
-from agents.remote import RemoteAgent, RemoteOptions, Request
-from agents.web import is_loopback
-from simulator.errors import one_line
+from longspan.agents.base import AgentError, AgentOptions, InputError
+from longspan.agents.protocol import LARGEST, printable
+from longspan.agents.remote import RemoteAgent, RemoteOptions, Request
+from longspan.agents.web import is_loopback
+from longspan.simulator.errors import one_line
 
 if TYPE_CHECKING:
     import httpx2

@@ -14,8 +14,8 @@ from typing import ClassVar, Final, final
 
 import trio
 
-from agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply
-from simulator.errors import StoppedError
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply
+from longspan.simulator.errors import StoppedError
 
 __all__ = ["Human"]
 

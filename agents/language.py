@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import lru_cache
 
-from simulator.matching import number
+from longspan.simulator.matching import number
 
 __all__ = [
     "FIRST_PERSON",

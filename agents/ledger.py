@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, final
 
-from agents.language import WORD, amount, stem
+from longspan.agents.language import WORD, amount, stem
 
 __all__ = ["Change", "changes", "total"]
 

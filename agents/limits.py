@@ -11,8 +11,8 @@ from typing import Final, TypeVar, final
 
 import trio
 
-from agents.base import AgentError
-from simulator.gate import Gate
+from longspan.agents.base import AgentError
+from longspan.simulator.gate import Gate
 
 __all__ = ["AT_ONCE", "Limiter", "SharedLimiter", "Slot", "TransientError"]
 

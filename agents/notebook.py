@@ -1,7 +1,7 @@
 """notebook: keeps what it was told, looks it up by words and answers by general rules. No LLM; the default agent.
 
 It is the honest baseline of a memory without understanding: what it scores, a notebook and a finger that runs down
-its pages can score. Its rules know English a little (`agents.language`), and nothing of any test. `?window=8k` lets it
+its pages can score. Its rules know English a little (`longspan.agents.language`), and nothing of any test. `?window=8k` lets it
 keep only the newest 8000 tokens of the conversation, at four characters a token.
 """
 
@@ -16,10 +16,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
-from agents.answers import LIGHT, affirmed, names, of_kind, place, sender, told_anew
-from agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Tokens
-from agents.choices import answer as choose
-from agents.language import (
+from longspan.agents.answers import LIGHT, affirmed, names, of_kind, place, sender, told_anew
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Tokens
+from longspan.agents.choices import answer as choose
+from longspan.agents.language import (
     FIRST_PERSON,
     FORM,
     KINDS,
@@ -38,10 +38,10 @@ from agents.language import (
     wants_json,
     wants_list,
 )
-from agents.ledger import total
-from agents.notes import TALK, Concept, Found, Note, Notes, Unit, estimate
-from agents.orders import fires, order, quotation, said
-from agents.ways import Leg, ends, leg, way
+from longspan.agents.ledger import total
+from longspan.agents.notes import TALK, Concept, Found, Note, Notes, Unit, estimate
+from longspan.agents.orders import fires, order, quotation, said
+from longspan.agents.ways import Leg, ends, leg, way
 
 __all__ = ["Notebook"]
 

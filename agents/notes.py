@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, final
 
-from agents.answers import sender
-from agents.choices import Offer, choice, offers, speaker
-from agents.language import asks, content, enclosed, instructs_form, kind, near, options, requests, sentences
-from agents.ledger import Change, changes
-from agents.orders import Order, order, withdraws
+from longspan.agents.answers import sender
+from longspan.agents.choices import Offer, choice, offers, speaker
+from longspan.agents.language import asks, content, enclosed, instructs_form, kind, near, options, requests, sentences
+from longspan.agents.ledger import Change, changes
+from longspan.agents.orders import Order, order, withdraws
 
 __all__ = ["TALK", "Concept", "Found", "Note", "Notes", "Unit", "estimate"]
 

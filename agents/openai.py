@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from pydantic import Field, model_validator
 
-from agents.api import Answer, ApiCore, ApiOptions, Request, dig, events, used
-from agents.base import AgentError, AgentOptions
-from agents.chat import ChatAgent, ChatOptions
-from agents.provider import Vendor
-from agents.web import broken_off
-from simulator.tokens import EncodingName
+from longspan.agents.api import Answer, ApiCore, ApiOptions, Request, dig, events, used
+from longspan.agents.base import AgentError, AgentOptions
+from longspan.agents.chat import ChatAgent, ChatOptions
+from longspan.agents.provider import Vendor
+from longspan.agents.web import broken_off
+from longspan.simulator.tokens import EncodingName
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

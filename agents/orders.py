@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import final
 
-from agents.language import STOP, WORD, amount, asks, content, ordinal, quoted, sentences, stem, wants_json
+from longspan.agents.language import STOP, WORD, amount, asks, content, ordinal, quoted, sentences, stem, wants_json
 
 __all__ = ["Order", "fires", "forgets", "order", "quotation", "said", "withdraws"]
 

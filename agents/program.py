@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, final
 import trio
 from trio.abc import ReceiveStream, SendStream
 
-from agents.base import AgentError
-from agents.protocol import LARGEST, printable
+from longspan.agents.base import AgentError
+from longspan.agents.protocol import LARGEST, printable
 
 __all__ = ["ADVICE", "Program"]
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from simulator.errors import AgentError, first_problem
-from simulator.messages import Reply, Usage
+from longspan.simulator.errors import AgentError, first_problem
+from longspan.simulator.messages import Reply, Usage
 
 __all__ = ["LARGEST", "VERSION", "Ability", "Answer", "Call", "Done", "Given", "Hello", "Saved", "decoded", "line", "printable", "read"]
 
@@ -107,7 +107,7 @@ class InnerCall(_Told):
 
 
 class Trace(_Told):
-    """How a reply came about. What of it grades read, `simulator.traces` says."""
+    """How a reply came about. What of it grades read, `longspan.simulator.traces` says."""
 
     written: list[Written] = Field(default_factory=list)
     read: list[Shown] = Field(default_factory=list)

@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 import trio
 from pydantic import Field
 
-from agents.base import AgentError, InputError, Tokens, Usage
-from agents.core import CoreOptions
-from agents.limits import AT_ONCE, Limiter, SharedLimiter, Slot
-from agents.web import check_url, explained, http_client, is_loopback
-from simulator.agent import will_be_asked
-from simulator.gate import GATE
+from longspan.agents.base import AgentError, InputError, Tokens, Usage
+from longspan.agents.core import CoreOptions
+from longspan.agents.limits import AT_ONCE, Limiter, SharedLimiter, Slot
+from longspan.agents.web import check_url, explained, http_client, is_loopback
+from longspan.simulator.agent import will_be_asked
+from longspan.simulator.gate import GATE
 
 __all__ = ["Provider", "ProviderOptions", "Vendor"]
 

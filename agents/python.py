@@ -4,7 +4,7 @@
         def reply(self, message):            # or `async def`, under Trio
             return message.text              # or a Reply, with usage and trace
 
-`message` is a `simulator.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
+`message` is a `longspan.simulator.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
 `observe(message, reply)`, `reset()`, `save(folder)` and `load(folder)`. Plain methods run in a thread, one at a time.
 What is missing is made up for: without `observe` the class is asked and its answer dropped; without `reset` it is made
 anew; without `save` and `load` it has no snapshots, and is shown all turns again when a run is resumed. Options of the
@@ -24,11 +24,11 @@ from typing import Any, Final, final
 import trio
 from pydantic import ConfigDict, ValidationError
 
-from agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
-from agents.exec import ProgramAgent
-from agents.remote import Dropped, RemoteOptions
-from simulator.errors import first_problem, one_line
-from simulator.plugins import find_class
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
+from longspan.agents.exec import ProgramAgent
+from longspan.agents.remote import Dropped, RemoteOptions
+from longspan.simulator.errors import first_problem, one_line
+from longspan.simulator.plugins import find_class
 
 __all__ = ["PythonAgent"]
 

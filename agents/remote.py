@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, TypeVar, final
 import trio
 from pydantic import Field
 
-from agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Usage
-from agents.protocol import VERSION, Ability, Answer, Call, Done, Given, Hello, Saved, decoded, line, read
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Usage
+from longspan.agents.protocol import VERSION, Ability, Answer, Call, Done, Given, Hello, Saved, decoded, line, read
 
 __all__ = ["Dropped", "RemoteAgent", "RemoteOptions", "Request"]
 

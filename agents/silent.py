@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
-from agents.base import BaseAgent, Message, Reply
+from longspan.agents.base import BaseAgent, Message, Reply
 
 __all__ = ["Silent"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from agents.answers import names
-from agents.language import SHORT
+from longspan.agents.answers import names
+from longspan.agents.language import SHORT
 
 __all__ = ["Leg", "ends", "leg", "way"]
 

@@ -13,10 +13,10 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from agents.base import AgentError, InputError
-from agents.core import ContextOverflowError
-from agents.limits import TransientError
-from simulator.errors import one_line
+from longspan.agents.base import AgentError, InputError
+from longspan.agents.core import ContextOverflowError
+from longspan.agents.limits import TransientError
+from longspan.simulator.errors import one_line
 
 if TYPE_CHECKING:
     import httpx2

@@ -36,14 +36,14 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
     tokenizer over the same text, and to its bytes."""
     import trio
 
-    from simulator import events
-    from simulator.folder import RunFolder
-    from simulator.grades import Result
-    from simulator.journal import read
-    from simulator.report import write_report
-    from simulator.runner import Outcome, plan, play
-    from simulator.suite import load_suite
-    from simulator.tokens import Tokenizer
+    from longspan.simulator import events
+    from longspan.simulator.folder import RunFolder
+    from longspan.simulator.grades import Result
+    from longspan.simulator.journal import read_journal
+    from longspan.simulator.report import write_report
+    from longspan.simulator.runner import Outcome, plan, play
+    from longspan.simulator.suite import load_suite
+    from longspan.simulator.tokens import Tokenizer
 
     if agent.startswith(STUB):
         agent = agent.removeprefix(STUB)
@@ -60,7 +60,7 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
         wall, cpu = perf_counter() - began[0], process_time() - began[1]
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
         run = RunFolder(outcome.folder)
-        texts = [event.text for event in read(run.journal("main")) if isinstance(event, events.Message | events.Reply)]
+        texts = [event.text for event in read_journal(run.journal("main")) if isinstance(event, events.Message | events.Reply)]
         written = sum(path.stat().st_size for path in outcome.folder.rglob("*") if path.is_file())
         result = outcome.result
         assert isinstance(result, Result)  # noqa: S101
@@ -91,8 +91,8 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
 
 def _stub() -> None:
     """Have the provider of every model answer at once."""
-    from agents.base import Usage
-    from agents.provider import Provider
+    from longspan.agents.base import Usage
+    from longspan.agents.provider import Provider
 
     async def call(self: Provider, send: object, *, tokens: float) -> tuple[str, Usage]:
         return "OK.", Usage(int(tokens), 0, 2)

@@ -10,9 +10,9 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import TypeVar
 
-from simulator.almanac import Almanac
-from simulator.filler import Filler
-from simulator.tokens import Tokenizer
+from longspan.simulator.almanac import Almanac
+from longspan.simulator.filler import Filler
+from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["tokenizer_pass", "whole"]
 

@@ -9,10 +9,10 @@ from typing import Final
 import trio
 
 from benchmarks._loopback import base_url, provider
-from simulator import events
-from simulator.journal import read
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from longspan.simulator import events
+from longspan.simulator.journal import read_journal
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
 
 __all__ = ["SPAN", "measure"]
 
@@ -42,6 +42,6 @@ def _read(agent: str, span: int) -> tuple[int, int]:
         (outcome,) = trio.run(lambda: play([planned]))
         if outcome.error is not None:
             raise outcome.error
-        used = [each.usage for path in outcome.folder.rglob("journal.jsonl") for each in read(path) if isinstance(each, events.Reply)]
+        used = [each.usage for path in outcome.folder.rglob("journal.jsonl") for each in read_journal(path) if isinstance(each, events.Reply)]
     counts = [each for each in used if each]
     return sum(each["cached_tokens"] for each in counts), sum(each["input_tokens"] for each in counts)

@@ -13,18 +13,18 @@ from typing import Final, final
 
 import trio
 
-from agents.base import Message
+from longspan.agents.base import Message
 from benchmarks._loopback import base_url, provider
-from simulator import events
-from simulator.agent import Agent
-from simulator.almanac import Almanac
-from simulator.conversation import Conversation, Setting, left_out
-from simulator.filler import Filler
-from simulator.journal import Journal
-from simulator.snapshots import Snapshots
-from simulator.specs import AgentSpec, make_agent
-from simulator.suite import load_suite, make_tests
-from simulator.tokens import Tokenizer
+from longspan.simulator import events
+from longspan.simulator.agent import Agent
+from longspan.simulator.almanac import Almanac
+from longspan.simulator.conversation import Conversation, Setting, left_out
+from longspan.simulator.filler import Filler
+from longspan.simulator.journal import Journal
+from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.specs import AgentSpec, make_agent
+from longspan.simulator.suite import load_suite, make_tests
+from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["SPAN", "measure"]
 

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 import trio
 
-from agents.core import ChatMessage
-from agents.gguf.core import GgufCore, GgufOptions
+from longspan.agents.core import ChatMessage
+from longspan.agents.gguf.core import GgufCore, GgufOptions
 from tests.tiny_gguf import SHAPES, write_model
 
 __all__ = ["OPTIONS", "SPAN", "measure"]

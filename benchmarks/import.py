@@ -16,7 +16,7 @@ __all__ = ["measure"]
 STARTS = {
     "python": "pass",
     "import simulator": "import simulator",
-    "longspan --help": "from simulator.cli import main; main(['--help'])",
+    "longspan --help": "from longspan.simulator.cli import main; main(['--help'])",
 }
 
 

@@ -15,14 +15,14 @@ from typing import Any
 
 import trio
 
-from agents.base import Message, Usage
-from agents.core import ChatMessage, Completion
-from agents.ltm.agent import MemoryAgent
-from agents.ltm.embedders import HashEmbedder
-from agents.ltm.index import Index
-from agents.ltm.options import LtmOptions
-from simulator.snapshots import Snapshots
-from simulator.tokens import Tokenizer
+from longspan.agents.base import Message, Usage
+from longspan.agents.core import ChatMessage, Completion
+from longspan.agents.ltm.agent import MemoryAgent
+from longspan.agents.ltm.embedders import HashEmbedder
+from longspan.agents.ltm.index import Index
+from longspan.agents.ltm.options import LtmOptions
+from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["OPTIONS", "measure"]
 

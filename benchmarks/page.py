@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 import trio
 from playwright.sync_api import Page, sync_playwright
 
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
 
 __all__ = ["measure"]
 

@@ -10,12 +10,12 @@ from typing import TypeVar
 
 import trio
 
-from simulator import events
-from simulator.folder import RunFolder
-from simulator.journal import read
-from simulator.runner import Outcome, plan, play, replay, resume
-from simulator.suite import load_suite
-from simulator.tokens import Tokenizer
+from longspan.simulator import events
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.journal import read_journal
+from longspan.simulator.runner import Outcome, plan, play, replay, resume
+from longspan.simulator.suite import load_suite
+from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["measure"]
 
@@ -29,7 +29,7 @@ def measure(span: int) -> dict[str, float]:
     with TemporaryDirectory() as folder:
         playing, (outcome,) = _timed(lambda: _play(span, Path(folder)))
         run = RunFolder(outcome.folder)
-        reading, found = _timed(lambda: list(read(run.journal("main"))))
+        reading, found = _timed(lambda: list(read_journal(run.journal("main"))))
         resuming, _ = _timed(lambda: trio.run(lambda: resume(run, "silent")))
         replaying, _ = _timed(lambda: trio.run(lambda: replay(run)))
     texts = [event.text for event in found if isinstance(event, events.Message | events.Reply)]

@@ -9,14 +9,14 @@ from typing import Annotated, Any, ClassVar, Final, final
 
 from pydantic import Field
 
-from scenarios.choice import chosen
-from scenarios.novel import Novel, write
-from scenarios.pages import head, paged, tail
-from scenarios.published_chapters import Example, examples
-from scenarios.wording import Wording
-from simulator.errors import InputError
-from simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
-from simulator.sizes import Tokens
+from longspan.scenarios.choice import chosen
+from longspan.scenarios.novel import Novel, write
+from longspan.scenarios.pages import head, paged, tail
+from longspan.scenarios.published_chapters import Example, examples
+from longspan.scenarios.wording import Wording
+from longspan.simulator.errors import InputError
+from longspan.simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
+from longspan.simulator.sizes import Tokens
 
 __all__ = ["ChapterBreak"]
 

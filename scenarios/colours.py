@@ -8,11 +8,11 @@ from typing import Any, ClassVar, final
 
 from pydantic import Field
 
-from scenarios.goodai import rules as paper
-from scenarios.wording import Wording, words
-from simulator.hedging import settled_words
-from simulator.matching import plain, some
-from simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
+from longspan.scenarios.goodai import rules as paper
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.hedging import settled_words
+from longspan.simulator.matching import plain, some
+from longspan.simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
 
 __all__ = ["Colours"]
 

@@ -1,7 +1,7 @@
 """Reads free-text directions by rules: the legs that a text tells, each with direction, distance and the places named with it.
 
 Numbers and directions are found as tokens, then paired by the least distance between them in the text; the words before a
-place say whether a leg begins or ends there. `scenarios.routes` walks the legs.
+place say whether a leg begins or ends there. `longspan.scenarios.routes` walks the legs.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, final
 
-from scenarios.steps import MARKER, lay_out
-from simulator.matching import number
+from longspan.scenarios.steps import MARKER, lay_out
+from longspan.simulator.matching import number
 
 __all__ = ["BEARINGS", "Leg", "read_legs"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, final
 
-from scenarios.guest_phrases import (
+from longspan.scenarios.guest_phrases import (
     AFTER_OFF,
     AFTER_ORDER,
     AFTER_PRAISE,
@@ -28,9 +28,9 @@ from scenarios.guest_phrases import (
     POLITE,
     VERBS,
 )
-from scenarios.menu import Item, Mention, Menu, stem
-from scenarios.speaker import spoken
-from simulator.matching import plain
+from longspan.scenarios.menu import Item, Mention, Menu, stem
+from longspan.scenarios.speaker import spoken
+from longspan.simulator.matching import plain
 
 __all__ = ["Complaint", "Recall", "Sentence", "Talk", "read_complaint", "read_recall", "read_talk"]
 

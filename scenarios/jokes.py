@@ -12,11 +12,11 @@ from typing import Any, ClassVar, final
 
 from pydantic import Field
 
-from scenarios.wording import Wording, words
-from simulator.matching import plain
-from simulator.queries import statement
-from simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
-from simulator.stage import Stage
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.matching import plain
+from longspan.simulator.queries import statement
+from longspan.simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
+from longspan.simulator.stage import Stage
 
 __all__ = ["Jokes", "ago", "longest_question"]
 

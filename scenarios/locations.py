@@ -9,11 +9,11 @@ from typing import Any, ClassVar, final
 
 from pydantic import Field
 
-from scenarios.directions import BEARINGS, read_legs
-from scenarios.routes import HOME, Point, Route, routes, settle, vector
-from scenarios.wording import Wording, words
-from simulator.queries import Holds, Query, statement
-from simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
+from longspan.scenarios.directions import BEARINGS, read_legs
+from longspan.scenarios.routes import HOME, Point, Route, routes, settle, vector
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.queries import Holds, Query, statement
+from longspan.simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
 
 __all__ = ["Locations"]
 

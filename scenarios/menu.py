@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, final
 
-from scenarios.guest_phrases import BEFORE_NOUNS, MANNERS, SIDES
-from simulator.matching import plain
+from longspan.scenarios.guest_phrases import BEFORE_NOUNS, MANNERS, SIDES
+from longspan.simulator.matching import plain
 
 __all__ = ["Item", "Mention", "Menu", "stem", "stems"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple, final
 
-from scenarios.deck import Deck
-from scenarios.pages import about, paged
-from scenarios.wording import Wording, words
+from longspan.scenarios.deck import Deck
+from longspan.scenarios.pages import about, paged
+from longspan.scenarios.wording import Wording, words
 
 __all__ = ["Claim", "Novel", "Opening", "write"]
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self, final
 
 from pydantic import Field, model_validator
 
-from scenarios.goodai import rules as paper
-from scenarios.wording import Wording, words
-from simulator.matching import contains_nearly
-from simulator.scenario import Grade, Record, Scenario, Script, Segment, Skill
-from simulator.stage import Stage
+from longspan.scenarios.goodai import rules as paper
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.matching import contains_nearly
+from longspan.simulator.scenario import Grade, Record, Scenario, Script, Segment, Skill
+from longspan.simulator.stage import Stage
 
 __all__ = ["ProspectiveMemory", "outline"]
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
-from simulator.errors import InputError
-from simulator.files import stamp
+from longspan.simulator.errors import InputError
+from longspan.simulator.files import stamp
 
 __all__ = ["Example", "examples"]
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Final, final
 
 from pydantic import Field
 
-from scenarios.guest import Talk, read_complaint, read_recall, read_talk
-from scenarios.menu import Item, Menu
-from scenarios.pages import about
-from scenarios.speaker import out_of_role
-from scenarios.wording import Wording, words
-from simulator.scenario import Scenario, Script, Segment, Skill
-from simulator.stage import Stage
+from longspan.scenarios.guest import Talk, read_complaint, read_recall, read_talk
+from longspan.scenarios.menu import Item, Menu
+from longspan.scenarios.pages import about
+from longspan.scenarios.speaker import out_of_role
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.scenario import Scenario, Script, Segment, Skill
+from longspan.simulator.stage import Stage
 
 __all__ = ["Restaurant"]
 

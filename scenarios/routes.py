@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple, final
 
-from scenarios.directions import BEARINGS, Leg
+from longspan.scenarios.directions import BEARINGS, Leg
 
 __all__ = ["Point", "Route", "bearing_name", "routes", "settle", "vector"]
 

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal, NamedTuple, final
 
 from pydantic import Field
 
-from scenarios.goodai import rules as paper
-from scenarios.wording import Wording, words
-from simulator.errors import ScenarioError
-from simulator.matching import found_words, json_values, plain
-from simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
+from longspan.scenarios.goodai import rules as paper
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.errors import ScenarioError
+from longspan.simulator.matching import found_words, json_values, plain
+from longspan.simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
 
 __all__ = ["Event", "Kind", "Question", "SallyAnne", "World"]
 

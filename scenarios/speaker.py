@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from scenarios.guest_phrases import REFUSAL, WAITERS_WORDS
-from scenarios.menu import Menu, stems
-from simulator.matching import plain
+from longspan.scenarios.guest_phrases import REFUSAL, WAITERS_WORDS
+from longspan.scenarios.menu import Menu, stems
+from longspan.simulator.matching import plain
 
 __all__ = ["out_of_role", "spoken"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any, ClassVar, final
 
-from scenarios.goodai import rules as paper
-from scenarios.wording import Wording, words
-from simulator.matching import plain
-from simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
+from longspan.scenarios.goodai import rules as paper
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.matching import plain
+from longspan.simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
 
 __all__ = ["SpyMeeting"]
 

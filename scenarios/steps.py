@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from simulator.matching import split_json
+from longspan.simulator.matching import split_json
 
 __all__ = ["MARKER", "lay_out"]
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from simulator import events
-from simulator.folder import RunFolder
-from simulator.journal import read
+from longspan.simulator import events
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.journal import read_journal
 
 LANE, LEFT, WIDTH, TOP = 15, 150, 820, 44
 STYLE = """
@@ -31,7 +31,7 @@ text { font: 11px system-ui, sans-serif; fill: #57606a }
 def draw(run: RunFolder) -> str:
     lanes: dict[str, list[events.Message]] = {}
     total = 0
-    for event in read(run.journal("main")):
+    for event in read_journal(run.journal("main")):
         if isinstance(event, events.Message) and event.test and event.kind != "farewell":
             lanes.setdefault(event.test, []).append(event)
         elif isinstance(event, events.Reply):

@@ -1,4 +1,4 @@
-"""What the engine asks of an agent. Agents are written against this too, by way of `agents.base`."""
+"""What the engine asks of an agent. Agents are written against this too, by way of `longspan.agents.base`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol, final, runtime_checkable
 
 import trio
 
-from simulator.errors import StoppedError
-from simulator.messages import Message, Reply
+from longspan.simulator.errors import StoppedError
+from longspan.simulator.messages import Message, Reply
 
 __all__ = [
     "Absent",

@@ -16,7 +16,7 @@ from string import Formatter, ascii_letters
 from struct import Struct
 from typing import Any, NamedTuple, TypeVar, final
 
-from simulator.filler import Count, Pair
+from longspan.simulator.filler import Count, Pair
 
 __all__ = ["Almanac"]
 

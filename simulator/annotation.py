@@ -9,12 +9,12 @@ from typing import Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simulator.agreement import pearson
-from simulator.errors import InputError, JournalError, first_problem
-from simulator.folder import RunFolder
-from simulator.grades import Result, grade_run, scenarios_of
-from simulator.sheets import Sheet, Sheets
-from simulator.tables import Table
+from longspan.simulator.agreement import pearson
+from longspan.simulator.errors import InputError, JournalError, first_problem
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import Result, grade_run, scenarios_of
+from longspan.simulator.sheets import Sheet, Sheets
+from longspan.simulator.tables import Table
 
 __all__ = ["LEVELS", "Agreement", "Annotation", "Level", "agreement", "agreements", "annotate", "open_claims", "said_by", "sheets"]
 

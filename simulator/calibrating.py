@@ -11,15 +11,15 @@ from typing import Any, Final
 
 import trio
 
-from simulator.calibration import FOLDER, NAME, Calibration, measure, read_labels
-from simulator.errors import InputError, JournalError, LongspanError, StoppedError
-from simulator.folder import RunFolder, locked
-from simulator.judge import LLMJudge, completing
-from simulator.ledger import Ledger, check_priced
-from simulator.manifest import write_json
-from simulator.queries import Query
-from simulator.rubrics import rubric
-from simulator.specs import AgentSpec
+from longspan.simulator.calibration import FOLDER, NAME, Calibration, measure, read_labels
+from longspan.simulator.errors import InputError, JournalError, LongspanError, StoppedError
+from longspan.simulator.folder import RunFolder, locked
+from longspan.simulator.judge import LLMJudge, completing
+from longspan.simulator.ledger import Ledger, check_priced
+from longspan.simulator.manifest import write_json
+from longspan.simulator.queries import Query
+from longspan.simulator.rubrics import rubric
+from longspan.simulator.specs import AgentSpec
 
 __all__ = ["calibrate"]
 

@@ -10,11 +10,11 @@ from typing import Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from simulator.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
-from simulator.errors import InputError
-from simulator.folder import RunFolder
-from simulator.labels import Row, read_rows
-from simulator.rubrics import Rubric
+from longspan.simulator.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
+from longspan.simulator.errors import InputError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.labels import Row, read_rows
+from longspan.simulator.rubrics import Rubric
 
 __all__ = ["FOLDER", "NAME", "Calibration", "Compared", "Labelled", "Stretch", "measure", "read_labels", "standing"]
 

@@ -11,11 +11,11 @@ from typing import Final, Literal, NamedTuple, final
 
 import trio
 
-from simulator.agent import Agent, Prompted, close, has_snapshots, observes
-from simulator.conversation import PACE, STARTS_AT
-from simulator.errors import LongspanError, one_line
-from simulator.messages import Message, Reply
-from simulator.specs import AgentSpec, make_agent
+from longspan.simulator.agent import Agent, Prompted, close, has_snapshots, observes
+from longspan.simulator.conversation import PACE, STARTS_AT
+from longspan.simulator.errors import LongspanError, one_line
+from longspan.simulator.messages import Message, Reply
+from longspan.simulator.specs import AgentSpec, make_agent
 
 __all__ = ["Finding", "checkup"]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from simulator import events
-from simulator.errors import ReplayError
-from simulator.folder import RunFolder
-from simulator.journal import read
-from simulator.manifest import Manifest
-from simulator.tokens import Tokenizer
-from simulator.transcript import Transcript
+from longspan.simulator import events
+from longspan.simulator.errors import ReplayError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.journal import read_journal
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.transcript import Transcript
 
 __all__ = ["check"]
 
@@ -31,7 +31,7 @@ def check(run: RunFolder) -> None:
         path = run.journal(id)
         transcript = Transcript()
         before: events.Event | None = None
-        for number, event in enumerate(read(path), 1):
+        for number, event in enumerate(read_journal(path), 1):
             if wrong := _wrong(event, before, transcript, manifest, count):
                 raise ReplayError(f"{path}, line {number}: {wrong}")
             transcript.add(event)

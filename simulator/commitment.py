@@ -8,14 +8,14 @@ from typing import Any, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simulator import events
-from simulator.conversation import definition
-from simulator.definitions import tests_of
-from simulator.errors import InputError, first_problem
-from simulator.folder import RunFolder
-from simulator.grades import Result, ScenarioResult, grade_run
-from simulator.journal import read
-from simulator.manifest import Manifest, commit, write_json
+from longspan.simulator import events
+from longspan.simulator.conversation import definition
+from longspan.simulator.definitions import tests_of
+from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import Result, ScenarioResult, grade_run
+from longspan.simulator.journal import read_journal
+from longspan.simulator.manifest import Manifest, commit, write_json
 
 __all__ = ["Check", "Published", "publish", "read_published", "verify"]
 
@@ -135,7 +135,7 @@ def _published(manifest: Manifest, result: Result) -> Published:
 
 def _opened(run: RunFolder, conversation: str) -> list[events.Open]:
     path = run.journal(conversation)
-    return [event for event in read(path) if isinstance(event, events.Open)] if path.exists() else []
+    return [event for event in read_journal(path) if isinstance(event, events.Open)] if path.exists() else []
 
 
 def _is(event: events.Open, defined: dict[str, Any] | None) -> bool:

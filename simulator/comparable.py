@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from simulator.errors import InputError
-from simulator.runs import Column, Graded
-from simulator.specs import AgentSpec
+from longspan.simulator.errors import InputError
+from longspan.simulator.runs import Column, Graded
+from longspan.simulator.specs import AgentSpec
 
 __all__ = ["check_comparable", "differences", "test_key"]
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, TypeVar, final
 
-from simulator.comparable import check_comparable, differences, test_key
-from simulator.export import names
-from simulator.grades import Status, TestResult, tables_of
-from simulator.groups import Group, by_distance, by_scenario, by_skill, group, in_order
-from simulator.plugins import installed_scenarios
-from simulator.runs import Column, Graded, Unusable, load
-from simulator.statistics import Interval, Observed, holm, interval, more_tests, paired, permutation_p, spread, total
-from simulator.tables import Table
+from longspan.simulator.comparable import check_comparable, differences, test_key
+from longspan.simulator.export import names
+from longspan.simulator.grades import Status, TestResult, tables_of
+from longspan.simulator.groups import Group, by_distance, by_scenario, by_skill, group, in_order
+from longspan.simulator.plugins import installed_scenarios
+from longspan.simulator.runs import Column, Graded, Unusable, load
+from longspan.simulator.statistics import Interval, Observed, holm, interval, more_tests, paired, permutation_p, spread, total
+from longspan.simulator.tables import Table
 
 __all__ = ["Cell", "Comparison", "Pair", "compare", "load_comparison"]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple, final
 
-from simulator.scenario import LAST, Segment, Test
+from longspan.simulator.scenario import LAST, Segment, Test
 
 __all__ = ["Conductor", "Fill", "Part", "Release", "Speak"]
 

@@ -13,20 +13,20 @@ from typing import Any, Final, TypeVar, final
 
 import trio
 
-from simulator import events
-from simulator.agent import Agent, has_snapshots, repeatable
-from simulator.clock import VirtualClock
-from simulator.conductor import Conductor, Fill, Part, Release, Speak
-from simulator.errors import AgentError, JournalError, LongspanError, ReplayError, StoppedError
-from simulator.filler import Distraction, Filler
-from simulator.journal import Journal
-from simulator.ledger import Ledger, models_of, used_by
-from simulator.messages import Message, Reply, Turn, Usage
-from simulator.player import Player, told
-from simulator.scenario import Line, Placement, Segment, Test
-from simulator.snapshots import Snapshots
-from simulator.stage import AskJudge, Judge, Say, Verdict, Wait, Watch
-from simulator.tokens import Tokenizer
+from longspan.simulator import events
+from longspan.simulator.agent import Agent, has_snapshots, repeatable
+from longspan.simulator.clock import VirtualClock
+from longspan.simulator.conductor import Conductor, Fill, Part, Release, Speak
+from longspan.simulator.errors import AgentError, JournalError, LongspanError, ReplayError, StoppedError
+from longspan.simulator.filler import Distraction, Filler
+from longspan.simulator.journal import Journal
+from longspan.simulator.ledger import Ledger, models_of, used_by
+from longspan.simulator.messages import Message, Reply, Turn, Usage
+from longspan.simulator.player import Player, told
+from longspan.simulator.scenario import Line, Placement, Segment, Test
+from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.stage import AskJudge, Judge, Say, Verdict, Wait, Watch
+from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["PACE", "STARTS_AT", "Conversation", "Setting", "definition", "left_out"]
 

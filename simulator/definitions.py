@@ -9,11 +9,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, final
 
-from simulator.errors import InputError, ScenarioError
-from simulator.manifest import Manifest
-from simulator.plugins import installed, load
-from simulator.scenario import Script, Test
-from simulator.suite import Suite, make_test, make_tests, scenarios_in
+from longspan.simulator.errors import InputError, ScenarioError
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.plugins import installed, load
+from longspan.simulator.scenario import Script, Test
+from longspan.simulator.suite import Suite, make_test, make_tests, scenarios_in
 
 __all__ = ["READERS", "Definition", "Definitions", "read_definitions", "tests_for", "tests_of"]
 

@@ -9,13 +9,13 @@ from typing import Any, final
 
 from pydantic import BaseModel, ConfigDict
 
-from simulator.agent import Agent, Prompted, observes
-from simulator.conversation import Conversation
-from simulator.journal import Journal, read
-from simulator.ledger import Ledger, Spent, tally
-from simulator.runner import Plan, setting_of
-from simulator.specs import AgentSpec, make_agent
-from simulator.transcript import Transcript
+from longspan.simulator.agent import Agent, Prompted, observes
+from longspan.simulator.conversation import Conversation
+from longspan.simulator.journal import Journal, read_journal
+from longspan.simulator.ledger import Ledger, Spent, tally
+from longspan.simulator.runner import Plan, setting_of
+from longspan.simulator.specs import AgentSpec, make_agent
+from longspan.simulator.transcript import Transcript
 
 __all__ = ["Estimate", "estimate"]
 
@@ -57,8 +57,8 @@ async def estimate(plan: Plan) -> Estimate:
         for id in plan.tests:
             path = Path(folder) / id / "journal.jsonl"
             await _play(plan, id, _stand_in(plan), path)
-            transcripts.append(Transcript.of(read(path)))
-            asked += sum(event.type == "reply" and (event.asked or not taking_note) for event in read(path))
+            transcripts.append(Transcript.of(read_journal(path)))
+            asked += sum(event.type == "reply" and (event.asked or not taking_note) for event in read_journal(path))
     manifest = plan.manifest
     return Estimate(
         suite=manifest.suite.name,

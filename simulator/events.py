@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from simulator.scenario import Placement
+from longspan.simulator.scenario import Placement
 
 __all__ = [
     "Award",

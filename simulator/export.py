@@ -11,12 +11,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple, final, get_args
 
-from simulator.errors import InputError, JournalError
-from simulator.files import writing_folder
-from simulator.grades import TestResult
-from simulator.runs import Graded, Unusable
-from simulator.spreadsheet import write_csv
-from simulator.turns import Conversation, Turn, conversations
+from longspan.simulator.errors import InputError, JournalError
+from longspan.simulator.files import writing_folder
+from longspan.simulator.grades import TestResult
+from longspan.simulator.runs import Graded, Unusable
+from longspan.simulator.spreadsheet import write_csv
+from longspan.simulator.turns import Conversation, Turn, conversations
 
 __all__ = ["FORMATS", "TESTS", "TURNS", "Format", "Row", "Rows", "Write", "export", "names", "text"]
 
@@ -126,7 +126,7 @@ Write = Callable[[Graded, Rows], None]
 @contextmanager
 def _writers(format: Format, folder: Path) -> Iterator[Write]:
     if format == "inspect":
-        from simulator.inspect_log import logs
+        from longspan.simulator.inspect_log import logs
 
         yield logs(folder)
         return

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from simulator.errors import InputError
+from longspan.simulator.errors import InputError
 
 __all__ = ["stamp", "writing", "writing_folder"]
 

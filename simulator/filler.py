@@ -16,8 +16,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, final
 
-from simulator.errors import InputError
-from simulator.tokens import Tokenizer
+from longspan.simulator.errors import InputError
+from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Distraction", "Filler", "Pair", "Source"]
 

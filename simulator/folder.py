@@ -14,11 +14,11 @@ from typing import Any, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simulator.errors import InputError, JournalError, first_problem, one_line
-from simulator.events import Event
-from simulator.journal import cut_torn, read
-from simulator.manifest import Manifest, write_json
-from simulator.transcript import Transcript
+from longspan.simulator.errors import InputError, JournalError, first_problem, one_line
+from longspan.simulator.events import Event
+from longspan.simulator.journal import cut_torn, read_journal
+from longspan.simulator.manifest import Manifest, write_json
+from longspan.simulator.transcript import Transcript
 
 __all__ = ["Correction", "Heard", "RunFolder", "locked"]
 
@@ -128,7 +128,7 @@ class RunFolder:
         return {id: Transcript.of(self._events(id, heard)) for id in self.manifest.conversations if self.journal(id).exists()}
 
     def _events(self, conversation: str, heard: Heard | None) -> Iterator[Event]:
-        for event in read(self.journal(conversation)):
+        for event in read_journal(self.journal(conversation)):
             if heard is not None:
                 heard(conversation, event)
             yield event

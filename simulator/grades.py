@@ -11,15 +11,15 @@ from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict
 
-from simulator.errors import InputError, JournalError, one_line
-from simulator.folder import Correction, Heard, RunFolder
-from simulator.ledger import Spent, tally
-from simulator.manifest import Manifest, Planned, write_json
-from simulator.plugins import make_scenario
-from simulator.queries import Said
-from simulator.scenario import Grade, Item, Marked, Scenario
-from simulator.tables import Table
-from simulator.transcript import Evidence, Played, Transcript
+from longspan.simulator.errors import InputError, JournalError, one_line
+from longspan.simulator.folder import Correction, Heard, RunFolder
+from longspan.simulator.ledger import Spent, tally
+from longspan.simulator.manifest import Manifest, Planned, write_json
+from longspan.simulator.plugins import make_scenario
+from longspan.simulator.queries import Said
+from longspan.simulator.scenario import Grade, Item, Marked, Scenario
+from longspan.simulator.tables import Table
+from longspan.simulator.transcript import Evidence, Played, Transcript
 
 __all__ = [
     "Result",
@@ -325,7 +325,7 @@ def score(run: RunFolder) -> Result:
 
     Earlier rounds are kept. Raises JournalError for a journal that is damaged or a disk that refuses.
     """
-    from simulator.report import Reading, write_report
+    from longspan.simulator.report import Reading, write_report
 
     reading = Reading(run)
     result = grade_run(run, reading.heard)

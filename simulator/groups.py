@@ -7,7 +7,7 @@ from math import inf
 from statistics import fmean, pstdev
 from typing import Final, NamedTuple, final
 
-from simulator.grades import TestResult
+from longspan.simulator.grades import TestResult
 
 __all__ = ["Group", "by_distance", "by_scenario", "by_skill", "group", "grouped", "in_order"]
 

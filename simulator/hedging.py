@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from simulator.matching import plain
+from longspan.simulator.matching import plain
 
 __all__ = ["settled_words"]
 

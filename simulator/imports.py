@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
 
-from simulator import events
-from simulator.coherence import check
-from simulator.conversation import definition
-from simulator.definitions import Definitions
-from simulator.errors import InputError, LongspanError
-from simulator.folder import RunFolder
-from simulator.grades import score
-from simulator.journal import Journal
-from simulator.manifest import Manifest, Planned, Source, commit, versions
-from simulator.plugins import load, make_scenario, scenario_class
-from simulator.scenario import Script
-from simulator.suite import Suite, load_suite, make_test
-from simulator.tokens import EncodingName
+from longspan.simulator import events
+from longspan.simulator.coherence import check
+from longspan.simulator.conversation import definition
+from longspan.simulator.definitions import Definitions
+from longspan.simulator.errors import InputError, LongspanError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import score
+from longspan.simulator.journal import Journal
+from longspan.simulator.manifest import Manifest, Planned, Source, commit, versions
+from longspan.simulator.plugins import load, make_scenario, scenario_class
+from longspan.simulator.scenario import Script
+from longspan.simulator.suite import Suite, load_suite, make_test
+from longspan.simulator.tokens import EncodingName
 
 __all__ = ["IMPORTERS", "Imported", "Importer", "Wanted", "import_run", "opening"]
 

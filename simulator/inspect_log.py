@@ -10,11 +10,11 @@ from math import fsum
 from pathlib import Path
 from typing import Any, Final, final
 
-from simulator.errors import InputError
-from simulator.export import Row, Rows, Write, text
-from simulator.grades import TestResult
-from simulator.runs import Graded
-from simulator.turns import Conversation, Turn
+from longspan.simulator.errors import InputError
+from longspan.simulator.export import Row, Rows, Write, text
+from longspan.simulator.grades import TestResult
+from longspan.simulator.runs import Graded
+from longspan.simulator.turns import Conversation, Turn
 
 __all__ = ["logs"]
 

@@ -11,13 +11,13 @@ from typing import Any, final
 
 from pydantic import ValidationError
 
-from simulator import events
-from simulator.errors import JournalError, ReplayError, StoppedError
+from longspan.simulator import events
+from longspan.simulator.errors import JournalError, ReplayError, StoppedError
 
-__all__ = ["Journal", "cut_torn", "read"]
+__all__ = ["Journal", "cut_torn", "read_journal"]
 
 
-def read(path: Path) -> Iterator[events.Event]:
+def read_journal(path: Path) -> Iterator[events.Event]:
     """The events of a journal, in order. A torn last line is left out.
 
     Raises JournalError, naming the line, for anything else that is not a journal.

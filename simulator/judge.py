@@ -11,14 +11,14 @@ from typing import Any, Final, Protocol, final
 import trio
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from simulator.agent import Completes
-from simulator.errors import InputError, JournalError, LongspanError, StoppedError, first_problem, one_line
-from simulator.ledger import Costs, Ledger, models_of
-from simulator.lenient_json import find_json
-from simulator.messages import Message, Reply
-from simulator.queries import Answered, Query, Said, statement
-from simulator.specs import AgentSpec, make_agent
-from simulator.stage import Verdict
+from longspan.simulator.agent import Completes
+from longspan.simulator.errors import InputError, JournalError, LongspanError, StoppedError, first_problem, one_line
+from longspan.simulator.ledger import Costs, Ledger, models_of
+from longspan.simulator.lenient_json import find_json
+from longspan.simulator.messages import Message, Reply
+from longspan.simulator.queries import Answered, Query, Said, statement
+from longspan.simulator.specs import AgentSpec, make_agent
+from longspan.simulator.stage import Verdict
 
 __all__ = ["Judgement", "Keeps", "LLMJudge", "completing"]
 

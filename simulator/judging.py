@@ -9,14 +9,14 @@ from typing import Any, final
 
 import trio
 
-from simulator import events
-from simulator.errors import LongspanError
-from simulator.folder import RunFolder
-from simulator.grades import grade, scenarios_of
-from simulator.judge import LLMJudge
-from simulator.queries import Query
-from simulator.scenario import Scenario
-from simulator.transcript import Played, Transcript
+from longspan.simulator import events
+from longspan.simulator.errors import LongspanError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import grade, scenarios_of
+from longspan.simulator.judge import LLMJudge
+from longspan.simulator.queries import Query
+from longspan.simulator.scenario import Scenario
+from longspan.simulator.transcript import Played, Transcript
 
 __all__ = ["Judging", "judge_run"]
 

@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final, final
 
-from simulator.errors import InputError, one_line
+from longspan.simulator.errors import InputError, one_line
 
 __all__ = ["Row", "read_rows"]
 

@@ -12,8 +12,8 @@ from typing import Any, Final, final
 import trio
 from pydantic import BaseModel, ConfigDict
 
-from simulator.errors import InputError, StoppedError
-from simulator.messages import Message, Reply, Usage
+from longspan.simulator.errors import InputError, StoppedError
+from longspan.simulator.messages import Message, Reply, Usage
 
 __all__ = ["Account", "Costs", "Ledger", "Spent", "check_priced", "models_of", "price", "tally", "used_by"]
 

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, NaiveDatetime
 
-from simulator.scenario import Placement
-from simulator.suite import Suite
-from simulator.tokens import EncodingName
+from longspan.simulator.scenario import Placement
+from longspan.simulator.suite import Suite
+from longspan.simulator.tokens import EncodingName
 
 __all__ = ["Manifest", "Planned", "Source", "commit", "versions", "write_json"]
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from simulator.lenient_json import find_json
+from longspan.simulator.lenient_json import find_json
 
 __all__ = ["contains_nearly", "contains_phrase", "found_words", "json_list", "json_values", "number", "plain", "some", "split_json"]
 

@@ -8,8 +8,8 @@ from typing import Literal, Protocol, final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from simulator.plugins import load
-from simulator.tables import Table
+from longspan.simulator.plugins import load
+from longspan.simulator.tables import Table
 
 __all__ = ["PAPERS", "Cell", "Paper", "Reproduction", "Rules", "needs_paths", "paper"]
 

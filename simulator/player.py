@@ -12,11 +12,11 @@ from typing import Any, Final, Protocol, final
 import trio
 from outcome import Error
 
-from simulator import events
-from simulator.conductor import Part
-from simulator.errors import LongspanError, ScenarioError
-from simulator.scenario import Placement
-from simulator.stage import AskJudge, Request, Say, Stage, View, Wait, Watch
+from longspan.simulator import events
+from longspan.simulator.conductor import Part
+from longspan.simulator.errors import LongspanError, ScenarioError
+from longspan.simulator.scenario import Placement
+from longspan.simulator.stage import AskJudge, Request, Say, Stage, View, Wait, Watch
 
 __all__ = ["House", "Player", "told"]
 

@@ -14,8 +14,8 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from simulator.errors import InputError, first_problem, one_line
-from simulator.scenario import Scenario, Skill
+from longspan.simulator.errors import InputError, first_problem, one_line
+from longspan.simulator.scenario import Scenario, Skill
 
 __all__ = ["SCENARIOS", "find_class", "installed", "installed_scenarios", "load", "make_scenario", "scenario_class"]
 
@@ -67,7 +67,7 @@ def scenario_class(name: str) -> type[Scenario]:
     else:
         found = load(SCENARIOS, "scenario", name)
     if not (inspect.isclass(found) and issubclass(found, Scenario)):
-        raise InputError(f"scenario {name}: {found!r:.60} is not a class derived from simulator.scenario.Scenario")
+        raise InputError(f"scenario {name}: {found!r:.60} is not a class derived from longspan.simulator.scenario.Scenario")
     missing = [attribute for attribute in ("name", "skills") if not hasattr(found, attribute)]
     if missing or inspect.isabstract(found):
         raise InputError(f"scenario {name}: {found.__name__} lacks {', '.join(missing) or 'a method make'}")

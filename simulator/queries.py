@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar, final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from simulator.errors import first_problem
+from longspan.simulator.errors import first_problem
 
 __all__ = ["Answer", "Free", "Holds", "Query", "Said", "fence", "statement", "template"]
 

@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any, final
 
-from simulator.errors import ScenarioError
-from simulator.messages import Turn
-from simulator.scenario import Award, Exchange, Grade, Record, Scenario, Script, Test, watched
-from simulator.stage import AskJudge, Say, Stage, Verdict, Wait, Watch
+from longspan.simulator.errors import ScenarioError
+from longspan.simulator.messages import Turn
+from longspan.simulator.scenario import Award, Exchange, Grade, Record, Scenario, Script, Test, watched
+from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait, Watch
 
 __all__ = ["Rehearsal", "rehearse"]
 

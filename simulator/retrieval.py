@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from simulator.errors import AgentError, InputError
-from simulator.plugins import load
+from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.plugins import load
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol, final
 
-from simulator.labels import Row
-from simulator.plugins import load
-from simulator.queries import Holds, Query, statement
+from longspan.simulator.labels import Row
+from longspan.simulator.plugins import load
+from longspan.simulator.queries import Holds, Query, statement
 
 __all__ = ["RUBRICS", "STATEMENT", "Rubric", "rubric"]
 

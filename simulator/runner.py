@@ -18,28 +18,28 @@ from typing import Final, final
 
 import trio
 
-from simulator import events
-from simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
-from simulator.almanac import Almanac
-from simulator.coherence import check
-from simulator.conversation import PACE, STARTS_AT, Conversation, Setting, definition, left_out
-from simulator.definitions import Definitions, tests_for, tests_of
-from simulator.errors import AgentError, InputError, LongspanError, StoppedError
-from simulator.filler import Filler, Source
-from simulator.folder import RunFolder
-from simulator.grades import Result, grade_run, judge_costs, scenarios_of, score
-from simulator.journal import Journal
-from simulator.judge import LLMJudge, completing
-from simulator.judging import Judging
-from simulator.ledger import Ledger, check_priced
-from simulator.manifest import Manifest, Planned, commit, versions
-from simulator.plugins import make_scenario
-from simulator.scenario import Placement, Test
-from simulator.snapshots import Snapshots
-from simulator.specs import AgentSpec, make_agent
-from simulator.suite import Suite
-from simulator.tokens import EncodingName, Tokenizer
-from simulator.trivia import Trivia
+from longspan.simulator import events
+from longspan.simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
+from longspan.simulator.almanac import Almanac
+from longspan.simulator.coherence import check
+from longspan.simulator.conversation import PACE, STARTS_AT, Conversation, Setting, definition, left_out
+from longspan.simulator.definitions import Definitions, tests_for, tests_of
+from longspan.simulator.errors import AgentError, InputError, LongspanError, StoppedError
+from longspan.simulator.filler import Filler, Source
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import Result, grade_run, judge_costs, scenarios_of, score
+from longspan.simulator.journal import Journal
+from longspan.simulator.judge import LLMJudge, completing
+from longspan.simulator.judging import Judging
+from longspan.simulator.ledger import Ledger, check_priced
+from longspan.simulator.manifest import Manifest, Planned, commit, versions
+from longspan.simulator.plugins import make_scenario
+from longspan.simulator.scenario import Placement, Test
+from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.specs import AgentSpec, make_agent
+from longspan.simulator.suite import Suite
+from longspan.simulator.tokens import EncodingName, Tokenizer
+from longspan.simulator.trivia import Trivia
 
 __all__ = [
     "Listener",

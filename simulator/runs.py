@@ -10,10 +10,10 @@ from typing import Final, NamedTuple, final
 
 from pydantic import ValidationError
 
-from simulator.errors import InputError, LongspanError, first_problem
-from simulator.folder import MANIFEST, RunFolder
-from simulator.grades import Result
-from simulator.manifest import Manifest
+from longspan.simulator.errors import InputError, LongspanError, first_problem
+from longspan.simulator.folder import MANIFEST, RunFolder
+from longspan.simulator.grades import Result
+from longspan.simulator.manifest import Manifest
 
 __all__ = ["Column", "Graded", "Unusable", "load"]
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
-from simulator.errors import ScenarioError
-from simulator.messages import Turn
-from simulator.queries import Answered, Holds, Query, Said
-from simulator.tables import Table
+from longspan.simulator.errors import ScenarioError
+from longspan.simulator.messages import Turn
+from longspan.simulator.queries import Answered, Holds, Query, Said
+from longspan.simulator.tables import Table
 
 if TYPE_CHECKING:
-    from simulator.stage import Stage
+    from longspan.simulator.stage import Stage
 
 __all__ = ["Award", "Exchange", "Grade", "Item", "Line", "Marked", "Placement", "Record", "Scenario", "Script", "Segment", "Skill", "Test"]
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, final, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
-from simulator.scenario import Record
+from longspan.simulator.scenario import Record
 
 __all__ = ["Sheet", "Sheets"]
 

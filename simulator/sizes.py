@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from simulator.errors import InputError
+from longspan.simulator.errors import InputError
 
 __all__ = ["Tokens", "parse_size"]
 

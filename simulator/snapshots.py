@@ -9,8 +9,8 @@ from typing import Final, final
 
 import trio
 
-from simulator.agent import Agent
-from simulator.errors import AgentError, JournalError
+from longspan.simulator.agent import Agent
+from longspan.simulator.errors import AgentError, JournalError
 
 __all__ = ["Snapshots"]
 

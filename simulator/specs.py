@@ -12,9 +12,9 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from simulator.agent import Agent
-from simulator.errors import InputError, LongspanError, one_line
-from simulator.plugins import load
+from longspan.simulator.agent import Agent
+from longspan.simulator.errors import InputError, LongspanError, one_line
+from longspan.simulator.plugins import load
 
 __all__ = ["GROUP", "AgentSpec", "check_agents_package", "make_agent", "reaches_out"]
 
@@ -77,7 +77,7 @@ def make_agent(spec: AgentSpec) -> Agent:
         raise InputError(f"agent {spec}: {_name(cls)} could not be made: {one_line(error)}") from error
     missing = [name for name in _METHODS if not callable(getattr(agent, name, None))]
     if missing:
-        raise InputError(f"agent {spec}: {_name(cls)} has no {', '.join(missing)}; derive it from agents.base.BaseAgent")
+        raise InputError(f"agent {spec}: {_name(cls)} has no {', '.join(missing)}; derive it from longspan.agents.base.BaseAgent")
     made: Agent = agent
     return made
 

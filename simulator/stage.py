@@ -9,9 +9,9 @@ from random import Random
 from types import coroutine
 from typing import Any, Protocol, final
 
-from simulator.errors import ScenarioError
-from simulator.messages import Turn
-from simulator.scenario import Line, Placement, Test
+from longspan.simulator.errors import ScenarioError
+from longspan.simulator.messages import Turn
+from longspan.simulator.scenario import Line, Placement, Test
 
 __all__ = ["Amend", "AskJudge", "Judge", "Request", "Say", "Stage", "Verdict", "Wait", "Watch"]
 

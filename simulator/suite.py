@@ -11,9 +11,9 @@ from typing import Any, final, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simulator.errors import InputError, first_problem, one_line
-from simulator.plugins import make_scenario, scenario_class
-from simulator.scenario import Scenario, Script, Test
+from longspan.simulator.errors import InputError, first_problem, one_line
+from longspan.simulator.plugins import make_scenario, scenario_class
+from longspan.simulator.scenario import Scenario, Script, Test
 
 __all__ = ["Suite", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "suites"]
 

@@ -14,17 +14,17 @@ from typing import Annotated, Any, Final, Literal, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NaiveDatetime, ValidationError
 
-from simulator.conversation import PACE, STARTS_AT
-from simulator.definitions import read_definitions
-from simulator.errors import InputError, first_problem
-from simulator.folder import MANIFEST, RunFolder
-from simulator.grades import Result
-from simulator.manifest import Manifest
-from simulator.runner import Outcome, Plan, plan, replan
-from simulator.scenario import Placement
-from simulator.sizes import Tokens
-from simulator.suite import load_suite, read_yaml
-from simulator.tokens import EncodingName
+from longspan.simulator.conversation import PACE, STARTS_AT
+from longspan.simulator.definitions import read_definitions
+from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.folder import MANIFEST, RunFolder
+from longspan.simulator.grades import Result
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.runner import Outcome, Plan, plan, replan
+from longspan.simulator.scenario import Placement
+from longspan.simulator.sizes import Tokens
+from longspan.simulator.suite import load_suite, read_yaml
+from longspan.simulator.tokens import EncodingName
 
 __all__ = ["INDEX", "Entry", "Indexed", "finished", "left_to_play", "make_folders", "plans_of", "read_sweep", "write_index"]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, final, get_args
 
-from simulator.errors import InputError, LongspanError
+from longspan.simulator.errors import InputError, LongspanError
 
 if TYPE_CHECKING:
     from tiktoken import Encoding

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, final
 
-from simulator.matching import plain
+from longspan.simulator.matching import plain
 
 __all__ = ["Fate", "Traces"]
 

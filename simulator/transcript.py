@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import final
 
-from simulator import events
-from simulator.errors import JournalError
-from simulator.scenario import LAST, Award, Exchange, Record
-from simulator.traces import Traces
+from longspan.simulator import events
+from longspan.simulator.errors import JournalError
+from longspan.simulator.scenario import LAST, Award, Exchange, Record
+from longspan.simulator.traces import Traces
 
 __all__ = ["Evidence", "Played", "Transcript"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, final
 
-from simulator.errors import InputError
-from simulator.filler import Count, Pair
+from longspan.simulator.errors import InputError
+from longspan.simulator.filler import Count, Pair
 
 __all__ = ["Trivia"]
 

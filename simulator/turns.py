@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
-from simulator import events
-from simulator.errors import JournalError
-from simulator.folder import RunFolder
-from simulator.journal import read
+from longspan.simulator import events
+from longspan.simulator.errors import JournalError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.journal import read_journal
 
 __all__ = ["Conversation", "Turn", "conversations"]
 
@@ -38,7 +38,7 @@ def conversations(run: RunFolder) -> dict[str, Conversation]:
 def _read(run: RunFolder, id: str) -> Conversation:
     found = Conversation()
     path = run.journal(id)
-    for event in read(path) if path.exists() else ():
+    for event in read_journal(path) if path.exists() else ():
         match event:
             case events.Open():
                 found.opened[event.test] = event

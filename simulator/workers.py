@@ -21,12 +21,12 @@ from typing import IO, Any, Final, cast, final
 
 import trio
 
-from simulator import events
-from simulator.errors import AgentError, LongspanError, StoppedError
-from simulator.folder import RunFolder
-from simulator.grades import Result
-from simulator.runner import Listener, Outcome, Plan, resume, spent
-from simulator.sweep import finished
+from longspan.simulator import events
+from longspan.simulator.errors import AgentError, LongspanError, StoppedError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import Result
+from longspan.simulator.runner import Listener, Outcome, Plan, resume, spent
+from longspan.simulator.sweep import finished
 
 __all__ = ["PROCESSES", "main", "play_apart", "result_of"]
 
@@ -85,7 +85,7 @@ class _Office:
         """Have a worker play one run after another; another worker where it dies."""
         while self._left:
             # Its own sys.path, not PYTHONPATH: that would reach the interpreters of agents.
-            code = f"import sys; sys.path[:] = {sys.path}; from simulator.workers import main; main()"
+            code = f"import sys; sys.path[:] = {sys.path}; from longspan.simulator.workers import main; main()"
             environment = os.environ | {PROCESSES: str(jobs)}
             process = await trio.lowlevel.open_process(
                 [sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, env=environment, pass_fds=(lock,), start_new_session=True

@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple, Protocol, final
 import trio
 from pydantic import BaseModel, ValidationError
 
-from simulator.errors import InputError, StoppedError, first_problem
-from simulator.folder import MANIFEST, RunFolder, locked
-from simulator.judge import LLMJudge, completing
-from simulator.ledger import Ledger, check_priced
-from simulator.plugins import load
-from simulator.queries import Answered, Query
-from simulator.specs import AgentSpec
+from longspan.simulator.errors import InputError, StoppedError, first_problem
+from longspan.simulator.folder import MANIFEST, RunFolder, locked
+from longspan.simulator.judge import LLMJudge, completing
+from longspan.simulator.ledger import Ledger, check_priced
+from longspan.simulator.plugins import load
+from longspan.simulator.queries import Answered, Query
+from longspan.simulator.specs import AgentSpec
 
 __all__ = ["WRITERS", "Asks", "Writer", "Written", "settings_of", "write", "writer"]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from simulator.grades import Result, TestResult, scenario_result
-from simulator.ledger import Spent
-from simulator.manifest import Manifest, Planned, versions, write_json
-from simulator.scenario import Skill
-from simulator.statistics import total
-from simulator.suite import Suite
-from simulator.transcript import Evidence
+from longspan.simulator.grades import Result, TestResult, scenario_result
+from longspan.simulator.ledger import Spent
+from longspan.simulator.manifest import Manifest, Planned, versions, write_json
+from longspan.simulator.scenario import Skill
+from longspan.simulator.statistics import total
+from longspan.simulator.suite import Suite
+from longspan.simulator.transcript import Evidence
 
 __all__ = ["SKILLS", "made_run"]
 

@@ -10,17 +10,17 @@ from typing import ClassVar, final
 
 import trio
 
-from agents.base import BaseAgent
-from simulator import events
-from simulator.almanac import Almanac
-from simulator.conversation import Conversation, Setting, left_out
-from simulator.filler import Filler
-from simulator.journal import Journal
-from simulator.messages import Message, Reply
-from simulator.scenario import Line, Placement, Scenario, Script, Segment, Skill, Test
-from simulator.stage import Stage
-from simulator.tokens import Tokenizer
-from simulator.transcript import Transcript
+from longspan.agents.base import BaseAgent
+from longspan.simulator import events
+from longspan.simulator.almanac import Almanac
+from longspan.simulator.conversation import Conversation, Setting, left_out
+from longspan.simulator.filler import Filler
+from longspan.simulator.journal import Journal
+from longspan.simulator.messages import Message, Reply
+from longspan.simulator.scenario import Line, Placement, Scenario, Script, Segment, Skill, Test
+from longspan.simulator.stage import Stage
+from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.transcript import Transcript
 
 __all__ = ["Babbler", "Made", "Waiting", "made_test", "play", "setting"]
 

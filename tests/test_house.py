@@ -59,7 +59,7 @@ def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> No
     assert names <= pinned
 
 
-@pytest.mark.parametrize(("statement", "limit"), [("import simulator", 25), ("from simulator.cli import app", 250)])
+@pytest.mark.parametrize(("statement", "limit"), [("import simulator", 25), ("from longspan.simulator.cli import app", 250)])
 def test_heavy_things_are_imported_late(statement: str, limit: int) -> None:
     code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"
     loaded = set(run(sys.executable, "-c", code).stdout.split())

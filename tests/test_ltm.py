@@ -12,16 +12,16 @@ from statistics import fmean
 import pytest
 import trio
 
-from agents.base import BaseAgent
-from simulator import events
-from simulator.folder import RunFolder
-from simulator.grades import Result
-from simulator.journal import read
-from simulator.runner import Plan, plan, play
-from simulator.scenario import Placement, Scenario
-from simulator.suite import load_suite, make_tests
-from simulator.tokens import Tokenizer
-from simulator.transcript import Transcript
+from longspan.agents.base import BaseAgent
+from longspan.simulator import events
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import Result
+from longspan.simulator.journal import read_journal
+from longspan.simulator.runner import Plan, plan, play
+from longspan.simulator.scenario import Placement, Scenario
+from longspan.simulator.suite import load_suite, make_tests
+from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.transcript import Transcript
 from tests.rig import Babbler, setting
 from tests.rig import play as play_tests
 
@@ -163,7 +163,7 @@ def _journal(path: Path) -> list[str]:
 
 
 def _events(folder: Path, conversation: str) -> list[events.Event]:
-    return list(read(RunFolder(folder).journal(conversation)))
+    return list(read_journal(RunFolder(folder).journal(conversation)))
 
 
 def test_chapterbreak_is_left_out_at_2k_with_a_line_that_says_so(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import final
 
-from agents.base import AgentOptions
-from agents.chat import ChatAgent, ChatOptions
-from agents.gguf.core import GgufCore, GgufOptions
+from longspan.agents.base import AgentOptions
+from longspan.agents.chat import ChatAgent, ChatOptions
+from longspan.agents.gguf.core import GgufCore, GgufOptions
 
 __all__ = ["GgufAgent"]
 

@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple, final
 import trio
 from pydantic import Field
 
-from agents.base import AgentError, InputError, Tokens, Usage
-from agents.core import ChatMessage, Completion, ContextOverflowError, CoreOptions
-from agents.gguf.model import Model, Sampling
-from agents.gguf.prompts import Prompts
-from agents.gguf.trial import try_out
-from simulator.errors import one_line
+from longspan.agents.base import AgentError, InputError, Tokens, Usage
+from longspan.agents.core import ChatMessage, Completion, ContextOverflowError, CoreOptions
+from longspan.agents.gguf.model import Model, Sampling
+from longspan.agents.gguf.prompts import Prompts
+from longspan.agents.gguf.trial import try_out
+from longspan.simulator.errors import one_line
 
 __all__ = ["GgufCore", "GgufOptions"]
 

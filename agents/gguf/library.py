@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from agents.base import InputError
+from longspan.agents.base import InputError
 
 __all__ = ["complaint", "library", "load"]
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 from weakref import ref
 
-from agents.base import AgentError, InputError
-from agents.gguf.library import complaint, library, load
-from agents.gguf.vocabulary import Vocabulary
+from longspan.agents.base import AgentError, InputError
+from longspan.agents.gguf.library import complaint, library, load
+from longspan.agents.gguf.vocabulary import Vocabulary
 
 __all__ = ["Generated", "Model", "Sampling"]
 

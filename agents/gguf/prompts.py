@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, Final, final
 
-from agents.base import AgentError, InputError
-from agents.core import ChatMessage
-from agents.gguf.vocabulary import Vocabulary
-from simulator.conversation import STARTS_AT
-from simulator.errors import one_line
+from longspan.agents.base import AgentError, InputError
+from longspan.agents.core import ChatMessage
+from longspan.agents.gguf.vocabulary import Vocabulary
+from longspan.simulator.conversation import STARTS_AT
+from longspan.simulator.errors import one_line
 
 __all__ = ["Prompts"]
 

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from agents.base import InputError
-from agents.gguf.library import library, load
-from agents.gguf.prompts import Prompts
-from agents.gguf.vocabulary import Vocabulary
+from longspan.agents.base import InputError
+from longspan.agents.gguf.library import library, load
+from longspan.agents.gguf.prompts import Prompts
+from longspan.agents.gguf.vocabulary import Vocabulary
 
 __all__ = ["main", "try_out"]
 
@@ -29,7 +29,7 @@ REFUSED: Final = 3
 def try_out(path: Path) -> None:
     """Raises InputError for a file that has no tokens and chat template to work with."""
     library()
-    command = [sys.executable, "-P", "-c", "from agents.gguf.trial import main; main()", str(path)]
+    command = [sys.executable, "-P", "-c", "from longspan.agents.gguf.trial import main; main()", str(path)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         done = subprocess.run(  # noqa: S603

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from ctypes import create_string_buffer
 from typing import Any, final
 
-from agents.base import AgentError
-from agents.gguf.library import library
+from longspan.agents.base import AgentError
+from longspan.agents.gguf.library import library
 
 __all__ = ["Vocabulary"]
 

@@ -15,25 +15,25 @@ from typing import Any, Final, final
 
 import trio
 
-from agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Usage
-from agents.chat import cut_middle
-from agents.core import ChatMessage, ContextOverflowError, Core, clean
-from agents.dry import DryCore
-from agents.ltm import trace
-from agents.ltm.budget import FRAME, QUERIES, Budget
-from agents.ltm.calls import Calls
-from agents.ltm.embedders import THREADS, DryEmbedder, Embedder, make_embedder
-from agents.ltm.fragments import Fragment, Turn, fragments, pieces
-from agents.ltm.history import History, Shown
-from agents.ltm.index import Index
-from agents.ltm.memory import Found, Memories
-from agents.ltm.notes import Notes
-from agents.ltm.options import LtmOptions, make_core
-from agents.ltm.prompts import ago, prompt, stamped
-from agents.ltm.scratchpad import make_pad
-from agents.ltm.snapshot import Saved, State, read, write
-from simulator.errors import one_line
-from simulator.lenient_json import find_json
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Usage
+from longspan.agents.chat import cut_middle
+from longspan.agents.core import ChatMessage, ContextOverflowError, Core, clean
+from longspan.agents.dry import DryCore
+from longspan.agents.ltm import trace
+from longspan.agents.ltm.budget import FRAME, QUERIES, Budget
+from longspan.agents.ltm.calls import Calls
+from longspan.agents.ltm.embedders import THREADS, DryEmbedder, Embedder, make_embedder
+from longspan.agents.ltm.fragments import Fragment, Turn, fragments, pieces
+from longspan.agents.ltm.history import History, Shown
+from longspan.agents.ltm.index import Index
+from longspan.agents.ltm.memory import Found, Memories
+from longspan.agents.ltm.notes import Notes
+from longspan.agents.ltm.options import LtmOptions, make_core
+from longspan.agents.ltm.prompts import ago, prompt, stamped
+from longspan.agents.ltm.scratchpad import make_pad
+from longspan.agents.ltm.snapshot import Saved, State, read, write
+from longspan.simulator.errors import one_line
+from longspan.simulator.lenient_json import find_json
 
 __all__ = ["DryLtm", "LtmAgent", "MemoryAgent"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from agents.base import InputError
-from agents.core import Core
-from agents.ltm.options import CONTEXT, LtmOptions
-from agents.ltm.prompts import prompt
+from longspan.agents.base import InputError
+from longspan.agents.core import Core
+from longspan.agents.ltm.options import CONTEXT, LtmOptions
+from longspan.agents.ltm.prompts import prompt
 
 __all__ = ["FRAME", "QUERIES", "Budget"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, final
 
-from agents.base import AgentError, Usage
-from agents.core import ChatMessage, Completion, Core, clean
+from longspan.agents.base import AgentError, Usage
+from longspan.agents.core import ChatMessage, Completion, Core, clean
 
 __all__ = ["Calls"]
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, final
 
 import trio
 
-from agents.api import dig, events, used
-from agents.base import AgentError, InputError, Usage
-from agents.language import STOP, WORD
-from agents.limits import TransientError
-from agents.openai import OPENAI
-from agents.provider import Provider, ProviderOptions
-from simulator.errors import one_line
+from longspan.agents.api import dig, events, used
+from longspan.agents.base import AgentError, InputError, Usage
+from longspan.agents.language import STOP, WORD
+from longspan.agents.limits import TransientError
+from longspan.agents.openai import OPENAI
+from longspan.agents.provider import Provider, ProviderOptions
+from longspan.simulator.errors import one_line
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, final
 
-from agents.core import ChatMessage
-from agents.ltm.fragments import Turn
-from agents.window import Eviction, Window
+from longspan.agents.core import ChatMessage
+from longspan.agents.ltm.fragments import Turn
+from longspan.agents.window import Eviction, Window
 
 __all__ = ["History", "Shown"]
 

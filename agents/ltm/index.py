@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, final
 from uuid import uuid4
 from weakref import finalize
 
-from agents.base import AgentError, InputError
-from simulator.errors import one_line
+from longspan.agents.base import AgentError, InputError
+from longspan.simulator.errors import one_line
 
 if TYPE_CHECKING:
-    from agents.ltm.embedders import Vectors
+    from longspan.agents.ltm.embedders import Vectors
 
 __all__ = ["Index"]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import trio
 
-from agents.base import AgentError
-from agents.ltm.embedders import THREADS, Embedder
-from agents.ltm.fragments import Fragment
-from agents.ltm.index import Index
+from longspan.agents.base import AgentError
+from longspan.agents.ltm.embedders import THREADS, Embedder
+from longspan.agents.ltm.fragments import Fragment
+from longspan.agents.ltm.index import Index
 
 if TYPE_CHECKING:
-    from agents.ltm.embedders import Vectors
+    from longspan.agents.ltm.embedders import Vectors
 
 __all__ = ["Found", "Memories"]
 

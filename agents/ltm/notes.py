@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
-from agents.chat import cut_middle
-from agents.core import ChatMessage
-from agents.ltm.calls import Calls
-from agents.ltm.fragments import Count, Turn
-from agents.ltm.history import History
-from agents.ltm.prompts import prompt, stamped
-from agents.ltm.scratchpad import Pad
+from longspan.agents.chat import cut_middle
+from longspan.agents.core import ChatMessage
+from longspan.agents.ltm.calls import Calls
+from longspan.agents.ltm.fragments import Count, Turn
+from longspan.agents.ltm.history import History
+from longspan.agents.ltm.prompts import prompt, stamped
+from longspan.agents.ltm.scratchpad import Pad
 
 __all__ = ["Notes"]
 

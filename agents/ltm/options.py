@@ -7,10 +7,10 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from agents.base import AgentOptions, InputError, Tokens
-from agents.core import Core, core_class
-from agents.window import Eviction
-from simulator.errors import first_problem
+from longspan.agents.base import AgentOptions, InputError, Tokens
+from longspan.agents.core import Core, core_class
+from longspan.agents.window import Eviction
+from longspan.simulator.errors import first_problem
 
 __all__ = ["CONTEXT", "LtmOptions", "make_core"]
 

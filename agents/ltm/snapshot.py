@@ -17,9 +17,9 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents.base import AgentError
-from agents.ltm.fragments import Turn
-from simulator.errors import first_problem, one_line
+from longspan.agents.base import AgentError
+from longspan.agents.ltm.fragments import Turn
+from longspan.simulator.errors import first_problem, one_line
 
 __all__ = ["Saved", "State", "read", "write"]
 

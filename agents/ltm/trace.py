@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from agents.ltm.fragments import Fragment
-from agents.ltm.memory import Found
+from longspan.agents.ltm.fragments import Fragment
+from longspan.agents.ltm.memory import Found
 
 __all__ = ["read", "shortened", "written"]
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
-from scenarios.counting_stars.answers import Mark, listed, marks
-from scenarios.counting_stars.tables import star_tables
-from simulator.errors import InputError
-from simulator.papers import Cell, Reproduction, Rules
-from simulator.scenario import Item, Marked
-from simulator.tables import Table
+from longspan.scenarios.counting_stars.answers import Mark, listed, marks
+from longspan.scenarios.counting_stars.tables import star_tables
+from longspan.simulator.errors import InputError
+from longspan.simulator.papers import Cell, Reproduction, Rules
+from longspan.simulator.scenario import Item, Marked
+from longspan.simulator.tables import Table
 
 __all__ = ["reproduce"]
 

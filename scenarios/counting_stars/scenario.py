@@ -10,18 +10,18 @@ from typing import Annotated, Any, ClassVar, Final, Literal, final
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from scenarios.counting_stars import sky as skies
-from scenarios.counting_stars.answers import Mark, listed, marks
-from scenarios.counting_stars.stars import BLOCK, Stars, drawn, published
-from scenarios.counting_stars.story import Language
-from scenarios.counting_stars.tables import star_tables
-from scenarios.counting_stars.wording import WORDINGS, Task, Wording
-from simulator.errors import InputError
-from simulator.matching import some
-from simulator.scenario import Grade, Item, Line, Marked, Record, Scenario, Script, Skill
-from simulator.sizes import Tokens
-from simulator.tables import Table
-from simulator.tokens import EncodingName, Tokenizer
+from longspan.scenarios.counting_stars import sky as skies
+from longspan.scenarios.counting_stars.answers import Mark, listed, marks
+from longspan.scenarios.counting_stars.stars import BLOCK, Stars, drawn, published
+from longspan.scenarios.counting_stars.story import Language
+from longspan.scenarios.counting_stars.tables import star_tables
+from longspan.scenarios.counting_stars.wording import WORDINGS, Task, Wording
+from longspan.simulator.errors import InputError
+from longspan.simulator.matching import some
+from longspan.simulator.scenario import Grade, Item, Line, Marked, Record, Scenario, Script, Skill
+from longspan.simulator.sizes import Tokens
+from longspan.simulator.tables import Table
+from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = ["CountingStars"]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Final, final
 
-from scenarios.counting_stars.story import Language, tell
-from simulator.errors import InputError
+from longspan.scenarios.counting_stars.story import Language, tell
+from longspan.simulator.errors import InputError
 
 __all__ = ["LEAST", "Sky", "files", "least", "scatter"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple, final
 
-from simulator.errors import InputError
+from longspan.simulator.errors import InputError
 
 __all__ = ["BLOCK", "RIGHT", "WRONG", "Stars", "drawn", "published"]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Final, NamedTuple, TypeVar, final
 
-from simulator.scenario import Marked
-from simulator.tables import Table
+from longspan.simulator.scenario import Marked
+from longspan.simulator.tables import Table
 
 __all__ = ["Star", "star_tables"]
 

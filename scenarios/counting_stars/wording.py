@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, final
 
-from scenarios.counting_stars.story import Language
+from longspan.scenarios.counting_stars.story import Language
 
 __all__ = ["WORDINGS", "Task", "Wording"]
 

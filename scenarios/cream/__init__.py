@@ -1,1 +1,1 @@
-"""CREAM: the published figures again. What the paper proposes is `simulator.arena`."""
+"""CREAM: the published figures again. What the paper proposes is `longspan.simulator.arena`."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple, final
 
-from scenarios.cream.published import BASELINES, EVALUATORS, LENGTHS, MODELS, ORDER, PAIRS, RANKED, Setting
-from simulator.arena.elo import Match, elo, outcome
-from simulator.papers import Cell, Reproduction, Rules
-from simulator.tables import Table
+from longspan.scenarios.cream.published import BASELINES, EVALUATORS, LENGTHS, MODELS, ORDER, PAIRS, RANKED, Setting
+from longspan.simulator.arena.elo import Match, elo, outcome
+from longspan.simulator.papers import Cell, Reproduction, Rules
+from longspan.simulator.tables import Table
 
 __all__ = ["reproduce"]
 

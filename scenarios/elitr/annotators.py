@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from scenarios.elitr.marks import by
-from simulator.agreement import icc_one_way, icc_two_way
-from simulator.errors import InputError
-from simulator.labels import read_rows
+from longspan.scenarios.elitr.marks import by
+from longspan.simulator.agreement import icc_one_way, icc_two_way
+from longspan.simulator.errors import InputError
+from longspan.simulator.labels import read_rows
 
 __all__ = ["is_annotation", "reliability"]
 

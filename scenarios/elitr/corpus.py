@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, final
 
-from scenarios.elitr.files import Place, QuestionType, Setting
-from simulator.tokens import Tokenizer
+from longspan.scenarios.elitr.files import Place, QuestionType, Setting
+from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Asked", "Meeting", "Rule", "count", "parts"]
 

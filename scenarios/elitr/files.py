@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from scenarios.goodai.files import content_of
-from simulator.errors import InputError, first_problem, one_line
+from longspan.scenarios.goodai.files import content_of
+from longspan.simulator.errors import InputError, first_problem, one_line
 
 __all__ = ["Mode", "Place", "Question", "QuestionType", "Response", "Setting", "Sheet", "SheetMeeting", "Split", "read_sheets"]
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import Any, Final
 
-from scenarios.elitr.rubrics import query
-from scenarios.elitr.rules import by_rule
-from simulator.matching import some
-from simulator.queries import Query
-from simulator.scenario import Exchange, Grade, Item, Record
+from longspan.scenarios.elitr.rubrics import query
+from longspan.scenarios.elitr.rules import by_rule
+from longspan.simulator.matching import some
+from longspan.simulator.queries import Query
+from longspan.simulator.scenario import Exchange, Grade, Item, Record
 
 __all__ = ["MINUTES", "graded"]
 

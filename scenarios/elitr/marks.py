@@ -7,8 +7,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from statistics import fmean, stdev
 from typing import Final, NamedTuple, TypeVar, final
 
-from scenarios.elitr.files import Mode, Setting, Split
-from simulator.agreement import lower
+from longspan.scenarios.elitr.files import Mode, Setting, Split
+from longspan.simulator.agreement import lower
 
 __all__ = [
     "MIDDLE",

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
-from scenarios.elitr.files import Question, Sheet, Split
-from scenarios.elitr.marks import Mark, Sitting
-from scenarios.goodai.files import content_of
-from simulator.errors import InputError
+from longspan.scenarios.elitr.files import Question, Sheet, Split
+from longspan.scenarios.elitr.marks import Mark, Sitting
+from longspan.scenarios.goodai.files import content_of
+from longspan.simulator.errors import InputError
 
 __all__ = ["JUDGES", "differing", "marks_in_run", "marks_of", "runs_in"]
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final, Literal, final
 
 from pydantic import model_validator
 
-from simulator.labels import Row
-from simulator.queries import Free, Query, fence, template
+from longspan.simulator.labels import Row
+from longspan.simulator.queries import Free, Query, fence, template
 
 __all__ = ["FIVE", "TEN", "Points", "Rubric", "query"]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from simulator.hedging import settled_words
-from simulator.matching import found_words, some
+from longspan.simulator.hedging import settled_words
+from longspan.simulator.matching import found_words, some
 
 __all__ = ["by_rule"]
 

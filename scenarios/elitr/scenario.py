@@ -11,17 +11,17 @@ from typing import Annotated, Any, ClassVar, Final, Literal, final
 
 from pydantic import Field, model_validator
 
-from scenarios.elitr.corpus import Asked, Meeting, parts
-from scenarios.elitr.files import Mode, Setting, Split
-from scenarios.elitr.grading import graded
-from scenarios.elitr.made_up import write
-from scenarios.elitr.rubrics import Rubric
-from scenarios.elitr.tables import tables_of
-from scenarios.elitr.transcripts import published
-from simulator.queries import template
-from simulator.scenario import Grade, Line, Marked, Record, Scenario, Script, Skill
-from simulator.sizes import Tokens
-from simulator.tables import Table
+from longspan.scenarios.elitr.corpus import Asked, Meeting, parts
+from longspan.scenarios.elitr.files import Mode, Setting, Split
+from longspan.scenarios.elitr.grading import graded
+from longspan.scenarios.elitr.made_up import write
+from longspan.scenarios.elitr.rubrics import Rubric
+from longspan.scenarios.elitr.tables import tables_of
+from longspan.scenarios.elitr.transcripts import published
+from longspan.simulator.queries import template
+from longspan.simulator.scenario import Grade, Line, Marked, Record, Scenario, Script, Skill
+from longspan.simulator.sizes import Tokens
+from longspan.simulator.tables import Table
 
 __all__ = ["Elitr"]
 

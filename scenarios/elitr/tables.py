@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from scenarios.elitr.files import Mode, Setting, Split
-from scenarios.elitr.marks import Mark, Sitting, by, over_seeds, p_middle, points_of, shown
-from scenarios.elitr.published import KINDS, PLACES
-from simulator.scenario import Item, Marked
-from simulator.tables import Table
+from longspan.scenarios.elitr.files import Mode, Setting, Split
+from longspan.scenarios.elitr.marks import Mark, Sitting, by, over_seeds, p_middle, points_of, shown
+from longspan.scenarios.elitr.published import KINDS, PLACES
+from longspan.simulator.scenario import Item, Marked
+from longspan.simulator.tables import Table
 
 __all__ = ["mark_of", "tables_of"]
 

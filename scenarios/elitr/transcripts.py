@@ -9,11 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from scenarios.elitr.corpus import Asked, Meeting
-from scenarios.elitr.files import Question, Sheet, SheetMeeting, Split, read_sheets
-from scenarios.goodai.files import content_of
-from simulator.errors import InputError
-from simulator.files import stamp
+from longspan.scenarios.elitr.corpus import Asked, Meeting
+from longspan.scenarios.elitr.files import Question, Sheet, SheetMeeting, Split, read_sheets
+from longspan.scenarios.goodai.files import content_of
+from longspan.simulator.errors import InputError
+from longspan.simulator.files import stamp
 
 __all__ = ["published"]
 

@@ -19,15 +19,15 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Self, final
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from scenarios.goodai.facts import SCENARIOS, facts
-from scenarios.goodai.ideals import ideal
-from scenarios.jokes import longest_question
-from scenarios.prospective_memory import outline
-from scenarios.wording import Wording
-from simulator.definitions import Definition, Definitions
-from simulator.errors import InputError, ScenarioError, first_problem, one_line
-from simulator.scenario import LAST, Line, Script
-from simulator.stage import LONGEST
+from longspan.scenarios.goodai.facts import SCENARIOS, facts
+from longspan.scenarios.goodai.ideals import ideal
+from longspan.scenarios.jokes import longest_question
+from longspan.scenarios.prospective_memory import outline
+from longspan.scenarios.wording import Wording
+from longspan.simulator.definitions import Definition, Definitions
+from longspan.simulator.errors import InputError, ScenarioError, first_problem, one_line
+from longspan.simulator.scenario import LAST, Line, Script
+from longspan.simulator.stage import LONGEST
 
 __all__ = ["read"]
 

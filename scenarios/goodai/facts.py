@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from scenarios.goodai.files import Said, TestRecord
-from simulator.errors import InputError, first_problem
-from simulator.matching import contains_phrase, plain, some
-from simulator.scenario import Exchange, Record
+from longspan.scenarios.goodai.files import Said, TestRecord
+from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.matching import contains_phrase, plain, some
+from longspan.simulator.scenario import Exchange, Record
 
 __all__ = ["SCENARIOS", "facts", "record"]
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from simulator.errors import InputError, first_problem, one_line
+from longspan.simulator.errors import InputError, first_problem, one_line
 
 __all__ = ["LARGEST", "RunStats", "Said", "TestRecord", "content_of", "json_lines", "read_records", "run_stats"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, final
 
-from scenarios.goodai.files import Said
-from scenarios.goodai.master_log import Entry, Type
-from scenarios.goodai.restaurant import FIFTH
-from scenarios.goodai.visit import PHASES, grade_visit
-from simulator import events
-from simulator.tokens import EncodingName, Tokenizer
+from longspan.scenarios.goodai.files import Said
+from longspan.scenarios.goodai.master_log import Entry, Type
+from longspan.scenarios.goodai.restaurant import FIFTH
+from longspan.scenarios.goodai.visit import PHASES, grade_visit
+from longspan.simulator import events
+from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = ["ENCODING", "LogJournal", "LoggedTest", "Role"]
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple, final
 
-from scenarios.goodai.definitions import NAME
-from scenarios.goodai.facts import SCENARIOS
-from scenarios.goodai.log_journal import ENCODING, LoggedTest, LogJournal, Role
-from scenarios.goodai.master_log import Entry, Type, read_log
-from simulator.definitions import Definition
-from simulator.errors import InputError, ScenarioError
-from simulator.imports import Imported, Wanted, opening
-from simulator.scenario import Script
+from longspan.scenarios.goodai.definitions import NAME
+from longspan.scenarios.goodai.facts import SCENARIOS
+from longspan.scenarios.goodai.log_journal import ENCODING, LoggedTest, LogJournal, Role
+from longspan.scenarios.goodai.master_log import Entry, Type, read_log
+from longspan.simulator.definitions import Definition
+from longspan.simulator.errors import InputError, ScenarioError
+from longspan.simulator.imports import Imported, Wanted, opening
+from longspan.simulator.scenario import Script
 
 __all__ = ["read"]
 

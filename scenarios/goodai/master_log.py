@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, NamedTuple, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from scenarios.goodai.files import json_lines
-from simulator.errors import InputError, first_problem
+from longspan.scenarios.goodai.files import json_lines
+from longspan.simulator.errors import InputError, first_problem
 
 __all__ = ["Entry", "Type", "read_log"]
 

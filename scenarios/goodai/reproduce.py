@@ -7,24 +7,24 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Final, NamedTuple, TypeVar, final
 
-from scenarios.chapterbreak import ChapterBreak
-from scenarios.colours import Colours
-from scenarios.goodai import restaurant
-from scenarios.goodai.facts import SCENARIOS, facts, record
-from scenarios.goodai.files import RunStats, TestRecord, read_records, run_stats
-from scenarios.goodai.table1 import printed
-from scenarios.jokes import Jokes
-from scenarios.locations import Locations
-from scenarios.name_list import NameList
-from scenarios.prospective_memory import ProspectiveMemory
-from scenarios.sally_anne import SallyAnne
-from scenarios.shopping import Shopping
-from scenarios.spy_meeting import SpyMeeting
-from scenarios.trigger_response import TriggerResponse
-from simulator.errors import InputError
-from simulator.papers import Cell, Reproduction, Rules
-from simulator.scenario import Scenario
-from simulator.tables import Table
+from longspan.scenarios.chapterbreak import ChapterBreak
+from longspan.scenarios.colours import Colours
+from longspan.scenarios.goodai import restaurant
+from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
+from longspan.scenarios.goodai.files import RunStats, TestRecord, read_records, run_stats
+from longspan.scenarios.goodai.table1 import printed
+from longspan.scenarios.jokes import Jokes
+from longspan.scenarios.locations import Locations
+from longspan.scenarios.name_list import NameList
+from longspan.scenarios.prospective_memory import ProspectiveMemory
+from longspan.scenarios.sally_anne import SallyAnne
+from longspan.scenarios.shopping import Shopping
+from longspan.scenarios.spy_meeting import SpyMeeting
+from longspan.scenarios.trigger_response import TriggerResponse
+from longspan.simulator.errors import InputError
+from longspan.simulator.papers import Cell, Reproduction, Rules
+from longspan.simulator.scenario import Scenario
+from longspan.simulator.tables import Table
 
 __all__ = ["reproduce"]
 

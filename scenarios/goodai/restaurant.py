@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, final
 
-from scenarios.goodai.files import TestRecord
-from scenarios.goodai.visit import PHASES, Award, grade_visit
+from longspan.scenarios.goodai.files import TestRecord
+from longspan.scenarios.goodai.visit import PHASES, Award, grade_visit
 
 __all__ = ["Phase", "Visit", "grade_record"]
 

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from simulator.matching import some
-from simulator.scenario import Grade, Record
+from longspan.simulator.matching import some
+from longspan.simulator.scenario import Grade, Record
 
 __all__ = ["Rules", "colours", "name_list", "quotes", "sally_anne", "shopping", "spy_meeting", "trigger_response"]
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
-from scenarios.goodai.files import Said
-from scenarios.guest import Talk, read_complaint, read_recall, read_talk
-from scenarios.menu import Menu, stems
-from scenarios.speaker import out_of_role
+from longspan.scenarios.goodai.files import Said
+from longspan.scenarios.guest import Talk, read_complaint, read_recall, read_talk
+from longspan.scenarios.menu import Menu, stems
+from longspan.scenarios.speaker import out_of_role
 
 __all__ = ["PHASES", "Award", "grade_visit"]
 

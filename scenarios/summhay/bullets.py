@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from scenarios.summhay.signs import CITED, without_citations
+from longspan.scenarios.summhay.signs import CITED, without_citations
 
 __all__ = ["bullets", "citations", "length"]
 

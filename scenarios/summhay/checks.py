@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
-from scenarios.summhay.haystack import Haystack, Insight
-from scenarios.summhay.signs import signs
+from longspan.scenarios.summhay.haystack import Haystack, Insight
+from longspan.scenarios.summhay.signs import signs
 
 __all__ = ["FEWEST_SOURCES", "alike", "problems", "specific"]
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, final
 
-from scenarios.summhay.checks import FEWEST_SOURCES, problems
-from scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
-from scenarios.summhay.signs import MONTHS
-from scenarios.wording import words
-from simulator.errors import InputError
+from longspan.scenarios.summhay.checks import FEWEST_SOURCES, problems
+from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
+from longspan.scenarios.summhay.signs import MONTHS
+from longspan.scenarios.wording import words
+from longspan.simulator.errors import InputError
 
 __all__ = ["PER_DOCUMENT", "generate", "plans"]
 

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Final, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
-from simulator.errors import InputError, first_problem
-from simulator.files import stamp
+from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
+from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.files import stamp
 
 __all__ = ["Evaluated", "Topic", "haystacks", "named_topics", "parsed", "topic", "unpacked", "written"]
 

@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from scenarios.summhay.bullets import citations, length
-from scenarios.summhay.published import Evaluated, Topic, parsed, unpacked
-from scenarios.summhay.scores import COVERED, Pooled, Scored, pooled, scored
-from simulator.agreement import pearson
-from simulator.errors import InputError, first_problem
-from simulator.papers import Cell, Reproduction, Rules
-from simulator.tables import Table
+from longspan.scenarios.summhay.bullets import citations, length
+from longspan.scenarios.summhay.published import Evaluated, Topic, parsed, unpacked
+from longspan.scenarios.summhay.scores import COVERED, Pooled, Scored, pooled, scored
+from longspan.simulator.agreement import pearson
+from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.papers import Cell, Reproduction, Rules
+from longspan.simulator.tables import Table
 
 __all__ = ["judges", "read", "reproduce", "results"]
 

@@ -8,11 +8,11 @@ from functools import lru_cache
 from random import Random
 from typing import Final, Literal, NamedTuple, final
 
-from scenarios.summhay.checks import SMALL
-from scenarios.summhay.haystack import Haystack, Subtopic
-from scenarios.summhay.signs import signs
-from simulator.retrieval import nearness, relevance
-from simulator.tokens import Tokenizer
+from longspan.scenarios.summhay.checks import SMALL
+from longspan.scenarios.summhay.haystack import Haystack, Subtopic
+from longspan.scenarios.summhay.signs import signs
+from longspan.simulator.retrieval import nearness, relevance
+from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Position", "Retriever", "Shown", "arranged", "best", "scores"]
 

@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Final, Literal, final, get_args
 
 from pydantic import Field, model_validator
 
-from scenarios.summhay.bullets import bullets
-from scenarios.summhay.generated import generate
-from scenarios.summhay.grading import TEMPLATES, Grading, grade
-from scenarios.summhay.haystack import DOMAINS, LABELS, Domain, Haystack, Insight, Subtopic
-from scenarios.summhay.published import haystacks
-from scenarios.summhay.retrievers import Position, Retriever, Shown, arranged, best, scores
-from scenarios.summhay.tables import scores_of, tables
-from simulator.queries import template
-from simulator.scenario import Grade, Line, Marked, Record, Scenario, Script, Skill
-from simulator.sheets import Sheet
-from simulator.tables import Table
+from longspan.scenarios.summhay.bullets import bullets
+from longspan.scenarios.summhay.generated import generate
+from longspan.scenarios.summhay.grading import TEMPLATES, Grading, grade
+from longspan.scenarios.summhay.haystack import DOMAINS, LABELS, Domain, Haystack, Insight, Subtopic
+from longspan.scenarios.summhay.published import haystacks
+from longspan.scenarios.summhay.retrievers import Position, Retriever, Shown, arranged, best, scores
+from longspan.scenarios.summhay.tables import scores_of, tables
+from longspan.simulator.queries import template
+from longspan.simulator.scenario import Grade, Line, Marked, Record, Scenario, Script, Skill
+from longspan.simulator.sheets import Sheet
+from longspan.simulator.tables import Table
 
 __all__ = ["SummHay"]
 

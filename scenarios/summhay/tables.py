@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import get_args
 
-from scenarios.summhay.grading import TENTHS
-from scenarios.summhay.retrievers import Position
-from scenarios.summhay.scores import Pooled, Scored, pooled
-from simulator.scenario import Item, Marked
-from simulator.tables import Table
+from longspan.scenarios.summhay.grading import TENTHS
+from longspan.scenarios.summhay.retrievers import Position
+from longspan.scenarios.summhay.scores import Pooled, Scored, pooled
+from longspan.simulator.scenario import Item, Marked
+from longspan.simulator.tables import Table
 
 __all__ = ["tables"]
 

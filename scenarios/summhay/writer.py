@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from scenarios.summhay.checks import FEWEST_SOURCES, alike, specific
-from scenarios.summhay.generated import PER_DOCUMENT, plans
-from scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
-from scenarios.summhay.published import written
-from simulator.errors import InputError
-from simulator.queries import Answer, Free, Query, fence, template
-from simulator.writing import Asks, Written
+from longspan.scenarios.summhay.checks import FEWEST_SOURCES, alike, specific
+from longspan.scenarios.summhay.generated import PER_DOCUMENT, plans
+from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
+from longspan.scenarios.summhay.published import written
+from longspan.simulator.errors import InputError
+from longspan.simulator.queries import Answer, Free, Query, fence, template
+from longspan.simulator.writing import Asks, Written
 
 __all__ = ["HaystackWriter"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
-from simulator.arena.elo import SCALE, START, Match
+from longspan.simulator.arena.elo import SCALE, START, Match
 
 if TYPE_CHECKING:
     import numpy as np

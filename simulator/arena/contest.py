@@ -8,13 +8,13 @@ from typing import Final, TypeVar, final
 
 import trio
 
-from simulator.arena.questions import alignment, faithful, key_facts
-from simulator.arena.results import Check, Comparison, Side
-from simulator.arena.sentences import sentences
-from simulator.arena.summaries import Gathered
-from simulator.errors import LongspanError
-from simulator.judge import LLMJudge
-from simulator.queries import Answered, Query
+from longspan.simulator.arena.questions import alignment, faithful, key_facts
+from longspan.simulator.arena.results import Check, Comparison, Side
+from longspan.simulator.arena.sentences import sentences
+from longspan.simulator.arena.summaries import Gathered
+from longspan.simulator.errors import LongspanError
+from longspan.simulator.judge import LLMJudge
+from longspan.simulator.queries import Answered, Query
 
 __all__ = ["Contest"]
 

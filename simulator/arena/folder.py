@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, final
 
-from simulator.arena.results import Result
-from simulator.errors import InputError
-from simulator.folder import MANIFEST, RunFolder, locked
-from simulator.manifest import write_json
+from longspan.simulator.arena.results import Result
+from longspan.simulator.errors import InputError
+from longspan.simulator.folder import MANIFEST, RunFolder, locked
+from longspan.simulator.manifest import write_json
 
 __all__ = ["ArenaFolder"]
 

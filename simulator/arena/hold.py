@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from simulator.arena.contest import Contest
-from simulator.arena.ranking import rank
-from simulator.arena.results import Result, Rules
-from simulator.arena.summaries import Gathered
-from simulator.errors import InputError, StoppedError
-from simulator.judge import Keeps, LLMJudge, completing
-from simulator.ledger import Ledger, check_priced
-from simulator.matching import some
-from simulator.report.excerpts import visible
-from simulator.specs import AgentSpec
+from longspan.simulator.arena.contest import Contest
+from longspan.simulator.arena.ranking import rank
+from longspan.simulator.arena.results import Result, Rules
+from longspan.simulator.arena.summaries import Gathered
+from longspan.simulator.errors import InputError, StoppedError
+from longspan.simulator.judge import Keeps, LLMJudge, completing
+from longspan.simulator.ledger import Ledger, check_priced
+from longspan.simulator.matching import some
+from longspan.simulator.report.excerpts import visible
+from longspan.simulator.specs import AgentSpec
 
 __all__ = ["check", "hold"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from simulator.arena.results import Comparison, Result
-from simulator.arena.tables import tables
-from simulator.report.page import environment, policy
+from longspan.simulator.arena.results import Comparison, Result
+from longspan.simulator.arena.tables import tables
+from longspan.simulator.report.page import environment, policy
 
 __all__ = ["POLICY", "as_html"]
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from simulator.arena.bradley_terry import bradley_terry, resampled
-from simulator.arena.elo import ROUNDING, Match, elo, outcome, over_orders
-from simulator.arena.results import Check, Comparison, Paired, Result, Rules, Standing, mean, scored
+from longspan.simulator.arena.bradley_terry import bradley_terry, resampled
+from longspan.simulator.arena.elo import ROUNDING, Match, elo, outcome, over_orders
+from longspan.simulator.arena.results import Check, Comparison, Paired, Result, Rules, Standing, mean, scored
 
 if TYPE_CHECKING:
     import numpy as np

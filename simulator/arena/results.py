@@ -7,7 +7,7 @@ from typing import Literal, final
 
 from pydantic import BaseModel, ConfigDict
 
-from simulator.arena.metrics import Metric, completeness, conciseness, faithfulness
+from longspan.simulator.arena.metrics import Metric, completeness, conciseness, faithfulness
 
 __all__ = ["Check", "Comparison", "Order", "Paired", "Result", "Rules", "Side", "Standing", "mean", "scored"]
 

@@ -10,9 +10,9 @@ from typing import Annotated, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simulator.errors import InputError, first_problem
-from simulator.folder import MANIFEST, RunFolder
-from simulator.matching import some
+from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.folder import MANIFEST, RunFolder
+from longspan.simulator.matching import some
 
 __all__ = ["LONGEST", "Gathered", "Summary", "gather"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from simulator.arena.results import Result, Standing, mean
-from simulator.tables import Table
+from longspan.simulator.arena.results import Result, Standing, mean
+from longspan.simulator.tables import Table
 
 __all__ = ["tables"]
 

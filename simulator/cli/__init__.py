@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from simulator.cli import (
+from longspan.simulator.cli import (
     again,
     annotate,
     arena,
@@ -29,7 +29,7 @@ from simulator.cli import (
     view,
     write,
 )
-from simulator.errors import InputError, LongspanError
+from longspan.simulator.errors import InputError, LongspanError
 
 __all__ = ["main"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from simulator.folder import RunFolder
-    from simulator.grades import Result
+    from longspan.simulator.folder import RunFolder
+    from longspan.simulator.grades import Result
 
 __all__ = ["RunArgument", "TrustOption", "correct", "open_run", "replay", "resume", "score", "user"]
 
@@ -36,12 +36,12 @@ def resume(
     """
     import trio
 
-    from simulator.cli.progress import Progress
-    from simulator.cli.run import finish
-    from simulator.errors import InputError
-    from simulator.folder import RunFolder
-    from simulator.runner import catching_up, replan
-    from simulator.runner import resume as go_on
+    from longspan.simulator.cli.progress import Progress
+    from longspan.simulator.cli.run import finish
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.folder import RunFolder
+    from longspan.simulator.runner import catching_up, replan
+    from longspan.simulator.runner import resume as go_on
 
     manifest = RunFolder(run).manifest
     if agent is not None and agent != manifest.agent and manifest.imported is None:
@@ -74,12 +74,12 @@ def replay(
     """
     import trio
 
-    from simulator.cli.progress import Progress
-    from simulator.cli.run import finish
-    from simulator.manifest import versions
-    from simulator.runner import play, replan
-    from simulator.runner import replay as play_again
-    from simulator.specs import AgentSpec, make_agent
+    from longspan.simulator.cli.progress import Progress
+    from longspan.simulator.cli.run import finish
+    from longspan.simulator.manifest import versions
+    from longspan.simulator.runner import play, replan
+    from longspan.simulator.runner import replay as play_again
+    from longspan.simulator.specs import AgentSpec, make_agent
 
     folder = open_run(run, trust, [agent] if agent else [], agents=False)
     if agent is None:
@@ -111,11 +111,11 @@ def score(
     """
     import trio
 
-    from simulator.cli.progress import table_of
-    from simulator.grades import grade_run
-    from simulator.grades import score as grade_again
-    from simulator.judge import LLMJudge
-    from simulator.judging import judge_run
+    from longspan.simulator.cli.progress import table_of
+    from longspan.simulator.grades import grade_run
+    from longspan.simulator.grades import score as grade_again
+    from longspan.simulator.judge import LLMJudge
+    from longspan.simulator.judging import judge_run
 
     folder = open_run(run, trust, [], agents=False)
     with folder.lock():
@@ -142,9 +142,9 @@ def correct(
     """Put a person's score beside the machine's. It counts from then on; both are shown."""
     from pydantic import ValidationError
 
-    from simulator.errors import InputError, first_problem
-    from simulator.folder import Correction
-    from simulator.grades import score as grade_again
+    from longspan.simulator.errors import InputError, first_problem
+    from longspan.simulator.folder import Correction
+    from longspan.simulator.grades import score as grade_again
 
     folder = open_run(run, trust, [], agents=False)
     known = [plan.id for group in folder.manifest.conversations.values() for plan in group]
@@ -165,8 +165,8 @@ def correct(
 
 def open_run(run: Path, trust: bool, named: list[str], *, agents: bool = True) -> RunFolder:
     """A run's folder, unless playing or grading it would run code that nobody here has asked for."""
-    from simulator.cli.run import refuse_code
-    from simulator.folder import RunFolder
+    from longspan.simulator.cli.run import refuse_code
+    from longspan.simulator.folder import RunFolder
 
     folder = RunFolder(run)
     code = [folder.manifest.agent, folder.manifest.judge or ""] if agents else []

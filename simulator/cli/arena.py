@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from simulator.arena.folder import ArenaFolder
-    from simulator.arena.results import Result, Rules
-    from simulator.arena.summaries import Gathered
+    from longspan.simulator.arena.folder import ArenaFolder
+    from longspan.simulator.arena.results import Result, Rules
+    from longspan.simulator.arena.summaries import Gathered
 
 __all__ = ["arena"]
 
@@ -49,10 +49,10 @@ def arena(
     A judge names the key facts of every two summaries and says which of them each holds. In a run, tests whose facts name a
     source count: the reply to the last question is the summary.
     """
-    from simulator.arena.folder import ArenaFolder
-    from simulator.arena.hold import check
-    from simulator.arena.results import Rules
-    from simulator.arena.summaries import gather
+    from longspan.simulator.arena.folder import ArenaFolder
+    from longspan.simulator.arena.hold import check
+    from longspan.simulator.arena.results import Rules
+    from longspan.simulator.arena.summaries import gather
 
     rules = Rules(metric=metric, facts=facts, match=match, draw=draw, k=k, start=start, order=order, orders=orders, seed=seed)
     gathered = gather(summaries)
@@ -69,8 +69,8 @@ def _held(gathered: Gathered, rules: Rules, judge: str, folder: ArenaFolder, mos
     """Have everything judged, and rate it."""
     import trio
 
-    from simulator.arena.hold import hold
-    from simulator.cli.counting import Counting
+    from longspan.simulator.arena.hold import hold
+    from longspan.simulator.cli.counting import Counting
 
     with Counting("comparisons", quiet=quiet) as counting:
         return trio.run(lambda: hold(gathered, rules, judge, folder, most=most, heard=counting.heard))
@@ -81,10 +81,10 @@ def _tell(result: Result, folder: ArenaFolder, json_: bool) -> None:
 
     from rich.text import Text
 
-    from simulator.arena.page import as_html
-    from simulator.arena.tables import tables
-    from simulator.cli.tables import print_table, wide_console
-    from simulator.report.excerpts import visible
+    from longspan.simulator.arena.page import as_html
+    from longspan.simulator.arena.tables import tables
+    from longspan.simulator.cli.tables import print_table, wide_console
+    from longspan.simulator.report.excerpts import visible
 
     found, page = folder.write(result, as_html(result))
     if json_:

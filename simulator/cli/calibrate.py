@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from simulator.calibration import Calibration
-    from simulator.tables import Table
+    from longspan.simulator.calibration import Calibration
+    from longspan.simulator.tables import Table
 
 __all__ = ["calibrate"]
 
@@ -33,8 +33,8 @@ def calibrate(
     """
     import trio
 
-    from simulator.calibrating import calibrate as compare
-    from simulator.cli.counting import Counting
+    from longspan.simulator.calibrating import calibrate as compare
+    from longspan.simulator.cli.counting import Counting
 
     most = inf if max_cost is None else max_cost
     with Counting("answers", quiet=json_) as counting:
@@ -45,7 +45,7 @@ def calibrate(
 
 def _tell(found: Calibration, path: Path, json_: bool) -> None:
 
-    from simulator.cli.tables import print_table, wide_console
+    from longspan.simulator.cli.tables import print_table, wide_console
 
     if json_:
         print(found.model_dump_json(indent=1))
@@ -57,7 +57,7 @@ def _tell(found: Calibration, path: Path, json_: bool) -> None:
 
 
 def _tables(found: Calibration) -> list[Table]:
-    from simulator.tables import Table
+    from longspan.simulator.tables import Table
 
     interval = "" if found.bias_low is None or found.bias_high is None else f" ({found.bias_low:+.2f} to {found.bias_high:+.2f})"
     rows = [

@@ -19,12 +19,12 @@ def chat(agent: Annotated[str, typer.Option(help="Who is talked to: KIND/MODEL?o
     import trio
     from rich.console import Console
 
-    from simulator.agent import close
-    from simulator.clock import VirtualClock
-    from simulator.conversation import PACE, STARTS_AT
-    from simulator.errors import InputError
-    from simulator.messages import Message
-    from simulator.specs import AgentSpec, make_agent
+    from longspan.simulator.agent import close
+    from longspan.simulator.clock import VirtualClock
+    from longspan.simulator.conversation import PACE, STARTS_AT
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.messages import Message
+    from longspan.simulator.specs import AgentSpec, make_agent
 
     console = Console()
     spec = AgentSpec.parse(agent)

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from typing import IO
 
-    from simulator.compare import Comparison
+    from longspan.simulator.compare import Comparison
 
 __all__ = ["RunsArgument", "compare"]
 
@@ -31,9 +31,9 @@ def compare(
 
     Runs have to be of one suite. A run that is damaged or not finished is named and left out.
     """
-    from simulator.compare import load_comparison
-    from simulator.errors import InputError
-    from simulator.files import writing
+    from longspan.simulator.compare import load_comparison
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.files import writing
 
     if out is not None and format is None and out.suffix.lower() not in SUFFIXES:
         raise InputError(f"--out {out}: a comparison is a file whose name ends in {', '.join(SUFFIXES)}; --format names its form otherwise")
@@ -49,7 +49,7 @@ def compare(
 
 
 def _write(comparison: Comparison, format: Format, file: IO[str]) -> None:
-    from simulator.report.tables import as_csv, as_markdown
+    from longspan.simulator.report.tables import as_csv, as_markdown
 
     match format:
         case "terminal":
@@ -59,7 +59,7 @@ def _write(comparison: Comparison, format: Format, file: IO[str]) -> None:
         case "csv":
             file.write(as_csv(comparison))
         case "html":
-            from simulator.report.comparison import as_html
+            from longspan.simulator.report.comparison import as_html
 
             file.write(as_html(comparison))
 
@@ -67,8 +67,8 @@ def _write(comparison: Comparison, format: Format, file: IO[str]) -> None:
 def _print(comparison: Comparison, file: IO[str]) -> None:
     from rich.text import Text
 
-    from simulator.cli.tables import print_table, wide_console
-    from simulator.report.tables import notes, tables
+    from longspan.simulator.cli.tables import print_table, wide_console
+    from longspan.simulator.report.tables import notes, tables
 
     console = wide_console(file)
     for table in tables(comparison):

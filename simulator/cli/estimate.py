@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from simulator.cli.run import refuse_code
+from longspan.simulator.cli.run import refuse_code
 
 __all__ = ["estimate"]
 
@@ -34,11 +34,11 @@ def estimate(
 
     import trio
 
-    from simulator.agent import never_asked
-    from simulator.estimate import estimate as play
-    from simulator.runner import plan
-    from simulator.sizes import parse_size
-    from simulator.suite import load_suite
+    from longspan.simulator.agent import never_asked
+    from longspan.simulator.estimate import estimate as play
+    from longspan.simulator.runner import plan
+    from longspan.simulator.sizes import parse_size
+    from longspan.simulator.suite import load_suite
 
     loaded = load_suite(suite)
     refuse_code(suite, loaded.scenarios, scenario or [], trust)

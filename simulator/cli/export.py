@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from simulator.cli.compare import RunsArgument
-from simulator.cli.plot import tell_unusable
+from longspan.simulator.cli.compare import RunsArgument
+from longspan.simulator.cli.plot import tell_unusable
 
 __all__ = ["export"]
 
@@ -22,8 +22,8 @@ def export(
 
     A run that is damaged or not finished is named and left out.
     """
-    from simulator.export import export as write
-    from simulator.runs import load
+    from longspan.simulator.export import export as write
+    from longspan.simulator.runs import load
 
     found, unusable = load(runs)
     damaged = write(found, format, out)

@@ -26,13 +26,13 @@ def import_(
 
     It can be scored, corrected and looked at like any run, and replayed, but not gone on with.
     """
-    from simulator.cli.run import finish
-    from simulator.definitions import read_definitions
-    from simulator.folder import RunFolder
-    from simulator.grades import grade_run
-    from simulator.imports import Wanted, import_run
-    from simulator.runner import Outcome
-    from simulator.sizes import parse_size
+    from longspan.simulator.cli.run import finish
+    from longspan.simulator.definitions import read_definitions
+    from longspan.simulator.folder import RunFolder
+    from longspan.simulator.grades import grade_run
+    from longspan.simulator.imports import Wanted, import_run
+    from longspan.simulator.runner import Outcome
+    from longspan.simulator.sizes import parse_size
 
     wanted = Wanted(
         definitions=read_definitions(definitions) if definitions else None,

@@ -18,8 +18,8 @@ app = typer.Typer(help="List scenarios, agents, suites or runs.", no_args_is_hel
 @app.command()
 def scenarios() -> None:
     """The scenarios that are installed, with their skills and parameters."""
-    from simulator.errors import InputError
-    from simulator.plugins import SCENARIOS, installed, scenario_class
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.plugins import SCENARIOS, installed, scenario_class
 
     table = _table("scenario", "skills", "parameters", "what it is")
     for name in installed(SCENARIOS):
@@ -37,9 +37,9 @@ def scenarios() -> None:
 @app.command()
 def agents() -> None:
     """The kinds of agent that are installed."""
-    from simulator.errors import InputError
-    from simulator.plugins import installed, load
-    from simulator.specs import GROUP
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.plugins import installed, load
+    from longspan.simulator.specs import GROUP
 
     table = _table("agent", "what it is")
     for kind in installed(GROUP):
@@ -54,8 +54,8 @@ def agents() -> None:
 @app.command()
 def suites() -> None:
     """The suites that come with longspan."""
-    from simulator.suite import load_suite
-    from simulator.suite import suites as known
+    from longspan.simulator.suite import load_suite
+    from longspan.simulator.suite import suites as known
 
     table = _table("suite", "tests of each", "scenarios", "what it is")
     for name in known():
@@ -69,10 +69,10 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder that runs land in.
     """The runs in a folder, with their scores."""
     import json
 
-    from simulator.cli.tables import print_table, wide_console
-    from simulator.errors import InputError
-    from simulator.folder import MANIFEST, RunFolder
-    from simulator.tables import Table
+    from longspan.simulator.cli.tables import print_table, wide_console
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.folder import MANIFEST, RunFolder
+    from longspan.simulator.tables import Table
 
     if not out.is_dir():
         raise InputError(f"{out}: there is no such folder; name the folder that runs land in (--out of longspan run)")

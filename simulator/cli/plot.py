@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from simulator.cli.compare import RunsArgument
+from longspan.simulator.cli.compare import RunsArgument
 
 if TYPE_CHECKING:
-    from simulator.report.figures import Format
-    from simulator.runs import Unusable
+    from longspan.simulator.report.figures import Format
+    from longspan.simulator.runs import Unusable
 
 __all__ = ["plot", "tell_unusable"]
 
@@ -32,11 +32,11 @@ def plot(
 
     The same runs give the same files, byte for byte.
     """
-    from simulator.compare import load_comparison
-    from simulator.errors import InputError
-    from simulator.files import writing, writing_folder
-    from simulator.report.figures import FIGURES, draw
-    from simulator.report.heatmap import draw_heatmaps, heatmaps
+    from longspan.simulator.compare import load_comparison
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.files import writing, writing_folder
+    from longspan.simulator.report.figures import FIGURES, draw
+    from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
 
     kind = _format(out, figure is not None, format)
     comparison = load_comparison(runs)
@@ -59,8 +59,8 @@ def plot(
 
 def _format(out: Path, one: bool, format: Format | None) -> Format:
     """What to draw: as --out is called for one figure, as --format says for all. Raises InputError."""
-    from simulator.errors import InputError
-    from simulator.report.figures import FIGURES, FORMATS
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.report.figures import FIGURES, FORMATS
 
     named: Format | None = next((each for each in FORMATS if out.suffix.lower() == f".{each}"), None)
     if one and (named is None or format not in (None, named)):
@@ -72,7 +72,7 @@ def _format(out: Path, one: bool, format: Format | None) -> Format:
 
 def tell_unusable(unusable: Sequence[Unusable]) -> None:
     """Name the runs that are left out, on standard error."""
-    from simulator.report.tables import one_line
+    from longspan.simulator.report.tables import one_line
 
     for each in unusable:
         print(f"left out: {one_line(each.why)}", file=sys.stderr)

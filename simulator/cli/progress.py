@@ -16,15 +16,15 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from simulator import events
-from simulator.cli.tables import print_table
-from simulator.errors import AgentError
-from simulator.grades import Result, grade
-from simulator.plugins import make_scenario
-from simulator.runner import Outcome, Plan
-from simulator.scenario import Scenario
-from simulator.specs import reaches_out
-from simulator.transcript import Transcript
+from longspan.simulator import events
+from longspan.simulator.cli.tables import print_table
+from longspan.simulator.errors import AgentError
+from longspan.simulator.grades import Result, grade
+from longspan.simulator.plugins import make_scenario
+from longspan.simulator.runner import Outcome, Plan
+from longspan.simulator.scenario import Scenario
+from longspan.simulator.specs import reaches_out
+from longspan.simulator.transcript import Transcript
 
 __all__ = ["Progress", "table_of", "tell"]
 

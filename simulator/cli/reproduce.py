@@ -22,10 +22,10 @@ def reproduce(
     """Work published figures out again from recorded data, and print ours beside theirs. No model is asked."""
     import json
 
-    from simulator.cli.tables import print_table, wide_console
-    from simulator.errors import InputError
-    from simulator.papers import needs_paths
-    from simulator.papers import paper as find
+    from longspan.simulator.cli.tables import print_table, wide_console
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.papers import needs_paths
+    from longspan.simulator.papers import paper as find
 
     known = find(paper)
     if needs_paths(known) != bool(paths):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from simulator.definitions import Definitions
-    from simulator.runner import Outcome, Plan
+    from longspan.simulator.definitions import Definitions
+    from longspan.simulator.runner import Outcome, Plan
 
 __all__ = ["exit_code", "finish", "refuse_code", "run"]
 
@@ -78,11 +78,11 @@ def run(
 
     import trio
 
-    from simulator.cli.progress import Progress
-    from simulator.definitions import read_definitions
-    from simulator.runner import plan, play
-    from simulator.sizes import parse_size
-    from simulator.suite import load_suite
+    from longspan.simulator.cli.progress import Progress
+    from longspan.simulator.definitions import read_definitions
+    from longspan.simulator.runner import plan, play
+    from longspan.simulator.sizes import parse_size
+    from longspan.simulator.suite import load_suite
 
     loaded = load_suite(suite)
     refuse_code(suite, loaded.scenarios, scenario or [], trust)
@@ -119,8 +119,8 @@ def run(
 
 def refuse_code(where: str | Path, named: Iterable[str], here: Iterable[str], trust: bool) -> None:
     """Refuse code to run, and addresses to call, that only a file names, and nobody here has named or trusted. Raises InputError."""
-    from simulator.errors import InputError
-    from simulator.specs import reaches_out
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.specs import reaches_out
 
     foreign = [each for each in named if reaches_out(each) and each not in here]
     if foreign and not trust:
@@ -131,7 +131,7 @@ def refuse_code(where: str | Path, named: Iterable[str], here: Iterable[str], tr
 
 def finish(outcomes: list[Outcome], json_: bool) -> int:
     """Print what came out of runs, and return the exit code."""
-    from simulator.cli.progress import tell
+    from longspan.simulator.cli.progress import tell
 
     if json_:
         _print_json(outcomes)
@@ -146,7 +146,7 @@ def finish(outcomes: list[Outcome], json_: bool) -> int:
 
 def exit_code(outcomes: list[Outcome]) -> int:
     """130 where a run was stopped, 1 where one failed or a scenario did, else 0."""
-    from simulator.errors import StoppedError
+    from longspan.simulator.errors import StoppedError
 
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     if any(isinstance(error, StoppedError) for error in errors):
@@ -157,7 +157,7 @@ def exit_code(outcomes: list[Outcome]) -> int:
 
 def _span_of(defined: Definitions | None, suite: int) -> int:
     """The span in tokens where --span gives none: that of the definitions, or else the suite's."""
-    from simulator.errors import InputError
+    from longspan.simulator.errors import InputError
 
     if defined is None:
         return suite

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simulator.cli.again import TrustOption
+from longspan.simulator.cli.again import TrustOption
 
 if TYPE_CHECKING:
-    from simulator.folder import RunFolder
-    from simulator.runner import Listener, Outcome, Plan
-    from simulator.sweep import Indexed
+    from longspan.simulator.folder import RunFolder
+    from longspan.simulator.runner import Listener, Outcome, Plan
+    from longspan.simulator.sweep import Indexed
 
 __all__ = ["sweep"]
 
@@ -38,11 +38,11 @@ def sweep(
     Started again, it keeps what is finished, goes on with what was broken off and plays what is missing. Without --jobs all
     runs are played at once in one process, for agents that wait on a network.
     """
-    from simulator.cli.run import exit_code, finish, refuse_code
-    from simulator.errors import InputError
-    from simulator.folder import locked
-    from simulator.runner import check_limit
-    from simulator.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
+    from longspan.simulator.cli.run import exit_code, finish, refuse_code
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.folder import locked
+    from longspan.simulator.runner import check_limit
+    from longspan.simulator.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
 
     if on not in (None, "ray"):
         raise InputError(f"--on {on!r:.40}: a sweep is played on `ray`, or here, without --on")
@@ -76,8 +76,8 @@ def sweep(
 
 
 def _refuse_code_of(suite: str, trust: bool) -> None:
-    from simulator.cli.run import refuse_code
-    from simulator.suite import load_suite
+    from longspan.simulator.cli.run import refuse_code
+    from longspan.simulator.suite import load_suite
 
     refuse_code(suite, load_suite(suite).scenarios, [], trust)
 
@@ -95,10 +95,10 @@ def _play(
     has spent."""
     import trio
 
-    from simulator.cli.progress import Progress
-    from simulator.ledger import Ledger
-    from simulator.runner import play_on, spent
-    from simulator.workers import play_apart
+    from longspan.simulator.cli.progress import Progress
+    from longspan.simulator.ledger import Ledger
+    from longspan.simulator.runner import play_on, spent
+    from longspan.simulator.workers import play_apart
 
     if not left:
         return []
@@ -106,7 +106,7 @@ def _play(
     with Progress([] if json_ else [each for each, _ in left]) as progress:
         heard: Listener | None = None if json_ else progress.heard
         if on is not None:
-            from simulator.cluster.driver import play_on_ray
+            from longspan.simulator.cluster.driver import play_on_ray
 
             return play_on_ray(left, listener=heard, most=most, paid=paid)
         if jobs == 1:

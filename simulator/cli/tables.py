@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from simulator.report.excerpts import visible
-from simulator.tables import Table
+from longspan.simulator.report.excerpts import visible
+from longspan.simulator.tables import Table
 
 __all__ = ["print_table", "wide_console"]
 

@@ -24,10 +24,10 @@ def view(
     """
     import trio
 
-    from simulator.errors import InputError
+    from longspan.simulator.errors import InputError
 
     try:
-        from simulator.view import view as serve
+        from longspan.simulator.view import view as serve
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] in ("starlette", "hypercorn"):
             raise InputError("longspan view needs more than longspan itself: pip install 'longspan[view]'") from error

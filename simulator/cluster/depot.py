@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final, final
 
-from simulator.cluster.segments import Answer, Segment, logs
-from simulator.errors import JournalError
-from simulator.folder import MANIFEST, RunFolder
-from simulator.journal import cut_torn
+from longspan.simulator.cluster.segments import Answer, Segment, logs
+from longspan.simulator.errors import JournalError
+from longspan.simulator.folder import MANIFEST, RunFolder
+from longspan.simulator.journal import cut_torn
 
 __all__ = ["Depot"]
 

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar, final
 
 import trio
 
-from simulator.errors import LongspanError, StoppedError
-from simulator.ledger import Ledger
+from longspan.simulator.errors import LongspanError, StoppedError
+from longspan.simulator.ledger import Ledger
 
 __all__ = ["Desk"]
 
@@ -52,7 +52,7 @@ class Desk:
         self._ready.wait()
 
     def enter(self, owner: Owner, key: tuple[str, ...], limiter: type, limits: tuple[float, ...], slot: Any) -> Future[int]:
-        """A ticket, once the limiter `key` has let a request through (see `simulator.gate.Gate`)."""
+        """A ticket, once the limiter `key` has let a request through (see `longspan.simulator.gate.Gate`)."""
         return self._ask(lambda: self._hold(owner, lambda: self._passing(key, limiter, limits, slot)))
 
     def reserve(self, owner: Owner, worst: float) -> Future[int]:

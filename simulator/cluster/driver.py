@@ -13,15 +13,15 @@ from typing import Any, Final, final
 
 import trio
 
-from simulator.cluster.hub import Hub
-from simulator.cluster.node import Order, answer_of, play
-from simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
-from simulator.folder import RunFolder
-from simulator.ledger import LOCAL, models_of
-from simulator.runner import Listener, Outcome, Plan
-from simulator.specs import AgentSpec, make_agent
-from simulator.view.tail import Tail
-from simulator.workers import result_of
+from longspan.simulator.cluster.hub import Hub
+from longspan.simulator.cluster.node import Order, answer_of, play
+from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.ledger import LOCAL, models_of
+from longspan.simulator.runner import Listener, Outcome, Plan
+from longspan.simulator.specs import AgentSpec, make_agent
+from longspan.simulator.view.tail import Tail
+from longspan.simulator.workers import result_of
 
 __all__ = ["play_on_ray", "wants"]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, final
 
-from simulator.cluster.depot import Depot
-from simulator.cluster.desk import Desk
-from simulator.cluster.segments import Answer, Segment
+from longspan.simulator.cluster.depot import Depot
+from longspan.simulator.cluster.desk import Desk
+from longspan.simulator.cluster.segments import Answer, Segment
 
 __all__ = ["Hub"]
 

@@ -16,15 +16,15 @@ from typing import Any, Final, final
 
 import trio
 
-from simulator import events
-from simulator.agent import repeatable
-from simulator.cluster.segments import Answer, Segment, Shipper
-from simulator.errors import LongspanError, StoppedError
-from simulator.folder import RunFolder
-from simulator.gate import GATE
-from simulator.ledger import Account, Ledger
-from simulator.runner import Plan, play_on, replan
-from simulator.specs import make_agent
+from longspan.simulator import events
+from longspan.simulator.agent import repeatable
+from longspan.simulator.cluster.segments import Answer, Segment, Shipper
+from longspan.simulator.errors import LongspanError, StoppedError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.gate import GATE
+from longspan.simulator.ledger import Account, Ledger
+from longspan.simulator.runner import Plan, play_on, replan
+from longspan.simulator.specs import make_agent
 
 __all__ = ["Order", "answer_of", "play"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, final
 
-from simulator.errors import StoppedError
-from simulator.folder import MANIFEST
+from longspan.simulator.errors import StoppedError
+from longspan.simulator.folder import MANIFEST
 
 __all__ = ["Answer", "Piece", "Segment", "Shipper", "logs"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from simulator.compare import Comparison
-from simulator.report.figures import FIGURES, FigureName, draw
-from simulator.report.inline_svg import inline_svg
-from simulator.report.page import environment, policy
-from simulator.report.tables import notes, tables
+from longspan.simulator.compare import Comparison
+from longspan.simulator.report.figures import FIGURES, FigureName, draw
+from longspan.simulator.report.inline_svg import inline_svg
+from longspan.simulator.report.page import environment, policy
+from longspan.simulator.report.tables import notes, tables
 
 __all__ = ["POLICY", "as_html"]
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from simulator.report.figures import INK
+from longspan.simulator.report.figures import INK
 
 __all__ = ["inline_svg"]
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from simulator.report.excerpts import Excerpt, script_json, script_list, visible
+from longspan.simulator.report.excerpts import Excerpt, script_json, script_list, visible
 
 __all__ = ["ASSETS", "asset", "environment", "policy"]
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, NamedTuple, final
 
-from simulator import events
-from simulator.errors import JournalError
-from simulator.folder import RunFolder
-from simulator.grades import TestResult
-from simulator.journal import read
-from simulator.report.excerpts import TRACE, Excerpt
-from simulator.transcript import Evidence
+from longspan.simulator import events
+from longspan.simulator.errors import JournalError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import TestResult
+from longspan.simulator.journal import read_journal
+from longspan.simulator.report.excerpts import TRACE, Excerpt
+from longspan.simulator.transcript import Evidence
 
 __all__ = ["Conversation", "Reading", "Test", "Turn"]
 
@@ -227,7 +227,7 @@ class Reading:
         reading = cls(run)
         for id in reading.conversations:
             if run.journal(id).exists():
-                for event in read(run.journal(id)):
+                for event in read_journal(run.journal(id)):
                     reading.heard(id, event)
         return reading
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from math import ceil, fsum
 from typing import NamedTuple, final
 
-from simulator.folder import RunFolder
-from simulator.grades import Result
-from simulator.ledger import Spent
-from simulator.manifest import Manifest
-from simulator.report.reading import Conversation
-from simulator.statistics import Interval, Observed, interval
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import Result
+from longspan.simulator.ledger import Spent
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.report.reading import Conversation
+from longspan.simulator.statistics import Interval, Observed, interval
 
 __all__ = ["Times", "failures", "score_interval", "times", "total_cost", "without_score"]
 

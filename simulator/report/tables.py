@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, get_args
 
-from simulator.compare import Cell, Comparison, Pair
-from simulator.grades import Status
-from simulator.groups import Group
-from simulator.report.excerpts import visible
-from simulator.runs import Column
-from simulator.spreadsheet import write_csv
-from simulator.statistics import ALPHA
-from simulator.tables import Table
+from longspan.simulator.compare import Cell, Comparison, Pair
+from longspan.simulator.grades import Status
+from longspan.simulator.groups import Group
+from longspan.simulator.report.excerpts import visible
+from longspan.simulator.runs import Column
+from longspan.simulator.spreadsheet import write_csv
+from longspan.simulator.statistics import ALPHA
+from longspan.simulator.tables import Table
 
 __all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "notes", "one_line", "tables"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, final
 
-from simulator.report.reading import Conversation, Stretch, Test, Turn, stretches
+from longspan.simulator.report.reading import Conversation, Stretch, Test, Turn, stretches
 
 __all__ = ["Lane", "Mark", "Panel", "Tick", "grade_of", "panels"]
 

@@ -12,11 +12,11 @@ import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve
 
-from simulator.errors import InputError
-from simulator.view.following import Followers
-from simulator.view.guard import Guard
-from simulator.view.pages import Pages
-from simulator.view.shelf import Shelf
+from longspan.simulator.errors import InputError
+from longspan.simulator.view.following import Followers
+from longspan.simulator.view.guard import Guard
+from longspan.simulator.view.pages import Pages
+from longspan.simulator.view.shelf import Shelf
 
 __all__ = ["view"]
 

@@ -12,15 +12,15 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from simulator.annotation import LEVELS, Annotation, agreements, annotate, open_claims, said_by, sheets
-from simulator.errors import InputError, LongspanError, first_problem
-from simulator.folder import RunFolder
-from simulator.manifest import Manifest
-from simulator.plugins import scenario_class
-from simulator.report.excerpts import visible
-from simulator.specs import reaches_out
-from simulator.view.shelf import Shelf
-from simulator.view.showing import page
+from longspan.simulator.annotation import LEVELS, Annotation, agreements, annotate, open_claims, said_by, sheets
+from longspan.simulator.errors import InputError, LongspanError, first_problem
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.plugins import scenario_class
+from longspan.simulator.report.excerpts import visible
+from longspan.simulator.specs import reaches_out
+from longspan.simulator.view.shelf import Shelf
+from longspan.simulator.view.showing import page
 
 __all__ = ["Annotating", "can_be_judged"]
 

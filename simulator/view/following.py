@@ -11,15 +11,15 @@ from typing import Any, Final, NamedTuple, final
 
 import trio
 
-from simulator import events
-from simulator.errors import LongspanError, one_line
-from simulator.folder import RunFolder
-from simulator.report.excerpts import EXCERPT, Excerpt, visible
-from simulator.report.reading import Turn
-from simulator.report.timeline import grade_of
-from simulator.view.shelf import has_results
-from simulator.view.standing import Ended, Standing
-from simulator.view.tail import LINES, Tail
+from longspan.simulator import events
+from longspan.simulator.errors import LongspanError, one_line
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.report.excerpts import EXCERPT, Excerpt, visible
+from longspan.simulator.report.reading import Turn
+from longspan.simulator.report.timeline import grade_of
+from longspan.simulator.view.shelf import has_results
+from longspan.simulator.view.standing import Ended, Standing
+from longspan.simulator.view.tail import LINES, Tail
 
 __all__ = ["Followed", "Followers", "News"]
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, final
 
-from simulator.errors import InputError, LongspanError
-from simulator.folder import MANIFEST, RunFolder
-from simulator.manifest import Manifest
-from simulator.runs import Graded, load
+from longspan.simulator.errors import InputError, LongspanError
+from longspan.simulator.folder import MANIFEST, RunFolder
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.runs import Graded, load
 
 __all__ = ["Entry", "MissingError", "Shelf", "State", "fitting", "has_results"]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from starlette.responses import HTMLResponse
 
-from simulator.report.page import environment
+from longspan.simulator.report.page import environment
 
 __all__ = ["page"]
 

@@ -7,12 +7,12 @@ from math import fsum, isfinite
 from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
-from simulator import events
-from simulator.grades import grade
-from simulator.ledger import Spent
-from simulator.manifest import Manifest
-from simulator.plugins import installed_scenarios
-from simulator.transcript import Played, Transcript
+from longspan.simulator import events
+from longspan.simulator.grades import grade
+from longspan.simulator.ledger import Spent
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.plugins import installed_scenarios
+from longspan.simulator.transcript import Played, Transcript
 
 __all__ = ["Ended", "Standing"]
 

@@ -9,8 +9,8 @@ from typing import Final, final
 
 from pydantic import ValidationError
 
-from simulator import events
-from simulator.errors import JournalError, first_problem
+from longspan.simulator import events
+from longspan.simulator.errors import JournalError, first_problem
 
 __all__ = ["LINES", "Tail"]
 

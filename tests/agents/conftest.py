@@ -13,14 +13,14 @@ from tests.loopback import Server
 Install = Callable[[str, dict[str, str]], None]
 
 OURS = {
-    "oracle": "agents.oracle:Oracle",
-    "silent": "agents.silent:Silent",
-    "notebook": "agents.notebook:Notebook",
-    "python": "agents.python:PythonAgent",
-    "http": "agents.http:HttpAgent",
-    "https": "agents.http:HttpsAgent",
-    "exec": "agents.exec:ExecAgent",
-    "human": "agents.human:Human",
+    "oracle": "longspan.agents.oracle:Oracle",
+    "silent": "longspan.agents.silent:Silent",
+    "notebook": "longspan.agents.notebook:Notebook",
+    "python": "longspan.agents.python:PythonAgent",
+    "http": "longspan.agents.http:HttpAgent",
+    "https": "longspan.agents.http:HttpsAgent",
+    "exec": "longspan.agents.exec:ExecAgent",
+    "human": "longspan.agents.human:Human",
 }
 
 
@@ -69,4 +69,4 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failed requests are made again at once, nearly."""
-    monkeypatch.setattr("agents.limits.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("longspan.agents.limits.FIRST_PAUSE", 0.001)

@@ -10,9 +10,9 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.anthropic import AnthropicAgent, AnthropicCore, breakpoints
-from agents.base import Message, Usage
-from agents.core import ChatMessage
+from longspan.agents.anthropic import AnthropicAgent, AnthropicCore, breakpoints
+from longspan.agents.base import Message, Usage
+from longspan.agents.core import ChatMessage
 from tests.loopback import Raw, Server
 
 pytestmark = pytest.mark.usefixtures("impatient")

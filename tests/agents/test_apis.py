@@ -13,10 +13,10 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.base import AgentError, InputError, Message, Usage
-from agents.chat import ChatAgent
-from agents.core import ChatMessage
-from simulator.specs import AgentSpec, make_agent
+from longspan.agents.base import AgentError, InputError, Message, Usage
+from longspan.agents.chat import ChatAgent
+from longspan.agents.core import ChatMessage
+from longspan.simulator.specs import AgentSpec, make_agent
 from tests.loopback import Act, Asked, Cut, Hang, Raw, Say, Server, Status
 
 KINDS = ["openai", "anthropic", "google"]
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.parametrize("kind", KINDS),
     pytest.mark.usefixtures("impatient"),
     # What is no longer read, of a stream that is wrong or too long, is dropped by the libraries: Trio would have it closed.
-    pytest.mark.filterwarnings("ignore:Async generator '(google|httpx2|httpcore2|agents.web)"),
+    pytest.mark.filterwarnings("ignore:Async generator '(google|httpx2|httpcore2|longspan.agents.web)"),
 ]
 
 both = pytest.mark.parametrize("stream", ["false", "true"])

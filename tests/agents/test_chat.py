@@ -11,10 +11,10 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.base import AgentError, InputError, Message, Usage
-from agents.chat import ChatAgent, ChatOptions, cut_middle
-from agents.core import ChatMessage, Completion, ContextOverflowError
-from simulator.agent import Completes, Prompted, has_snapshots
+from longspan.agents.base import AgentError, InputError, Message, Usage
+from longspan.agents.chat import ChatAgent, ChatOptions, cut_middle
+from longspan.agents.core import ChatMessage, Completion, ContextOverflowError
+from longspan.simulator.agent import Completes, Prompted, has_snapshots
 
 START = datetime(2024, 1, 1, 9, 0)
 

@@ -16,12 +16,12 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents import faketime, program
-from agents.base import AgentError, InputError, Message
-from agents.exec import ExecAgent
-from agents.remote import RemoteAgent
-from simulator.agent import Agent
-from simulator.specs import AgentSpec, make_agent
+from longspan.agents import faketime, program
+from longspan.agents.base import AgentError, InputError, Message
+from longspan.agents.exec import ExecAgent
+from longspan.agents.remote import RemoteAgent
+from longspan.simulator.agent import Agent
+from longspan.simulator.specs import AgentSpec, make_agent
 from tests.conftest import skip
 
 HELLO = 'print(\'{"protocol": 1}\', flush=True)'
@@ -270,8 +270,8 @@ def test_a_cancelled_call_kills_it(script: Callable[..., ExecAgent], tmp_path: P
 LONGSPAN = """
 import sys, trio
 from datetime import datetime
-from agents.base import Message
-from agents.exec import ExecAgent
+from longspan.agents.base import Message
+from longspan.agents.exec import ExecAgent
 async def main():
     agent = ExecAgent(sys.argv[1])
     print((await agent.reply(Message("x", datetime(2024, 1, 1), "t"))).text, flush=True)

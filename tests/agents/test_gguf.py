@@ -20,16 +20,16 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.base import AgentError, InputError, Message, Usage
-from agents.core import ChatMessage, Completion, ContextOverflowError
-from agents.gguf import library, trial
-from agents.gguf.agent import GgufAgent
-from agents.gguf.core import GgufCore, GgufOptions
-from simulator.folder import RunFolder
-from simulator.ledger import check_priced
-from simulator.runner import Outcome, plan, play, resume
-from simulator.specs import AgentSpec, make_agent
-from simulator.suite import load_suite
+from longspan.agents.base import AgentError, InputError, Message, Usage
+from longspan.agents.core import ChatMessage, Completion, ContextOverflowError
+from longspan.agents.gguf import library, trial
+from longspan.agents.gguf.agent import GgufAgent
+from longspan.agents.gguf.core import GgufCore, GgufOptions
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.ledger import check_priced
+from longspan.simulator.runner import Outcome, plan, play, resume
+from longspan.simulator.specs import AgentSpec, make_agent
+from longspan.simulator.suite import load_suite
 from tests.conftest import skip
 
 TRIMMED = (
@@ -495,7 +495,7 @@ def test_without_the_extra_it_says_which_to_install(model: Models, monkeypatch: 
 def test_llama_cpp_says_nothing_by_itself(model: Models, tmp_path: Path) -> None:
     (tmp_path / "cut.gguf").write_bytes(model().read_bytes()[:-1000])
     code = (
-        "import trio\nfrom agents.core import ChatMessage\nfrom agents.gguf.core import GgufCore\n"
+        "import trio\nfrom longspan.agents.core import ChatMessage\nfrom longspan.agents.gguf.core import GgufCore\n"
         f"core = GgufCore({str(model())!r})\ntrio.run(lambda: core.complete([ChatMessage('user', 'Hello.')], most=3))\n"
         f"GgufCore({str(tmp_path / 'cut.gguf')!r})"
     )

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import trio
 
-from agents.base import AgentError, Message, Usage
-from agents.google import GoogleAgent
+from longspan.agents.base import AgentError, Message, Usage
+from longspan.agents.google import GoogleAgent
 from tests.loopback import Raw, Server
 
 pytestmark = pytest.mark.usefixtures("impatient")

@@ -14,10 +14,10 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents import http
-from agents.base import AgentError, InputError, Message, Reply
-from agents.http import KEY, HttpAgent
-from simulator.specs import AgentSpec, make_agent
+from longspan.agents import http
+from longspan.agents.base import AgentError, InputError, Message, Reply
+from longspan.agents.http import KEY, HttpAgent
+from longspan.simulator.specs import AgentSpec, make_agent
 
 Act = Callable[[socket.socket], None]
 

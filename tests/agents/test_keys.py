@@ -11,7 +11,7 @@ import pytest
 
 from tests.loopback import Act, Raw, Server, Status
 
-MAIN = [sys.executable, "-c", "from simulator.cli import main; main()"]
+MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 KEY = "sk-marker-7f3a9c51-marker"
 VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}
 

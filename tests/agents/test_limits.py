@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from agents.base import AgentError
-from agents.limits import LONGEST_PAUSE, Limiter, Slot, TransientError
+from longspan.agents.base import AgentError
+from longspan.agents.limits import LONGEST_PAUSE, Limiter, Slot, TransientError
 
 
 def run(play: Callable[[], Awaitable[Any]]) -> Any:

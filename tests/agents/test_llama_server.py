@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import trio
 
-from agents.base import Message, Reply, Usage
-from simulator.agent import Agent
-from simulator.runner import plan, play
-from simulator.specs import AgentSpec, make_agent
-from simulator.suite import load_suite
+from longspan.agents.base import Message, Reply, Usage
+from longspan.simulator.agent import Agent
+from longspan.simulator.runner import plan, play
+from longspan.simulator.specs import AgentSpec, make_agent
+from longspan.simulator.suite import load_suite
 from tests.conftest import skip
 
 WINDOW = 2048

@@ -19,13 +19,13 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.base import AgentError, InputError, Usage
-from agents.ltm.agent import DryLtm
-from agents.ltm.index import Index
-from agents.ltm.options import LtmOptions
-from agents.ltm.prompts import ago
-from simulator.agent import Prompted, has_snapshots, observes, repeatable
-from simulator.specs import AgentSpec, make_agent
+from longspan.agents.base import AgentError, InputError, Usage
+from longspan.agents.ltm.agent import DryLtm
+from longspan.agents.ltm.index import Index
+from longspan.agents.ltm.options import LtmOptions
+from longspan.agents.ltm.prompts import ago
+from longspan.simulator.agent import Prompted, has_snapshots, observes, repeatable
+from longspan.simulator.specs import AgentSpec, make_agent
 from tests.agents.thinker import START, Thinker, made, message, play, sensible
 
 KEY = "sk-a-key-that-is-nowhere-else"
@@ -492,7 +492,7 @@ def test_nothing_is_sent_anywhere_and_chroma_is_imported_late(tmp_path: Path) ->
     code = """
 import sys
 sys.addaudithook(lambda event, arguments: event == "socket.connect" and print("connects to", arguments[1:]))
-import agents.ltm.agent
+import longspan.agents.ltm.agent
 assert "chromadb" not in sys.modules and "numpy" not in sys.modules
 from tests.agents.thinker import Thinker, made, play
 play(made(Thinker()), [(f"Lamp {number} is red. " * 9, None) for number in range(60)])

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import trio
 
-from simulator import events
-from simulator.folder import RunFolder
-from simulator.journal import read
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from longspan.simulator import events
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.journal import read_journal
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
 from tests.conftest import skip
 
 
@@ -30,7 +30,7 @@ def test_a_run_around_a_local_model_comes_to_its_end(tmp_path: Path) -> None:
     transcript = run.transcripts()["main"]
     assert transcript.closed
     assert {(part, cost) for part, _, cost in transcript.used} == {("agent", 0.0)}
-    replies = [event for event in read(run.journal("main")) if isinstance(event, events.Reply) and event.trace]
+    replies = [event for event in read_journal(run.journal("main")) if isinstance(event, events.Reply) and event.trace]
     calls = [call for reply in replies if reply.trace for call in reply.trace["calls"]]
     assert {call["for"] for call in calls} == {"reply", "queries", "notes"}
     assert sum(call["usage"]["cached_tokens"] for call in calls) > 0.5 * sum(call["usage"]["input_tokens"] for call in calls)

@@ -17,13 +17,13 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.base import AgentError, InputError
-from agents.ltm.agent import MemoryAgent
-from agents.ltm.embedders import Embedded, HashEmbedder, make_embedder
-from agents.ltm.fragments import Fragment, Turn, fragments, pieces
-from agents.ltm.index import Index, _hang_up
-from agents.ltm.memory import Memories
-from agents.ltm.options import LtmOptions
+from longspan.agents.base import AgentError, InputError
+from longspan.agents.ltm.agent import MemoryAgent
+from longspan.agents.ltm.embedders import Embedded, HashEmbedder, make_embedder
+from longspan.agents.ltm.fragments import Fragment, Turn, fragments, pieces
+from longspan.agents.ltm.index import Index, _hang_up
+from longspan.agents.ltm.memory import Memories
+from longspan.agents.ltm.options import LtmOptions
 from tests.agents.thinker import START, Thinker, made, message, play
 from tests.loopback import Service
 

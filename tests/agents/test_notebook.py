@@ -20,8 +20,8 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.base import AgentError, Message
-from agents.notebook import Notebook
+from longspan.agents.base import AgentError, Message
+from longspan.agents.notebook import Notebook
 
 START = datetime(2024, 5, 1, 9, 0)
 PACE = timedelta(seconds=30)

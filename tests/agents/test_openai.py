@@ -9,10 +9,10 @@ import pytest
 import trio
 from pydantic import BaseModel
 
-from agents.base import AgentError, Message
-from agents.core import ChatMessage
-from agents.openai import OPENAI, OpenAIAgent, OpenAICore
-from simulator.tokens import Tokenizer
+from longspan.agents.base import AgentError, Message
+from longspan.agents.core import ChatMessage
+from longspan.agents.openai import OPENAI, OpenAIAgent, OpenAICore
+from longspan.simulator.tokens import Tokenizer
 from tests.loopback import Raw, Say, Server
 
 pytestmark = pytest.mark.usefixtures("impatient")

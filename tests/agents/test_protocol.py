@@ -16,13 +16,13 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.base import AgentError, Message, Reply, Usage
-from agents.exec import ExecAgent
-from agents.http import HttpAgent
-from agents.protocol import LARGEST_TRACE, Done, Given, Hello, Saved, line, printable, read
-from agents.remote import RemoteAgent
-from simulator.agent import has_snapshots, observes, repeatable
-from simulator.snapshots import Snapshots
+from longspan.agents.base import AgentError, Message, Reply, Usage
+from longspan.agents.exec import ExecAgent
+from longspan.agents.http import HttpAgent
+from longspan.agents.protocol import LARGEST_TRACE, Done, Given, Hello, Saved, line, printable, read
+from longspan.agents.remote import RemoteAgent
+from longspan.simulator.agent import has_snapshots, observes, repeatable
+from longspan.simulator.snapshots import Snapshots
 
 PEER = [sys.executable, "-S", str(Path(__file__).parent / "peer.py")]
 ALL = "observe,reset,save,load,close"

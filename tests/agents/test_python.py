@@ -12,10 +12,10 @@ import pytest
 import trio
 import trio.testing
 
-from agents.base import Message, Usage
-from simulator.agent import Agent, has_snapshots
-from simulator.errors import AgentError, InputError
-from simulator.specs import AgentSpec, make_agent
+from longspan.agents.base import Message, Usage
+from longspan.simulator.agent import Agent, has_snapshots
+from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.specs import AgentSpec, make_agent
 
 pytestmark = pytest.mark.usefixtures("install")
 
@@ -46,7 +46,7 @@ class Mine:
 ASYNC = """
 import trio
 import trio.testing
-from simulator.messages import Reply, Usage
+from longspan.simulator.messages import Reply, Usage
 class Mine:
     async def reply(self, message):
         await trio.lowlevel.checkpoint()
@@ -162,8 +162,8 @@ def test_what_is_there_is_used(module: Module, tmp_path: Path, a: str) -> None:
         ("raise StopIteration", "reply raised"),
         ("return None", "reply returned NoneType; it has to return a str or a Reply"),
         ("return {'text': 'x'}", "reply returned dict"),
-        ("from simulator.messages import Reply; return Reply(7)", "text"),
-        ("from simulator.messages import Reply; return Reply('x', trace=[])", "trace"),
+        ("from longspan.simulator.messages import Reply; return Reply(7)", "text"),
+        ("from longspan.simulator.messages import Reply; return Reply('x', trace=[])", "trace"),
         ("import asyncio; asyncio.get_running_loop()", "asyncio.run"),
     ],
 )

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from agents.base import AgentError, BaseAgent, Message
-from agents.oracle import Oracle
-from agents.silent import Silent
-from simulator.agent import Agent, Prompted, has_snapshots
+from longspan.agents.base import AgentError, BaseAgent, Message
+from longspan.agents.oracle import Oracle
+from longspan.agents.silent import Silent
+from longspan.simulator.agent import Agent, Prompted, has_snapshots
 
 
 def _message(text: str, turn: str = "1") -> Message:

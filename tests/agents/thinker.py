@@ -10,13 +10,13 @@ from typing import Any
 
 import trio
 
-from agents.base import Message, Reply, Usage
-from agents.core import ChatMessage, Completion, ContextOverflowError
-from agents.ltm.agent import MemoryAgent
-from agents.ltm.embedders import Embedder, HashEmbedder
-from agents.ltm.index import Index
-from agents.ltm.options import LtmOptions
-from simulator.tokens import Tokenizer
+from longspan.agents.base import Message, Reply, Usage
+from longspan.agents.core import ChatMessage, Completion, ContextOverflowError
+from longspan.agents.ltm.agent import MemoryAgent
+from longspan.agents.ltm.embedders import Embedder, HashEmbedder
+from longspan.agents.ltm.index import Index
+from longspan.agents.ltm.options import LtmOptions
+from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["START", "Thinker", "made", "message", "play", "purpose"]
 

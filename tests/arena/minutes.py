@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any, ClassVar, final
 
-from simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
+from longspan.simulator.scenario import Grade, Line, Record, Scenario, Script, Skill
 
 __all__ = ["Brief", "Full", "Minutes"]
 

@@ -17,14 +17,14 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.arena.folder import ArenaFolder
-from simulator.arena.hold import hold
-from simulator.arena.results import Result, Rules
-from simulator.arena.summaries import Gathered, gather
-from simulator.cli import main
-from simulator.errors import InputError, StoppedError
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from longspan.simulator.arena.folder import ArenaFolder
+from longspan.simulator.arena.hold import hold
+from longspan.simulator.arena.results import Result, Rules
+from longspan.simulator.arena.summaries import Gathered, gather
+from longspan.simulator.cli import main
+from longspan.simulator.errors import InputError, StoppedError
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
 from tests.arena.judges import by_sentences, lines
 from tests.loopback import Hang, Say, Server, Status
 
@@ -108,10 +108,10 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import trio
-from simulator.arena import folder as kept
-from simulator.arena.hold import hold
-from simulator.arena.results import Rules
-from simulator.arena.summaries import gather
+from longspan.simulator.arena import folder as kept
+from longspan.simulator.arena.hold import hold
+from longspan.simulator.arena.results import Rules
+from longspan.simulator.arena.summaries import gather
 
 path, spec = Path(sys.argv[1]), sys.argv[2]
 write, written = kept.ArenaFolder.judged, 0
@@ -240,7 +240,7 @@ def test_faithfulness_asks_about_each_summary_and_its_source(tmp_path: Path, ser
 
 
 def test_a_limit_of_dollars_stops_it_and_it_goes_on_later(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
+    monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     found = gathered(tmp_path)
     folder = ArenaFolder(tmp_path / "arena")
     one_by_one = f"{server.model()}&at_once=1&max_tokens=500"

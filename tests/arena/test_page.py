@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.arena.page import POLICY, as_html
-from simulator.arena.ranking import rank
-from simulator.arena.results import Check, Comparison, Result, Rules, Side
+from longspan.simulator.arena.page import POLICY, as_html
+from longspan.simulator.arena.ranking import rank
+from longspan.simulator.arena.results import Check, Comparison, Result, Rules, Side
 from tests.browser import Open
 from tests.report.pages import Page
 

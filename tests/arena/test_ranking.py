@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.arena.metrics import completeness, conciseness, faithfulness
-from simulator.arena.ranking import cycles, rank
-from simulator.arena.results import Check, Comparison, Paired, Result, Rules, Side
+from longspan.simulator.arena.metrics import completeness, conciseness, faithfulness
+from longspan.simulator.arena.ranking import cycles, rank
+from longspan.simulator.arena.results import Check, Comparison, Paired, Result, Rules, Side
 
 SENTENCES = 4
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.arena.sentences import sentences
+from longspan.simulator.arena.sentences import sentences
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 import trio
 from rich.console import Console
 
-from simulator.cli.progress import Progress
-from simulator.runner import Plan, plan, play
-from simulator.suite import load_suite
+from longspan.simulator.cli.progress import Progress
+from longspan.simulator.runner import Plan, plan, play
+from longspan.simulator.suite import load_suite
 
 HEIGHT, WIDTH = 24, 100
 

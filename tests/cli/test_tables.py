@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from simulator.cli.tables import print_table
-from simulator.tables import Table
+from longspan.simulator.cli.tables import print_table
+from longspan.simulator.tables import Table
 
 
 def printed(table: Table, width: int = 100) -> list[str]:

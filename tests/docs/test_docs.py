@@ -17,20 +17,20 @@ from typing import Any, NamedTuple, get_args
 import pytest
 from pydantic import BaseModel
 
-from simulator import events
-from simulator.export import TESTS, TURNS
-from simulator.folder import Correction
-from simulator.grades import Result, ScenarioResult, TestResult
-from simulator.journal import read
-from simulator.manifest import Manifest, Planned
-from simulator.messages import Message, Reply, Usage
-from simulator.report.figures import FIGURES
-from simulator.report.tables import CSV_COLUMNS
-from simulator.scenario import Line, Segment, Skill
-from simulator.stage import Stage
-from simulator.suite import Suite
-from simulator.sweep import Entry
-from simulator.transcript import Evidence
+from longspan.simulator import events
+from longspan.simulator.export import TESTS, TURNS
+from longspan.simulator.folder import Correction
+from longspan.simulator.grades import Result, ScenarioResult, TestResult
+from longspan.simulator.journal import read_journal
+from longspan.simulator.manifest import Manifest, Planned
+from longspan.simulator.messages import Message, Reply, Usage
+from longspan.simulator.report.figures import FIGURES
+from longspan.simulator.report.tables import CSV_COLUMNS
+from longspan.simulator.scenario import Line, Segment, Skill
+from longspan.simulator.stage import Stage
+from longspan.simulator.suite import Suite
+from longspan.simulator.sweep import Entry
+from longspan.simulator.transcript import Evidence
 from tests.conftest import skip
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ GUIDES = [
 
 DRIVER = """
 import contextlib, io, json, os, shlex, subprocess, sys
-from simulator.cli import main
+from longspan.simulator.cli import main
 found, started = [], []
 for command in json.load(sys.stdin):
     said = io.StringIO()
@@ -152,7 +152,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = tmp_path_factory.mktemp("site")
     entry_points(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"], site)
     (site / "bin").mkdir()
-    for name, start in {"python": "", "longspan": "-c 'from simulator.cli import main; main()'"}.items():
+    for name, start in {"python": "", "longspan": "-c 'from longspan.simulator.cli import main; main()'"}.items():
         script = site / "bin" / name
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {start} "$@"\n', "utf-8")
         script.chmod(0o755)
@@ -183,7 +183,7 @@ def environment(*path: Path) -> dict[str, str]:
 
 def longspan(folder: Path, *path: Path, arguments: Iterable[str]) -> str:
     """What the command line prints, started in `folder`."""
-    start = [sys.executable, "-c", "from simulator.cli import main; main()", *arguments]
+    start = [sys.executable, "-c", "from longspan.simulator.cli import main; main()", *arguments]
     done = subprocess.run(start, cwd=folder, env=environment(*path), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -362,14 +362,14 @@ def test_a_package_is_played(package: Path, site: Path, tmp_path: Path) -> None:
 
 
 def test_options_of_a_packages_agent_are_checked(package: Path, site: Path, tmp_path: Path) -> None:
-    start = [sys.executable, "-c", "from simulator.cli import main; main(['run', '--agent', 'recent?messages=0'])"]
+    start = [sys.executable, "-c", "from longspan.simulator.cli import main; main(['run', '--agent', 'recent?messages=0'])"]
     done = subprocess.run(start, cwd=tmp_path, env=environment(site, package), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "option messages" in done.stderr
 
 
 def journal(folder: Path) -> list[events.Event]:
-    return list(read(folder / "conversations" / "main" / "journal.jsonl"))
+    return list(read_journal(folder / "conversations" / "main" / "journal.jsonl"))
 
 
 # Tables.

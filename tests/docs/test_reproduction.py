@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.papers import Cell, paper
+from longspan.simulator.papers import Cell, paper
 from tests.conftest import PEER_DATA, skip
 
 PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"

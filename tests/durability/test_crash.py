@@ -23,12 +23,12 @@ from typing import Any
 import pytest
 import trio
 
-from simulator.errors import InputError, JournalError
-from simulator.folder import RunFolder
-from simulator.grades import score
-from simulator.journal import Journal
-from simulator.runner import Plan, plan, play, resume
-from simulator.suite import load_suite
+from longspan.simulator.errors import InputError, JournalError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import score
+from longspan.simulator.journal import Journal
+from longspan.simulator.runner import Plan, plan, play, resume
+from longspan.simulator.suite import load_suite
 from tests.durability import agents
 
 PEER = Path(__file__).parent / "peer.py"
@@ -38,7 +38,7 @@ AGENTS["ExecDeaf"] = f"exec:{sys.executable} -S {PEER} deaf"
 SHARE = 1.0 if os.environ.get("LONGSPAN_KILLS") == "all" else 0.1
 
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["simulator.runner", "simulator.report", "tests.durability.warm", "tests.durability.agents"])
+processes.set_forkserver_preload(["longspan.simulator.runner", "longspan.simulator.report", "tests.durability.warm", "tests.durability.agents"])
 
 
 def planned(out: Path, agent: str, span: int, tests: int = 3) -> Plan:
@@ -231,7 +231,7 @@ def test_two_processes_cannot_play_one_run(tmp_path: Path) -> None:
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """`longspan run` in a process of its own, once it has told of its first tests."""
-    command = [sys.executable, "-u", "-c", "from simulator.cli import main; main()"]
+    command = [sys.executable, "-u", "-c", "from longspan.simulator.cli import main; main()"]
     arguments = ["run", "ltm", "--span", "32k", "--agent", AGENTS["Keeper"], "--out", str(tmp_path), "--seed", "5"]
     process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None

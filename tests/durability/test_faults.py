@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import trio
 
-from simulator.errors import LongspanError
-from simulator.folder import MANIFEST, RunFolder
-from simulator.runner import Plan, plan, play, replay, resume
-from simulator.suite import load_suite
+from longspan.simulator.errors import LongspanError
+from longspan.simulator.folder import MANIFEST, RunFolder
+from longspan.simulator.runner import Plan, plan, play, replay, resume
+from longspan.simulator.suite import load_suite
 
 AGENT = "python:tests.durability.agents:Keeper"
 

@@ -1,7 +1,7 @@
 """Loaded once, before processes are forked to be killed: what would otherwise take most of their short lives."""
 
-from simulator.suite import load_suite, make_tests
-from simulator.tokens import Tokenizer
+from longspan.simulator.suite import load_suite, make_tests
+from longspan.simulator.tokens import Tokenizer
 
 Tokenizer()
 make_tests(load_suite("ltm"), 0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from simulator.tokens import Tokenizer
+from longspan.simulator.tokens import Tokenizer
 from tests.loopback.acts import Act, Cut, Hang, Raw, Say, Status
 from tests.loopback.apis import APIS, Api, Used
 from tests.loopback.caching import Cache

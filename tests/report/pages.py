@@ -12,12 +12,12 @@ from typing import Any
 
 import trio
 
-from simulator.folder import RunFolder
-from simulator.grades import Result, grade_run
-from simulator.manifest import Manifest
-from simulator.report import write_report
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import Result, grade_run
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.report import write_report
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr", "base"}
 

@@ -10,11 +10,11 @@ import trio
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from simulator.folder import RunFolder
-from simulator.grades import grade_run
-from simulator.report import write_report
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import grade_run
+from longspan.simulator.report import write_report
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
 from tests.browser import Open, Visit
 from tests.report.pages import altered, journal, played, replying
 

@@ -15,18 +15,18 @@ from statistics import pstdev
 import pytest
 from playwright.sync_api import expect
 
-from simulator.cli import main
-from simulator.compare import Comparison, load_comparison
-from simulator.errors import InputError
-from simulator.report.comparison import POLICY, as_html
-from simulator.report.tables import CSV_COLUMNS, as_csv, as_markdown, notes, tables
-from simulator.runs import Column
-from simulator.statistics import permutation_p
+from longspan.simulator.cli import main
+from longspan.simulator.compare import Comparison, load_comparison
+from longspan.simulator.errors import InputError
+from longspan.simulator.report.comparison import POLICY, as_html
+from longspan.simulator.report.tables import CSV_COLUMNS, as_csv, as_markdown, notes, tables
+from longspan.simulator.runs import Column
+from longspan.simulator.statistics import permutation_p
 from tests.browser import Open
 from tests.made_runs import made_run
 from tests.report.pages import Page, played
 
-MAIN = [sys.executable, "-c", "from simulator.cli import main; main()"]
+MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 
 AT_2K = Column(isolated=False, span=2_000)
 

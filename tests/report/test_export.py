@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from simulator.cli import main
-from simulator.export import TESTS, TURNS, export
-from simulator.folder import RunFolder
-from simulator.runs import load
+from longspan.simulator.cli import main
+from longspan.simulator.export import TESTS, TURNS, export
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.runs import load
 from tests.report.pages import altered, journal, played, replying
 
 HOSTILE = "=HYPERLINK(\"http://x\")\n<script>\x00\x1b\ud800, \"quoted\"; 1"

@@ -14,12 +14,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from simulator.cli import main
-from simulator.compare import Comparison, load_comparison
-from simulator.report import figures
-from simulator.report.figures import FIGURES, FORMATS, FigureName, Format, draw
-from simulator.report.inline_svg import inline_svg
-from simulator.report.styles import COLOURS, LINES, WIDTH, label, labels, styles
+from longspan.simulator.cli import main
+from longspan.simulator.compare import Comparison, load_comparison
+from longspan.simulator.report import figures
+from longspan.simulator.report.figures import FIGURES, FORMATS, FigureName, Format, draw
+from longspan.simulator.report.inline_svg import inline_svg
+from longspan.simulator.report.styles import COLOURS, LINES, WIDTH, label, labels, styles
 from tests.made_runs import made_run
 
 LONG = [

@@ -9,12 +9,12 @@ import pytest
 import trio
 from PIL import Image
 
-from simulator.cli import main
-from simulator.report.figures import FORMATS
-from simulator.report.heatmap import draw_heatmaps, heatmaps
-from simulator.runner import plan, play
-from simulator.suite import load_suite
-from simulator.tables import Table
+from longspan.simulator.cli import main
+from longspan.simulator.report.figures import FORMATS
+from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
+from longspan.simulator.tables import Table
 
 
 def table(rows: int, columns: int, *, name: str = "Found") -> Table:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.grades import Result
-from simulator.manifest import Manifest
+from longspan.simulator.grades import Result
+from longspan.simulator.manifest import Manifest
 from tests.report.pages import Page, altered, reply_of, replying, report
 
 HOSTILE = [

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from simulator.errors import JournalError
-from simulator.folder import Correction, RunFolder
-from simulator.grades import Result, grade_run
-from simulator.ledger import Spent
-from simulator.manifest import Manifest
-from simulator.report import write_report
-from simulator.statistics import Observed, interval
+from longspan.simulator.errors import JournalError
+from longspan.simulator.folder import Correction, RunFolder
+from longspan.simulator.grades import Result, grade_run
+from longspan.simulator.ledger import Spent
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.report import write_report
+from longspan.simulator.statistics import Observed, interval
 from tests.report.pages import Element, Page, altered, data_of, journal, reply_of, report
 
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scenarios.chapterbreak import ChapterBreak
-from simulator.errors import InputError
-from simulator.rehearsal import Rehearsal, rehearse
-from simulator.scenario import Exchange, Record, Script
-from simulator.tokens import Tokenizer
+from longspan.scenarios.chapterbreak import ChapterBreak
+from longspan.simulator.errors import InputError
+from longspan.simulator.rehearsal import Rehearsal, rehearse
+from longspan.simulator.scenario import Exchange, Record, Script
+from longspan.simulator.tokens import Tokenizer
 
 SMALL = ChapterBreak(tokens=3000)
 

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from scenarios.colours import Colours
-from scenarios.wording import Wording, words
-from simulator.matching import found_words, plain
-from simulator.rehearsal import rehearse
-from simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.colours import Colours
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.matching import found_words, plain
+from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.scenario import Exchange, Grade, Record
 
 FACTS = {"colour": "red", "told": ["brown", "blue", "red"]}
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.directions import BEARINGS, read_legs
-from scenarios.routes import HOME, Point, routes, settle, vector
-from scenarios.steps import lay_out
+from longspan.scenarios.directions import BEARINGS, read_legs
+from longspan.scenarios.routes import HOME, Point, routes, settle, vector
+from longspan.scenarios.steps import lay_out
 
 PLACES = ["Chapel", "Museum", "Theatre", "Harbour Office", "Observatory", "Aquarium"]
 END = Point(5, -4)

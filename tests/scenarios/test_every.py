@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.plugins import make_scenario
-from simulator.rehearsal import Rehearsal, rehearse
-from simulator.scenario import Exchange, Record, Scenario
-from simulator.suite import load_suite
+from longspan.simulator.plugins import make_scenario
+from longspan.simulator.rehearsal import Rehearsal, rehearse
+from longspan.simulator.scenario import Exchange, Record, Scenario
+from longspan.simulator.suite import load_suite
 
 NAMES = list(load_suite("ltm").scenarios)
 
@@ -97,7 +97,7 @@ def test_a_foreign_quotation_at_the_end_of_an_ideal_reply_costs_nothing(name: st
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_record_without_an_answer_is_no_crash_of_ours(name: str) -> None:
-    from simulator.errors import ScenarioError
+    from longspan.simulator.errors import ScenarioError
 
     facts = scenario(name).make(Random(1)).facts
     for record in (Record(), Record(exchanges=(Exchange(0, "Hello.", "Hello."),))):

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scenarios.jokes import Jokes, ago
-from scenarios.wording import words
-from simulator.matching import number, plain
-from simulator.rehearsal import Rehearsal, rehearse
-from simulator.scenario import Exchange, Grade, Record
-from simulator.tokens import Tokenizer
+from longspan.scenarios.jokes import Jokes, ago
+from longspan.scenarios.wording import words
+from longspan.simulator.matching import number, plain
+from longspan.simulator.rehearsal import Rehearsal, rehearse
+from longspan.simulator.scenario import Exchange, Grade, Record
+from longspan.simulator.tokens import Tokenizer
 
 TORTOISE, UMBRELLA, VACUUM, GHOST = words("jokes")[:4]
 OTHERS = words("jokes")[4:]

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scenarios.locations import Locations
-from scenarios.wording import words
-from simulator.matching import plain
-from simulator.rehearsal import Rehearsal, rehearse
-from simulator.scenario import Exchange, Grade, Record
-from simulator.tokens import Tokenizer
+from longspan.scenarios.locations import Locations
+from longspan.scenarios.wording import words
+from longspan.simulator.matching import plain
+from longspan.simulator.rehearsal import Rehearsal, rehearse
+from longspan.simulator.scenario import Exchange, Grade, Record
+from longspan.simulator.tokens import Tokenizer
 
 STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 

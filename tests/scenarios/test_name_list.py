@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.name_list import NameList
-from scenarios.wording import Wording, words
-from simulator.matching import found_words, plain
-from simulator.rehearsal import rehearse
-from simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.name_list import NameList
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.matching import found_words, plain
+from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.scenario import Exchange, Grade, Record
 
 NAMES = ["Ada", "Bo", "Cleo", "Dov", "Eve"]
 

@@ -10,12 +10,12 @@ from random import Random
 
 import pytest
 
-from scenarios import novel
-from scenarios.deck import Deck
-from scenarios.novel import Fact, Novel, Person, write
-from scenarios.wording import Wording, words
-from simulator.matching import contains_phrase, plain
-from simulator.tokens import Tokenizer
+from longspan.scenarios import novel
+from longspan.scenarios.deck import Deck
+from longspan.scenarios.novel import Fact, Novel, Person, write
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.matching import contains_phrase, plain
+from longspan.simulator.tokens import Tokenizer
 
 NOVELS = 200
 MOST = 0.27

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.pages import about, head, paged, tail
-from simulator.tokens import Tokenizer
+from longspan.scenarios.pages import about, head, paged, tail
+from longspan.simulator.tokens import Tokenizer
 
 PROSE = (
     'The lamp had gone out again, and nobody cared to light it. "Leave it," said the old woman, "we know where everything is." '

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scenarios.prospective_memory import ProspectiveMemory
-from scenarios.wording import Wording, words
-from simulator.matching import found_words, number, plain
-from simulator.rehearsal import Rehearsal, rehearse
-from simulator.scenario import Exchange, Grade, Record
-from simulator.tokens import Tokenizer
+from longspan.scenarios.prospective_memory import ProspectiveMemory
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.matching import found_words, number, plain
+from longspan.simulator.rehearsal import Rehearsal, rehearse
+from longspan.simulator.scenario import Exchange, Grade, Record
+from longspan.simulator.tokens import Tokenizer
 
 QUOTATION = "Whoever plants a doubt should be willing to sit beside it while it grows."
 FACTS = {"quotation": QUOTATION, "author": "Hesper Vandelune", "nth": 3}

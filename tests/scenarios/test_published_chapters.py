@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from scenarios.published_chapters import examples
-from simulator.errors import InputError
+from longspan.scenarios.published_chapters import examples
+from longspan.simulator.errors import InputError
 
 
 def example(name: str = "a") -> dict[str, Any]:

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scenarios.menu import Item
-from scenarios.restaurant import Restaurant
-from simulator.rehearsal import Rehearsal, rehearse
-from simulator.scenario import Record, Test
-from simulator.stage import AskJudge, Say, Stage, Verdict, Wait
-from simulator.tokens import Tokenizer
+from longspan.scenarios.menu import Item
+from longspan.scenarios.restaurant import Restaurant
+from longspan.simulator.rehearsal import Rehearsal, rehearse
+from longspan.simulator.scenario import Record, Test
+from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait
+from longspan.simulator.tokens import Tokenizer
 
 STEPS = ("drink", "food", "other dish", "wrong dish", "sorry", "same drink")
 

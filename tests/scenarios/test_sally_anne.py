@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scenarios.sally_anne import Event, Kind, Question, SallyAnne, World
-from scenarios.wording import Wording, words
-from simulator.matching import found_words
-from simulator.rehearsal import rehearse
-from simulator.scenario import Exchange, Grade, Record, Script
+from longspan.scenarios.sally_anne import Event, Kind, Question, SallyAnne, World
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.matching import found_words
+from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.scenario import Exchange, Grade, Record, Script
 
 FACTS = {"answer": "crate", "containers": ["crate", "drawer", "urn"], "really": "drawer"}
 KINDS: tuple[Kind, ...] = get_args(Kind)

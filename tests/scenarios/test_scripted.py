@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scenarios.colours import Colours
-from scenarios.name_list import NameList
-from scenarios.shopping import Shopping
-from scenarios.trigger_response import TriggerResponse
-from simulator.rehearsal import Rehearsal, rehearse
-from simulator.scenario import Exchange, Record, Scenario
+from longspan.scenarios.colours import Colours
+from longspan.scenarios.name_list import NameList
+from longspan.scenarios.shopping import Shopping
+from longspan.scenarios.trigger_response import TriggerResponse
+from longspan.simulator.rehearsal import Rehearsal, rehearse
+from longspan.simulator.scenario import Exchange, Record, Scenario
 
 MAKERS: dict[type[Scenario], str] = {Colours: "changes", NameList: "names", Shopping: "changes", TriggerResponse: "triggers"}
 every = pytest.mark.parametrize("kind", MAKERS, ids=lambda kind: kind.name)

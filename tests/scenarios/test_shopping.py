@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from scenarios.shopping import Shopping, _singular, _thing
-from scenarios.wording import Wording, words
-from simulator.rehearsal import rehearse
-from simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.shopping import Shopping, _singular, _thing
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.scenario import Exchange, Grade, Record
 
 LIST = {"leek": 3, "candle": 2, "bread knife": 1}
 FULL = '[{"item": "leek", "quantity": 3}, {"item": "candle", "quantity": 2}, {"item": "bread knife", "quantity": 1}]'

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scenarios.spy_meeting import SpyMeeting
-from scenarios.wording import Wording, words
-from simulator.matching import contains_phrase
-from simulator.rehearsal import rehearse
-from simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.spy_meeting import SpyMeeting
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.matching import contains_phrase
+from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.scenario import Exchange, Grade, Record
 
 KINDS = ("place", "time", "thing")
 POOL = words("spy_meeting")

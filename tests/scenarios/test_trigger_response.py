@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from scenarios.trigger_response import TriggerResponse
-from scenarios.wording import Wording, words
-from simulator.matching import contains_phrase, found_words, plain
-from simulator.rehearsal import rehearse
-from simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.trigger_response import TriggerResponse
+from longspan.scenarios.wording import Wording, words
+from longspan.simulator.matching import contains_phrase, found_words, plain
+from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.scenario import Exchange, Grade, Record
 
 RULES = words("triggers")
 PHRASE = "Clocks are poor dancers"

@@ -7,7 +7,7 @@ import signal
 import threading
 from pathlib import Path
 
-from simulator.messages import Message
+from longspan.simulator.messages import Message
 from tests.durability.agents import Keeper, after
 
 

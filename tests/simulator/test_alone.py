@@ -12,16 +12,16 @@ import pytest
 import trio
 from pydantic import ValidationError
 
-from simulator.errors import InputError
-from simulator.folder import RunFolder
-from simulator.grades import Result, grade_run, score
-from simulator.judge import LLMJudge
-from simulator.judging import judge_run
-from simulator.queries import Answer, Free, Query
-from simulator.runner import plan, play, replay, resume
-from simulator.scenario import Grade, Item, Line, Marked, Record, Scenario, Script, Skill
-from simulator.suite import Suite, load_suite, make_tests
-from simulator.tables import Table
+from longspan.simulator.errors import InputError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import Result, grade_run, score
+from longspan.simulator.judge import LLMJudge
+from longspan.simulator.judging import judge_run
+from longspan.simulator.queries import Answer, Free, Query
+from longspan.simulator.runner import plan, play, replay, resume
+from longspan.simulator.scenario import Grade, Item, Line, Marked, Record, Scenario, Script, Skill
+from longspan.simulator.suite import Suite, load_suite, make_tests
+from longspan.simulator.tables import Table
 from tests.loopback import Say, Server
 
 HERE = f"python:{__name__}"

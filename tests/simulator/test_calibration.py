@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 import trio
 
-from simulator.calibrating import calibrate
-from simulator.calibration import Calibration, measure, read_labels, standing
-from simulator.cli import main
-from simulator.errors import InputError, StoppedError
-from simulator.folder import RunFolder
-from simulator.grades import score
-from simulator.labels import read_rows
-from simulator.rubrics import STATEMENT, rubric
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from longspan.simulator.calibrating import calibrate
+from longspan.simulator.calibration import Calibration, measure, read_labels, standing
+from longspan.simulator.cli import main
+from longspan.simulator.errors import InputError, StoppedError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import score
+from longspan.simulator.labels import read_rows
+from longspan.simulator.rubrics import STATEMENT, rubric
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
 from tests.loopback import Say, Server
 
 pytestmark = pytest.mark.usefixtures("openai_key")
@@ -88,7 +88,7 @@ def test_a_limit_of_dollars_holds_and_what_was_answered_is_kept(tmp_path: Path, 
     path = labels(tmp_path / "people.csv", [row(1, label=5)])
     with pytest.raises(InputError, match=r"--max-cost: agent openai/gpt-4o.* is unknown"):
         run(server.model(), path, tmp_path, most=1)
-    monkeypatch.setattr("simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
+    monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     with pytest.raises(StoppedError, match="the same command goes on from there"):
         run(server.model(), path, tmp_path, most=1e-7)
 

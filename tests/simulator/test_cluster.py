@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from agents.limits import Limiter, Slot
-from simulator.cluster.depot import Depot
-from simulator.cluster.desk import Desk
-from simulator.cluster.driver import wants
-from simulator.cluster.segments import Answer, Piece, Segment, Shipper
-from simulator.errors import InputError, JournalError, StoppedError
-from simulator.folder import RunFolder
-from simulator.runner import plan
-from simulator.specs import AgentSpec
-from simulator.suite import load_suite
+from longspan.agents.limits import Limiter, Slot
+from longspan.simulator.cluster.depot import Depot
+from longspan.simulator.cluster.desk import Desk
+from longspan.simulator.cluster.driver import wants
+from longspan.simulator.cluster.segments import Answer, Piece, Segment, Shipper
+from longspan.simulator.errors import InputError, JournalError, StoppedError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.runner import plan
+from longspan.simulator.specs import AgentSpec
+from longspan.simulator.suite import load_suite
 
 LINES = [b'{"seq":0}\n', b'{"seq":1}\n', b'{"seq":2}\n']
 JOURNAL = "conversations/main/journal.jsonl"
@@ -157,7 +157,7 @@ def test_a_segment_that_comes_twice_is_kept_once(depot: Depot, home: Path) -> No
 def test_what_is_larger_than_a_segment_comes_in_several(
     tmp_path: Path, depot: Depot, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simulator.cluster.segments.LARGEST", 16)
+    monkeypatch.setattr("longspan.simulator.cluster.segments.LARGEST", 16)
     taken: list[Segment] = []
 
     def take(segment: Segment) -> Answer:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import trio
 
-from simulator.coherence import check
-from simulator.errors import ReplayError
-from simulator.folder import RunFolder
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from longspan.simulator.coherence import check
+from longspan.simulator.errors import ReplayError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
 
 Entries = list[dict[str, Any]]
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator import events
-from simulator.scenario import Line, Placement, Segment, Test
-from simulator.stage import Stage
-from simulator.transcript import Transcript
+from longspan.simulator import events
+from longspan.simulator.scenario import Line, Placement, Segment, Test
+from longspan.simulator.stage import Stage
+from longspan.simulator.transcript import Transcript
 from tests.rig import Babbler, made_test, play, setting
 
 WORD = " the"

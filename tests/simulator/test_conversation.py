@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 import trio
 
-from agents.base import BaseAgent
-from simulator import events
-from simulator.conversation import Conversation, left_out
-from simulator.errors import AgentError, JournalError, ReplayError
-from simulator.journal import Journal, read
-from simulator.messages import Message, Reply, Usage
-from simulator.scenario import Line, Segment, Test
-from simulator.stage import Stage
-from simulator.transcript import Transcript
+from longspan.agents.base import BaseAgent
+from longspan.simulator import events
+from longspan.simulator.conversation import Conversation, left_out
+from longspan.simulator.errors import AgentError, JournalError, ReplayError
+from longspan.simulator.journal import Journal, read_journal
+from longspan.simulator.messages import Message, Reply, Usage
+from longspan.simulator.scenario import Line, Segment, Test
+from longspan.simulator.stage import Stage
+from longspan.simulator.transcript import Transcript
 from tests.rig import Babbler, made_test, play, setting
 
 
@@ -334,7 +334,7 @@ def test_an_agents_error_is_raised_bare_and_blames_no_test(tmp_path: Path) -> No
     path = tmp_path / "journal.jsonl"
     with pytest.raises(AgentError, match="the line is dead"):
         play([scripted("a", 0), scripted("b", 1)], Dying(), setting(1500), path)
-    transcript = Transcript.of(read(path))
+    transcript = Transcript.of(read_journal(path))
     assert all(test.status == "open" for test in transcript.tests.values())
     assert not transcript.closed
 
@@ -364,7 +364,7 @@ def test_a_reply_that_cannot_be_journaled_is_the_agents_error(reply: Reply, tmp_
     path = tmp_path / "journal.jsonl"
     with pytest.raises(AgentError, match=r"cannot be journaled|says that it used"):
         play([scripted("a", 0)], Wrong(), setting(1500), path)
-    assert [event.type for event in read(path)][-1] == "message"
+    assert [event.type for event in read_journal(path)][-1] == "message"
 
 
 def test_what_identifies_a_turn_names_no_scenario(tmp_path: Path) -> None:
@@ -414,7 +414,7 @@ def test_any_reply_can_be_journaled_and_read_back(text: str, tmp_path: Path) -> 
 
     path = tmp_path / "journal.jsonl"
     live = play([scripted("a", 0)], Odd(), setting(1500), path)
-    assert Transcript.of(read(path)).tests["a-1"].exchanges == live.tests["a-1"].exchanges
+    assert Transcript.of(read_journal(path)).tests["a-1"].exchanges == live.tests["a-1"].exchanges
 
 
 def test_cancelling_a_conversation_leaves_no_task_behind_and_a_readable_journal(tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_cancelling_a_conversation_leaves_no_task_behind_and_a_readable_journal(
 
     scope = trio.CancelScope()
     trio.run(run)
-    assert [event.type for event in read(path)][-1] == "message"
+    assert [event.type for event in read_journal(path)][-1] == "message"
 
 
 def test_a_farewell_is_said_only_where_another_test_of_its_scenario_is_to_come(tmp_path: Path) -> None:
@@ -521,11 +521,11 @@ def test_damage_is_named_by_its_line(damage: Callable[[list[bytes]], list[bytes]
     play([scripted("a", 0)], Echo(), setting(1500), path)
     path.write_bytes(b"".join(damage(path.read_bytes().splitlines(keepends=True))))
     with pytest.raises(JournalError, match=said):
-        list(read(path))
+        list(read_journal(path))
 
 
 def test_open_event_holds_the_whole_definition(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     play([scripted("a", 0)], Echo(), setting(1500), path)
-    opened = next(event for event in read(path) if isinstance(event, events.Open))
+    opened = next(event for event in read_journal(path) if isinstance(event, events.Open))
     assert [line["text"] for line in opened.lines] == [f"a says line {i}." for i in range(4)]

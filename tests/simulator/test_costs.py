@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import trio
 
-from simulator import events
-from simulator.errors import StoppedError
-from simulator.folder import RunFolder
-from simulator.grades import grade_run
-from simulator.journal import read
-from simulator.messages import Usage
-from simulator.runner import Plan, plan, play, resume
-from simulator.suite import load_suite
+from longspan.simulator import events
+from longspan.simulator.errors import StoppedError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import grade_run
+from longspan.simulator.journal import read_journal
+from longspan.simulator.messages import Usage
+from longspan.simulator.runner import Plan, plan, play, resume
+from longspan.simulator.suite import load_suite
 from tests.loopback import Say, Server, Status
 
 WORST = 1e-6 * 2500
@@ -34,7 +34,7 @@ def server() -> Iterator[Server]:
 def prices(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dollar a million tokens, for any model: what a server of our own costs, no list knows."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-    monkeypatch.setattr("simulator.ledger.price", lambda model, usage: dollars(usage))
+    monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: dollars(usage))
 
 
 def dollars(usage: Usage) -> float:
@@ -51,7 +51,7 @@ def cost(folder: Path) -> float:
 
 
 def replies(run: RunFolder) -> list[events.Reply]:
-    return [event for event in read(run.journal("main")) if isinstance(event, events.Reply)]
+    return [event for event in read_journal(run.journal("main")) if isinstance(event, events.Reply)]
 
 
 def test_each_reply_is_priced_and_the_sums_are_in_the_results(server: Server, tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import trio
 
-from simulator.cli import main
-from simulator.estimate import Estimate, estimate
-from simulator.folder import RunFolder
-from simulator.grades import grade_run
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from longspan.simulator.cli import main
+from longspan.simulator.estimate import Estimate, estimate
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import grade_run
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
 from tests.loopback import Server
 
 pytestmark = pytest.mark.usefixtures("openai_key")

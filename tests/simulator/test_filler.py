@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator import almanac, filler
-from simulator.almanac import Almanac
-from simulator.errors import InputError
-from simulator.filler import BRIEF, Count, Distraction, Filler, Pair, Source
-from simulator.tokens import EncodingName, Tokenizer
-from simulator.trivia import Trivia
+from longspan.simulator import almanac, filler
+from longspan.simulator.almanac import Almanac
+from longspan.simulator.errors import InputError
+from longspan.simulator.filler import BRIEF, Count, Distraction, Filler, Pair, Source
+from longspan.simulator.tokens import EncodingName, Tokenizer
+from longspan.simulator.trivia import Trivia
 
 NAMES: tuple[EncodingName, ...] = get_args(EncodingName)
 

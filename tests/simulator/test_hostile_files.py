@@ -12,14 +12,14 @@ import trio
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from simulator.commitment import read_published, verify
-from simulator.errors import InputError, JournalError, LongspanError
-from simulator.folder import RunFolder
-from simulator.grades import grade_run
-from simulator.journal import Journal, read
-from simulator.runner import plan, play, replan
-from simulator.suite import load_suite, make_tests
-from simulator.transcript import Transcript
+from longspan.simulator.commitment import read_published, verify
+from longspan.simulator.errors import InputError, JournalError, LongspanError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import grade_run
+from longspan.simulator.journal import Journal, read_journal
+from longspan.simulator.runner import plan, play, replan
+from longspan.simulator.suite import load_suite, make_tests
+from longspan.simulator.transcript import Transcript
 
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -87,7 +87,7 @@ def test_journals(data: st.DataObject, run: RunFolder, tmp_path_factory: pytest.
     lines = run.journal("main").read_bytes().splitlines(keepends=True)
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
     path.write_bytes(data.draw(mutated(lines) | st.binary(max_size=200)))
-    harmless(lambda: Transcript.of(read(path)))
+    harmless(lambda: Transcript.of(read_journal(path)))
     harmless(lambda: Journal(path).__exit__(None, None, None))
 
 
@@ -168,7 +168,7 @@ def test_damage_names_the_line(run: RunFolder, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b"".join([*lines[:5], b"not JSON\n", *lines[6:]]))
     with pytest.raises(JournalError, match="line 6: not JSON"):
-        list(read(path))
+        list(read_journal(path))
 
 
 def copy(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:

@@ -12,14 +12,14 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.errors import InputError
-from simulator.folder import RunFolder
-from simulator.grades import grade_run
-from simulator.judge import LLMJudge
-from simulator.judging import judge_run
-from simulator.ledger import Ledger
-from simulator.runner import Plan, plan, play
-from simulator.suite import load_suite
+from longspan.simulator.errors import InputError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import grade_run
+from longspan.simulator.judge import LLMJudge
+from longspan.simulator.judging import judge_run
+from longspan.simulator.ledger import Ledger
+from longspan.simulator.runner import Plan, plan, play
+from longspan.simulator.suite import load_suite
 from tests.loopback import Hang, Say, Server, Status
 
 pytestmark = pytest.mark.usefixtures("openai_key")
@@ -129,7 +129,7 @@ def test_a_verdict_that_a_test_waits_for_is_an_event_and_a_failed_one_leaves_the
 def test_a_limit_of_dollars_holds_for_the_judge_too(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"--max-cost: agent openai/gpt-4o.*the price of 127.0.0.1:\d+/gpt-4o is unknown"):
         trio.run(lambda: play([planned(tmp_path, server.model())], most=1))
-    monkeypatch.setattr("simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
+    monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     does(server, [NO, NO])
     (outcome,) = trio.run(lambda: play([planned(tmp_path, server.model())], most=1e-7))
     assert "pass the limit" in str(outcome.error)

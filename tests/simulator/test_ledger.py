@@ -11,9 +11,9 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.errors import InputError, StoppedError
-from simulator.ledger import Ledger, Spent, check_priced, price, tally
-from simulator.messages import Usage
+from longspan.simulator.errors import InputError, StoppedError
+from longspan.simulator.ledger import Ledger, Spent, check_priced, price, tally
+from longspan.simulator.messages import Usage
 
 KNOWN = "openai/gpt-4o"
 

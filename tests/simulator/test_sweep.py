@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from simulator.folder import RunFolder
+from longspan.simulator.folder import RunFolder
 from tests.loopback import Server
 
 ROOT = Path(__file__).parents[2]
-MAIN = [sys.executable, "-c", "from simulator.cli import main; main()"]
+MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 MODULE = "python:tests.simulator.sweepers"
 PRICED = Path(__file__).parent / "priced"
 

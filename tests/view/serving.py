@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-START = [sys.executable, "-c", "from simulator.cli import main; main()", "view"]
+START = [sys.executable, "-c", "from longspan.simulator.cli import main; main()", "view"]
 
 
 class Answer(NamedTuple):

@@ -12,10 +12,10 @@ import pytest
 import trio
 from playwright.sync_api import expect
 
-from simulator.annotation import said_by, sheets
-from simulator.folder import RunFolder
-from simulator.runner import plan, play
-from simulator.suite import load_suite
+from longspan.simulator.annotation import said_by, sheets
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.runner import plan, play
+from longspan.simulator.suite import load_suite
 from tests.browser import Open
 from tests.view.serving import Server, serving
 

@@ -16,8 +16,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from simulator.folder import RunFolder
-from simulator.grades import score
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import score
 from tests.browser import Open
 from tests.report.pages import altered, journal, replying
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
@@ -56,7 +56,7 @@ def patience(runs: Path, folder: Path, reply: str = "OK.") -> Iterator[Patience]
     (folder / "reply").write_text(reply, "utf-8")
     agent = f"python:patient:Patient?pipe={folder / 'pipe'}&reply={folder / 'reply'}"
     command = ["run", "--scenario", "colours", "--tests", "2", "--agent", agent, "--out", str(runs)]
-    start = [sys.executable, "-c", "from simulator.cli import main; main()", *command]
+    start = [sys.executable, "-c", "from longspan.simulator.cli import main; main()", *command]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     with subprocess.Popen(start, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -13,12 +13,12 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.errors import JournalError
-from simulator.folder import RunFolder
-from simulator.journal import read
-from simulator.view.following import KEPT, Followed, Followers
-from simulator.view.pages import PATIENCE, _Events
-from simulator.view.tail import Tail
+from longspan.simulator.errors import JournalError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.journal import read_journal
+from longspan.simulator.view.following import KEPT, Followed, Followers
+from longspan.simulator.view.pages import PATIENCE, _Events
+from longspan.simulator.view.tail import Tail
 from tests.report.pages import altered, journal
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
@@ -37,7 +37,7 @@ def test_however_a_journal_grows_its_events_are_read_once_and_whole(made: Path, 
             path.write_bytes(content[:end])
             while some := tail.read():
                 found += some
-        assert found == list(read(source))
+        assert found == list(read_journal(source))
 
 
 @pytest.mark.parametrize(

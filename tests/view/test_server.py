@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cli import main
-from simulator.folder import RunFolder
-from simulator.grades import grade_run
-from simulator.report import write_report
-from simulator.view.guard import HEADERS
+from longspan.simulator.cli import main
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import grade_run
+from longspan.simulator.report import write_report
+from longspan.simulator.view.guard import HEADERS
 from tests.view.conftest import ORACLE, SILENT
 from tests.view.serving import Server, serving
 
@@ -62,7 +62,7 @@ def test_an_address_that_is_not_this_machines_is_refused(made: Path, capsys: pyt
 def test_without_the_extra_it_is_named(
     made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith(("simulator.view", module))]:
+    for name in [name for name in sys.modules if name.startswith(("longspan.simulator.view", module))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     assert refused(capsys, str(made)) == "longspan: longspan view needs more than longspan itself: pip install 'longspan[view]'\n"

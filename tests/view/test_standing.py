@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from simulator import events
-from simulator.folder import RunFolder
-from simulator.grades import grade_run
-from simulator.journal import read
-from simulator.view.standing import Standing
+from longspan.simulator import events
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import grade_run
+from longspan.simulator.journal import read_journal
+from longspan.simulator.view.standing import Standing
 from tests.report.pages import altered
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
@@ -21,7 +21,7 @@ def followed(run: RunFolder) -> list[dict[str, Any]]:
     standing = Standing(run.manifest)
     found = []
     for id in run.manifest.conversations:
-        for event in read(run.journal(id)):
+        for event in read_journal(run.journal(id)):
             standing.heard(id, event)
             found.append(standing.figures())
     return found
@@ -74,7 +74,7 @@ def test_a_scenario_that_is_code_is_not_run(made: Path) -> None:
     manifest = RunFolder(made / ORACLE).manifest
     scenarios = {"python:nothing.of.the:Kind": {}, "colours": manifest.suite.scenarios["colours"], "gone": {}}
     standing = Standing(manifest.model_copy(update={"suite": manifest.suite.model_copy(update={"scenarios": scenarios})}))
-    ended = [standing.heard("main", event) for event in read(RunFolder(made / ORACLE).journal("main"))]
+    ended = [standing.heard("main", event) for event in read_journal(RunFolder(made / ORACLE).journal("main"))]
     scores = {each.test: each.score for each in ended if each is not None}
     assert scores == {"colours-1": 1, "colours-2": 1, "jokes-1": None, "jokes-2": None}
     assert standing.figures()["ended"] == 4
@@ -82,7 +82,7 @@ def test_a_scenario_that_is_code_is_not_run(made: Path) -> None:
 
 def test_a_test_that_failed_has_ended(made: Path) -> None:
     standing = Standing(RunFolder(made / ORACLE).manifest)
-    for event in read(RunFolder(made / ORACLE).journal("main")):
+    for event in read_journal(RunFolder(made / ORACLE).journal("main")):
         standing.heard("main", event)
         if isinstance(event, events.Open):
             break

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 import trio
 
-from scenarios.counting_stars.scenario import CountingStars
-from simulator.errors import InputError
-from simulator.grades import Result
-from simulator.plugins import make_scenario
-from simulator.rehearsal import rehearse
-from simulator.runner import plan, play
-from simulator.scenario import Item, Marked
-from simulator.suite import Suite, load_suite
-from simulator.tables import Table
-from simulator.tokens import Tokenizer
+from longspan.scenarios.counting_stars.scenario import CountingStars
+from longspan.simulator.errors import InputError
+from longspan.simulator.grades import Result
+from longspan.simulator.plugins import make_scenario
+from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.runner import plan, play
+from longspan.simulator.scenario import Item, Marked
+from longspan.simulator.suite import Suite, load_suite
+from longspan.simulator.tables import Table
+from longspan.simulator.tokens import Tokenizer
 
 TINY = {"variant": "6-4", "max_context": "2k"}
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.counting_stars.sky import Sky, files, least, scatter
-from scenarios.counting_stars.story import Language, tell
-from simulator.errors import InputError
-from simulator.tokens import Tokenizer
+from longspan.scenarios.counting_stars.sky import Sky, files, least, scatter
+from longspan.scenarios.counting_stars.story import Language, tell
+from longspan.simulator.errors import InputError
+from longspan.simulator.tokens import Tokenizer
 
 COUNT = Tokenizer().count
 QUESTION = 'How many ★ were seen? Answer as JSON: {"owl": [n, ...]}.'

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.counting_stars.answers import listed, marks
-from scenarios.counting_stars.stars import Stars, drawn
+from longspan.scenarios.counting_stars.answers import listed, marks
+from longspan.scenarios.counting_stars.stars import Stars, drawn
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.counting_stars.stars import drawn, published
-from simulator.errors import InputError
+from longspan.scenarios.counting_stars.stars import drawn, published
+from longspan.simulator.errors import InputError
 
 
 @given(st.integers(0, 10_000), st.integers(1, 300))

@@ -7,10 +7,10 @@ from itertools import permutations
 
 import pytest
 
-from scenarios.cream.published import MODELS, ORDER, PAIRS, Scores
-from scenarios.cream.reproduce import reproduce
-from simulator.cli import main
-from simulator.papers import Cell
+from longspan.scenarios.cream.published import MODELS, ORDER, PAIRS, Scores
+from longspan.scenarios.cream.reproduce import reproduce
+from longspan.simulator.cli import main
+from longspan.simulator.papers import Cell
 
 
 @pytest.fixture(scope="module")

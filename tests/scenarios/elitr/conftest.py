@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.elitr.files import read_sheets
+from longspan.scenarios.elitr.files import read_sheets
 from tests.conftest import PEER_DATA, skip
 
 

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 import trio
 
-from scenarios.elitr.files import read_sheets
-from scenarios.elitr.scenario import Elitr
-from simulator.errors import InputError
-from simulator.folder import RunFolder
-from simulator.grades import Result
-from simulator.plugins import make_scenario
-from simulator.queries import Query
-from simulator.rehearsal import rehearse
-from simulator.runner import plan, play
-from simulator.scenario import Marked, Record, Script
-from simulator.suite import load_suite
+from longspan.scenarios.elitr.files import read_sheets
+from longspan.scenarios.elitr.scenario import Elitr
+from longspan.simulator.errors import InputError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import Result
+from longspan.simulator.plugins import make_scenario
+from longspan.simulator.queries import Query
+from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.runner import plan, play
+from longspan.simulator.scenario import Marked, Record, Script
+from longspan.simulator.suite import load_suite
 
 SMALL = {"tokens": 3000}
 

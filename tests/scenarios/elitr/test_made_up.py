@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.elitr.corpus import Meeting, count, parts
-from scenarios.elitr.made_up import LARGEST, SMALLEST, write
-from scenarios.elitr.rules import by_rule
+from longspan.scenarios.elitr.corpus import Meeting, count, parts
+from longspan.scenarios.elitr.made_up import LARGEST, SMALLEST, write
+from longspan.scenarios.elitr.rules import by_rule
 
 SEEDS = range(12)
 

@@ -17,20 +17,20 @@ import trio
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from scenarios.goodai.definitions import LARGEST, read
-from simulator import events
-from simulator.cli import main
-from simulator.commitment import publish, read_published, verify
-from simulator.definitions import Definition, Definitions, read_definitions
-from simulator.errors import InputError, ScenarioError
-from simulator.folder import RunFolder
-from simulator.grades import Result
-from simulator.journal import read as read_journal
-from simulator.manifest import Manifest
-from simulator.runner import Plan, plan, play, replan, replay, resume
-from simulator.scenario import LAST, Script
-from simulator.stage import LONGEST
-from simulator.suite import Suite, load_suite
+from longspan.scenarios.goodai.definitions import LARGEST, read
+from longspan.simulator import events
+from longspan.simulator.cli import main
+from longspan.simulator.commitment import publish, read_published, verify
+from longspan.simulator.definitions import Definition, Definitions, read_definitions
+from longspan.simulator.errors import InputError, ScenarioError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import Result
+from longspan.simulator.journal import read_journal
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.runner import Plan, plan, play, replan, replay, resume
+from longspan.simulator.scenario import LAST, Script
+from longspan.simulator.stage import LONGEST
+from longspan.simulator.suite import Suite, load_suite
 
 BENCHMARKS = {"1k": 1_000, "32k": 32_000, "32k (isolated)": 32_000, "120k": 120_000, "200k": 200_000, "500k": 500_000}
 FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scenarios.goodai.facts import SCENARIOS, facts, record
-from scenarios.goodai.files import TestRecord
-from simulator.errors import InputError
-from simulator.plugins import SCENARIOS as GROUP
-from simulator.plugins import installed, make_scenario
-from simulator.scenario import Exchange, Record
-from simulator.suite import load_suite
+from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
+from longspan.scenarios.goodai.files import TestRecord
+from longspan.simulator.errors import InputError
+from longspan.simulator.plugins import SCENARIOS as GROUP
+from longspan.simulator.plugins import installed, make_scenario
+from longspan.simulator.scenario import Exchange, Record
+from longspan.simulator.suite import load_suite
 
 ASKING = sorted(set(SCENARIOS) - {"Restaurant"})
 

@@ -16,19 +16,19 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.goodai import files, logs, master_log
-from scenarios.goodai.facts import SCENARIOS
-from scenarios.goodai.files import read_records
-from scenarios.goodai.master_log import Type
-from simulator import commitment, events, runner
-from simulator.cli import main
-from simulator.definitions import Definitions, read_definitions
-from simulator.errors import InputError
-from simulator.folder import Correction, RunFolder
-from simulator.grades import Result, grade_run, score
-from simulator.imports import Wanted, import_run
-from simulator.journal import read
-from simulator.manifest import write_json
+from longspan.scenarios.goodai import files, logs, master_log
+from longspan.scenarios.goodai.facts import SCENARIOS
+from longspan.scenarios.goodai.files import read_records
+from longspan.scenarios.goodai.master_log import Type
+from longspan.simulator import commitment, events, runner
+from longspan.simulator.cli import main
+from longspan.simulator.definitions import Definitions, read_definitions
+from longspan.simulator.errors import InputError
+from longspan.simulator.folder import Correction, RunFolder
+from longspan.simulator.grades import Result, grade_run, score
+from longspan.simulator.imports import Wanted, import_run
+from longspan.simulator.journal import read_journal
+from longspan.simulator.manifest import write_json
 
 KIND = "goodai-log"
 NOON = 1_715_000_400.0
@@ -139,7 +139,7 @@ def imported(file: Path, definitions: Path | None = None, *, span: int | None = 
 
 
 def journal(run: RunFolder) -> list[events.Event]:
-    return list(read(run.journal("main")))
+    return list(read_journal(run.journal("main")))
 
 
 def messages(run: RunFolder) -> list[events.Message]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from scenarios.goodai.reproduce import reproduce
-from scenarios.goodai.table1 import printed
-from simulator.errors import InputError
-from simulator.papers import Cell
+from longspan.scenarios.goodai.reproduce import reproduce
+from longspan.scenarios.goodai.table1 import printed
+from longspan.simulator.errors import InputError
+from longspan.simulator.papers import Cell
 
 EXACT = {
     "name_list": 1.0,
@@ -169,7 +169,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps(recorded()))
 
     def longspan(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from simulator.cli import main; main()", "reproduce", *arguments]
+        command = [sys.executable, "-c", "from longspan.simulator.cli import main; main()", "reproduce", *arguments]
         return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
 
     told = longspan("goodai-ltm", str(tmp_path / "a.jsonl"), "--json")

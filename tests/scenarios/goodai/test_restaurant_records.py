@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.goodai.files import Said, TestRecord, read_records
-from scenarios.goodai.restaurant import Visit, grade_record
-from scenarios.goodai.visit import PHASES, grade_visit
+from longspan.scenarios.goodai.files import Said, TestRecord, read_records
+from longspan.scenarios.goodai.restaurant import Visit, grade_record
+from longspan.scenarios.goodai.visit import PHASES, grade_visit
 
 # A waiter of our own, who keeps to what a visit is recognised by.
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.summhay.bullets import bullets, citations, length
-from scenarios.summhay.scenario import SummHay
-from scenarios.summhay.scores import pooled, scored
-from simulator.rehearsal import rehearse
-from simulator.scenario import Exchange, Marked, Record
+from longspan.scenarios.summhay.bullets import bullets, citations, length
+from longspan.scenarios.summhay.scenario import SummHay
+from longspan.scenarios.summhay.scores import pooled, scored
+from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.scenario import Exchange, Marked, Record
 
 SMALL: dict[str, Any] = {"documents": 30, "words": 150, "subtopics": 4}
 

@@ -11,11 +11,11 @@ from typing import Any, get_args
 import pytest
 from typer.models import OptionInfo
 
-from scenarios.summhay.retrievers import Retriever
-from scenarios.summhay.scenario import SummHay
-from scenarios.summhay.writer import HaystackWriter
-from simulator.cli.annotate import annotate
-from simulator.cli.write import write
+from longspan.scenarios.summhay.retrievers import Retriever
+from longspan.scenarios.summhay.scenario import SummHay
+from longspan.scenarios.summhay.writer import HaystackWriter
+from longspan.simulator.cli.annotate import annotate
+from longspan.simulator.cli.write import write
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "summhay.md").read_text("utf-8")
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.summhay.checks import alike, problems, specific
-from scenarios.summhay.generated import generate
-from scenarios.summhay.haystack import DOMAINS, Domain, Haystack
-from scenarios.summhay.signs import MONTHS, signs
+from longspan.scenarios.summhay.checks import alike, problems, specific
+from longspan.scenarios.summhay.generated import generate
+from longspan.scenarios.summhay.haystack import DOMAINS, Domain, Haystack
+from longspan.scenarios.summhay.signs import MONTHS, signs
 
 
 def made(domain: Domain, seed: int = 0, documents: int = 100, subtopics: int = 9, words: int = 750) -> Haystack:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scenarios.summhay.reproduce import reproduce
-from simulator.cli import main
-from simulator.errors import InputError
-from simulator.papers import Cell
+from longspan.scenarios.summhay.reproduce import reproduce
+from longspan.simulator.cli import main
+from longspan.simulator.errors import InputError
+from longspan.simulator.papers import Cell
 
 COVERAGE = {"f": 1.0, "p": 0.5, "n": 0.0}
 """By the first letter, which annotators and models have in common."""

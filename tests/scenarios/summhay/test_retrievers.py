@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import trio
 
-from agents.cohere import CohereReranker
-from scenarios.summhay.generated import generate
-from scenarios.summhay.haystack import Haystack
-from scenarios.summhay.published import haystacks
-from scenarios.summhay.retrievers import arranged, best, scores
-from scenarios.summhay.scenario import SummHay
-from simulator.errors import AgentError, InputError
-from simulator.retrieval import nearness
-from simulator.tokens import Tokenizer
+from longspan.agents.cohere import CohereReranker
+from longspan.scenarios.summhay.generated import generate
+from longspan.scenarios.summhay.haystack import Haystack
+from longspan.scenarios.summhay.published import haystacks
+from longspan.scenarios.summhay.retrievers import arranged, best, scores
+from longspan.scenarios.summhay.scenario import SummHay
+from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.retrieval import nearness
+from longspan.simulator.tokens import Tokenizer
 from tests.loopback import Service
 
 KEY = "cohere-key-0123456789"
@@ -153,7 +153,7 @@ def reranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 def test_a_reranker_is_asked_once_for_each_subtopic_and_never_again(
     reranks: Service, haystack: Haystack, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from scenarios.summhay import retrievers
+    from longspan.scenarios.summhay import retrievers
 
     found = scores(haystack, haystack.subtopics[1], "rerank", "0", None)
     assert found == [len(document.text) / 1e6 for document in haystack.documents]
@@ -197,7 +197,7 @@ def test_it_can_be_asked_inside_trio(reranks: Service, haystack: Haystack) -> No
     ],
 )
 def test_what_is_no_ranking_is_an_error(answer: bytes, reranks: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.limits.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("longspan.agents.limits.FIRST_PAUSE", 0.001)
     reranks.say = lambda body: (200, answer)
     with pytest.raises(AgentError, match="rerank") as caught:
         trio.run(CohereReranker("cohere/rerank-x").rerank, "q", ["one", "two"])

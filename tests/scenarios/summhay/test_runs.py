@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import trio
 
-from simulator.annotation import Annotation, agreement, agreements, annotate, open_claims, said_by, sheets
-from simulator.cli import main
-from simulator.errors import InputError, JournalError
-from simulator.folder import RunFolder
-from simulator.grades import grade_run
-from simulator.judge import LLMJudge
-from simulator.judging import judge_run
-from simulator.runner import Outcome, plan, play, replay
-from simulator.suite import load_suite
+from longspan.simulator.annotation import Annotation, agreement, agreements, annotate, open_claims, said_by, sheets
+from longspan.simulator.cli import main
+from longspan.simulator.errors import InputError, JournalError
+from longspan.simulator.folder import RunFolder
+from longspan.simulator.grades import grade_run
+from longspan.simulator.judge import LLMJudge
+from longspan.simulator.judging import judge_run
+from longspan.simulator.runner import Outcome, plan, play, replay
+from longspan.simulator.suite import load_suite
 from tests.loopback import Server
 
 pytestmark = pytest.mark.usefixtures("openai_key")

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import trio
 
-from scenarios.summhay.published import haystacks
-from scenarios.summhay.scenario import SummHay
-from simulator.cli import main
-from simulator.errors import InputError
-from simulator.writing import settings_of, write, writer
+from longspan.scenarios.summhay.published import haystacks
+from longspan.scenarios.summhay.scenario import SummHay
+from longspan.simulator.cli import main
+from longspan.simulator.errors import InputError
+from longspan.simulator.writing import settings_of, write, writer
 from tests.loopback import Server
 
 pytestmark = pytest.mark.usefixtures("openai_key")

@@ -1,0 +1,74 @@
+"""longspan: one very long conversation that tests the memory of conversational agents.
+
+What a person who writes an agent, a scenario or a script needs is imported from here; everything else is internal and may move.
+Names are loaded at first use, so that importing longspan costs no more than Python itself.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from longspan.agents.base import BaseAgent
+    from longspan.simulator import grading, queries
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.journal import read_journal
+    from longspan.simulator.messages import Message, Reply, Usage
+    from longspan.simulator.tools.rehearsal import rehearse
+    from longspan.simulator.scenario import Grade, Item, Line, Marked, Record, Scenario, Script, Segment
+    from longspan.simulator.stage import Stage
+    from longspan.simulator.tables import Table
+
+__all__ = [
+    "BaseAgent",
+    "Grade",
+    "InputError",
+    "Item",
+    "Line",
+    "Marked",
+    "Message",
+    "Record",
+    "Reply",
+    "Scenario",
+    "Script",
+    "Segment",
+    "Stage",
+    "Table",
+    "Usage",
+    "grading",
+    "queries",
+    "read_journal",
+    "rehearse",
+]
+
+_HOMES = {
+    "agents.base": ("BaseAgent",),
+    "simulator": ("grading", "queries"),
+    "simulator.errors": ("InputError",),
+    "simulator.journal": ("read_journal",),
+    "simulator.messages": ("Message", "Reply", "Usage"),
+    "simulator.scenario": ("Grade", "Item", "Line", "Marked", "Record", "Scenario", "Script", "Segment"),
+    "simulator.stage": ("Stage",),
+    "simulator.tables": ("Table",),
+    "simulator.tools.rehearsal": ("rehearse",),
+}
+"""The modules, and the package, that hold the public names."""
+
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if home == "simulator":
+        found: Any = import_module(f"{__name__}.{home}.{name}")
+    else:
+        found = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
