@@ -14,5 +14,5 @@ class LinksHook(BuildHookInterface):  # type: ignore[type-arg]
         for name in ("simulator", "scenarios", "agents"):
             if not (Path(self.root) / "src" / "longspan" / name / "__init__.py").is_file():
                 raise RuntimeError(
-                    f"src/longspan/{name} is not a link to ../../{name}: clone again with symbolic links (git -c core.symlinks=true clone ...)"
+                    f"src/longspan/{name} is not a link to ../../{name}: clone with symbolic links (git -c core.symlinks=true clone ...)"
                 )

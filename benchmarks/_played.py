@@ -37,10 +37,10 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
     import trio
 
     from longspan.simulator import events
-    from longspan.simulator.folder import RunFolder
-    from longspan.simulator.grades import Result
+    from longspan.simulator.grading.grades import Result
     from longspan.simulator.journal import read_journal
     from longspan.simulator.report import write_report
+    from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.runner import Outcome, plan, play
     from longspan.simulator.suite import load_suite
     from longspan.simulator.tokens import Tokenizer
@@ -92,7 +92,7 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
 def _stub() -> None:
     """Have the provider of every model answer at once."""
     from longspan.agents.base import Usage
-    from longspan.agents.provider import Provider
+    from longspan.agents.models.provider import Provider
 
     async def call(self: Provider, send: object, *, tokens: float) -> tuple[str, Usage]:
         return "OK.", Usage(int(tokens), 0, 2)

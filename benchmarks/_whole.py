@@ -10,8 +10,8 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import TypeVar
 
-from longspan.simulator.almanac import Almanac
-from longspan.simulator.filler import Filler
+from longspan.simulator.filler.almanac import Almanac
+from longspan.simulator.filler.filler import Filler
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["tokenizer_pass", "whole"]

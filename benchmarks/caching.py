@@ -42,6 +42,8 @@ def _read(agent: str, span: int) -> tuple[int, int]:
         (outcome,) = trio.run(lambda: play([planned]))
         if outcome.error is not None:
             raise outcome.error
-        used = [each.usage for path in outcome.folder.rglob("journal.jsonl") for each in read_journal(path) if isinstance(each, events.Reply)]
+        used = [
+            each.usage for path in outcome.folder.rglob("journal.jsonl") for each in read_journal(path) if isinstance(each, events.Reply)
+        ]
     counts = [each for each in used if each]
     return sum(each["cached_tokens"] for each in counts), sum(each["input_tokens"] for each in counts)

@@ -13,16 +13,16 @@ from typing import Final, final
 
 import trio
 
-from longspan.agents.base import Message
 from benchmarks._loopback import base_url, provider
+from longspan.agents.base import Message
 from longspan.simulator import events
 from longspan.simulator.agent import Agent
-from longspan.simulator.almanac import Almanac
+from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Conversation, Setting, left_out
-from longspan.simulator.filler import Filler
+from longspan.simulator.filler.almanac import Almanac
+from longspan.simulator.filler.filler import Filler
 from longspan.simulator.journal import Journal
 from longspan.simulator.snapshots import Snapshots
-from longspan.simulator.specs import AgentSpec, make_agent
 from longspan.simulator.suite import load_suite, make_tests
 from longspan.simulator.tokens import Tokenizer
 

@@ -14,6 +14,4 @@ SPANS = (32_000, 120_000, 200_000, 500_000)
 
 def measure(span: int) -> dict[str, float]:
     """The figures of `_played.measured` at each span, or at one."""
-    return {
-        f"{each // 1000}k: {name}": value for each in ([span] if span else SPANS) for name, value in medians(each).items()
-    }
+    return {f"{each // 1000}k: {name}": value for each in ([span] if span else SPANS) for name, value in medians(each).items()}

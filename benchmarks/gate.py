@@ -1,7 +1,7 @@
 """A short look at whether something has become twice as slow: ratios that hold on any machine, against those in baselines.json.
 
-    python -m benchmarks gate            prints them, and fails where one has doubled
-    python -m benchmarks gate --keep     makes them the baselines
+python -m benchmarks gate            prints them, and fails where one has doubled
+python -m benchmarks gate --keep     makes them the baselines
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from time import perf_counter, process_time
 from typing import Any, Final, NamedTuple
 
 import trio
-
-from longspan.agents.core import ChatMessage
-from longspan.agents.gguf.core import GgufCore, GgufOptions
 from tests.tiny_gguf import SHAPES, write_model
+
+from longspan.agents.models.core import ChatMessage
+from longspan.agents.models.gguf.core import GgufCore, GgufOptions
 
 __all__ = ["OPTIONS", "SPAN", "measure"]
 

@@ -1,5 +1,5 @@
 # ruff: noqa: N999
-"""How long it takes before anything happens: `longspan --help`, `import simulator`, and Python alone."""
+"""How long it takes before anything happens: `longspan --help`, `import longspan`, and Python alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["measure"]
 
 STARTS = {
     "python": "pass",
-    "import simulator": "import simulator",
+    "import longspan": "import longspan",
     "longspan --help": "from longspan.simulator.cli import main; main(['--help'])",
 }
 

@@ -16,11 +16,11 @@ from typing import Any
 import trio
 
 from longspan.agents.base import Message, Usage
-from longspan.agents.core import ChatMessage, Completion
-from longspan.agents.ltm.agent import MemoryAgent
-from longspan.agents.ltm.embedders import HashEmbedder
-from longspan.agents.ltm.index import Index
-from longspan.agents.ltm.options import LtmOptions
+from longspan.agents.memory.ltm.agent import MemoryAgent
+from longspan.agents.memory.ltm.embedders import HashEmbedder
+from longspan.agents.memory.ltm.index import Index
+from longspan.agents.memory.ltm.options import LtmOptions
+from longspan.agents.models.core import ChatMessage, Completion
 from longspan.simulator.snapshots import Snapshots
 from longspan.simulator.tokens import Tokenizer
 

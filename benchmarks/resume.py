@@ -11,8 +11,8 @@ from typing import TypeVar
 import trio
 
 from longspan.simulator import events
-from longspan.simulator.folder import RunFolder
 from longspan.simulator.journal import read_journal
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, plan, play, replay, resume
 from longspan.simulator.suite import load_suite
 from longspan.simulator.tokens import Tokenizer

@@ -1,6 +1,6 @@
 """Draws a run's conversation as an SVG: a lane per test, its needles and questions over the tokens of the conversation.
 
-    python scripts/picture.py runs/NAME docs/conversation.svg
+python scripts/picture.py runs/NAME docs/conversation.svg
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from longspan.simulator import events
-from longspan.simulator.folder import RunFolder
 from longspan.simulator.journal import read_journal
+from longspan.simulator.run_folder import RunFolder
 
 LANE, LEFT, WIDTH, TOP = 15, 150, 820, 44
 STYLE = """

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.scenario import LAST, Segment, Test
+from longspan.simulator.scenario import Test
+from longspan.simulator.script import LAST, Segment
 
 __all__ = ["Conductor", "Fill", "Part", "Release", "Speak"]
 
@@ -233,9 +234,7 @@ class Conductor:
 
     def _ready(self, position: int, turn: int, now: datetime) -> list[Part]:
         """Open tests whose wait is over, waits on time apart: least slack first, the last speaker behind others."""
-        ready = [
-            part for part in self.open if part.speaking or (part.pending and part.due <= position and part.due_turn <= turn)
-        ]
+        ready = [part for part in self.open if part.speaking or (part.pending and part.due <= position and part.due_turn <= turn)]
 
         def rank(part: Part) -> tuple[bool, bool, float, int]:
             later = part.due_time > now and not self._urgent(part, position)
@@ -308,9 +307,7 @@ class Conductor:
 
     def _jobs(self, without: Part | None = None) -> list[Job]:
         """All that open tests have still to say, by release; of `without`, only what follows its next segment."""
-        return sorted(
-            job for part in self.open if part.pending for job in self._chain(part, part.segment + (part is without), part.start)
-        )
+        return sorted(job for part in self.open if part.pending for job in self._chain(part, part.segment + (part is without), part.start))
 
     def _plan(self, part: Part, position: int) -> bool:
         """Play out on paper all that is still to be said if `part` opened now, one segment after another.

@@ -18,14 +18,15 @@ from longspan.simulator.agent import Agent, has_snapshots, repeatable
 from longspan.simulator.clock import VirtualClock
 from longspan.simulator.conductor import Conductor, Fill, Part, Release, Speak
 from longspan.simulator.errors import AgentError, JournalError, LongspanError, ReplayError, StoppedError
-from longspan.simulator.filler import Distraction, Filler
+from longspan.simulator.filler.filler import Distraction, Filler
 from longspan.simulator.journal import Journal
 from longspan.simulator.ledger import Ledger, models_of, used_by
 from longspan.simulator.messages import Message, Reply, Turn, Usage
-from longspan.simulator.player import Player, told
-from longspan.simulator.scenario import Line, Placement, Segment, Test
+from longspan.simulator.scenario import Test
+from longspan.simulator.script import Line, Placement, Segment
 from longspan.simulator.snapshots import Snapshots
 from longspan.simulator.stage import AskJudge, Judge, Say, Verdict, Wait, Watch
+from longspan.simulator.test_task import Player, told
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["PACE", "STARTS_AT", "Conversation", "Setting", "definition", "left_out"]
@@ -147,9 +148,7 @@ class Conversation:
         self._ended = False
         self._live = False
         self._stopping = False
-        self._players = {
-            test.id: Player(Part(test, test.script.segments(self._count, setting.placement)), self) for test in tests
-        }
+        self._players = {test.id: Player(Part(test, test.script.segments(self._count, setting.placement)), self) for test in tests}
         paced = not (setting.isolated or setting.alone)
         self._conductor = Conductor((player.part for player in self._players.values()), setting.span, paced=paced)
 
@@ -331,9 +330,7 @@ class Conversation:
         if say.asks:
             needs = player.needles if say.needs is None else [player.needles[number] for number in say.needs]
         kind: events.MessageKind = "question" if say.asks else "line"
-        turn = await self._exchange(
-            say.text, kind=kind, test=player.part.test.id, needle=say.needle, ideal=say.ideal, needs=needs
-        )
+        turn = await self._exchange(say.text, kind=kind, test=player.part.test.id, needle=say.needle, ideal=say.ideal, needs=needs)
         player.spoken = True
         if say.needle:
             player.needles.append(turn.number)
@@ -443,9 +440,7 @@ class Conversation:
         await self._show(turn)
         return turn
 
-    async def _reply(
-        self, message: Message, number: int, end: int, ideal: str, ready: Distraction | None, again: bool
-    ) -> events.Reply:
+    async def _reply(self, message: Message, number: int, end: int, ideal: str, ready: Distraction | None, again: bool) -> events.Reply:
         if ready is None:
             ideal = await self._amended(number, ideal)
         recorded = self._journal.recorded()
@@ -453,9 +448,7 @@ class Conversation:
             # All of it that follows from the text is worked out again, so that writing compares it.
             text = recorded.text if ready is None else ready.reply
             tokens = self._count(text) if ready is None else ready.reply_tokens
-            return recorded.model_copy(
-                update={"turn": number, "text": text, "tokens": tokens, "end": end + tokens, "asked": ready is None}
-            )
+            return recorded.model_copy(update={"turn": number, "text": text, "tokens": tokens, "end": end + tokens, "asked": ready is None})
         await self._go_live()
         began = time.monotonic()
         if ready is not None:

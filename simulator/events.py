@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from longspan.simulator.scenario import Placement
+from longspan.simulator.script import Placement
 
 __all__ = [
     "Award",

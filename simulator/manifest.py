@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, NaiveDatetime
 
-from longspan.simulator.scenario import Placement
+from longspan.simulator.script import Placement
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import EncodingName
 

@@ -67,7 +67,7 @@ def scenario_class(name: str) -> type[Scenario]:
     else:
         found = load(SCENARIOS, "scenario", name)
     if not (inspect.isclass(found) and issubclass(found, Scenario)):
-        raise InputError(f"scenario {name}: {found!r:.60} is not a class derived from longspan.simulator.scenario.Scenario")
+        raise InputError(f"scenario {name}: {found!r:.60} is not a class derived from longspan.Scenario")
     missing = [attribute for attribute in ("name", "skills") if not hasattr(found, attribute)]
     if missing or inspect.isabstract(found):
         raise InputError(f"scenario {name}: {found.__name__} lacks {', '.join(missing) or 'a method make'}")

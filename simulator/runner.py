@@ -20,26 +20,28 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
-from longspan.simulator.almanac import Almanac
-from longspan.simulator.coherence import check
+from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import PACE, STARTS_AT, Conversation, Setting, definition, left_out
-from longspan.simulator.definitions import Definitions, tests_for, tests_of
 from longspan.simulator.errors import AgentError, InputError, LongspanError, StoppedError
-from longspan.simulator.filler import Filler, Source
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import Result, grade_run, judge_costs, scenarios_of, score
+from longspan.simulator.filler.almanac import Almanac
+from longspan.simulator.filler.filler import Filler, Source
+from longspan.simulator.filler.trivia import Trivia
+from longspan.simulator.grading.grades import Result, grade_run, judge_costs, scenarios_of
+from longspan.simulator.interop.coherence import check
+from longspan.simulator.interop.definitions import Definitions, tests_for, tests_of
 from longspan.simulator.journal import Journal
-from longspan.simulator.judge import LLMJudge, completing
-from longspan.simulator.judging import Judging
+from longspan.simulator.judging.background import Judging
+from longspan.simulator.judging.judge import LLMJudge, completing
 from longspan.simulator.ledger import Ledger, check_priced
 from longspan.simulator.manifest import Manifest, Planned, commit, versions
 from longspan.simulator.plugins import make_scenario
-from longspan.simulator.scenario import Placement, Test
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.scenario import Test
+from longspan.simulator.scoring import score
+from longspan.simulator.script import Placement
 from longspan.simulator.snapshots import Snapshots
-from longspan.simulator.specs import AgentSpec, make_agent
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import EncodingName, Tokenizer
-from longspan.simulator.trivia import Trivia
 
 __all__ = [
     "Listener",

@@ -11,7 +11,7 @@ from typing import Any, Protocol, final
 
 from longspan.simulator.errors import ScenarioError
 from longspan.simulator.messages import Turn
-from longspan.simulator.scenario import Line, Placement, Test
+from longspan.simulator.script import Line, Placement, Script
 
 __all__ = ["Amend", "AskJudge", "Judge", "Request", "Say", "Stage", "Verdict", "Wait", "Watch"]
 
@@ -113,13 +113,15 @@ class Stage:
     conversation ends.
     """
 
-    def __init__(self, test: Test, view: View, award: Callable[[float, str], None], placement: Placement = "uniform") -> None:
-        self._test = test
+    def __init__(
+        self, script: Script, seed: str, view: View, award: Callable[[float, str], None], placement: Placement = "uniform"
+    ) -> None:
+        self._script = script
         self._view = view
         self._award = award
         self._placement: Placement = placement
         self._needles = 0
-        self.random = Random(f"{test.seed}/play")
+        self.random = Random(f"{seed}/play")
         """This test's own random numbers; the same seed gives the same ones."""
 
     @property
@@ -130,11 +132,11 @@ class Stage:
     @property
     def facts(self) -> Mapping[str, Any]:
         """The script's facts."""
-        return self._test.script.facts
+        return self._script.facts
 
     def cues(self) -> Iterator[tuple[Line, float | None]]:
         """The script's lines, each with the share of the span to wait for before it (None: go straight on)."""
-        script = self._test.script
+        script = self._script
         for number, (line, start) in enumerate(zip(script.lines, script.starts(self._placement), strict=True)):
             yield line, start if number else None
 

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.plugins import make_scenario, scenario_class
-from longspan.simulator.scenario import Scenario, Script, Test
+from longspan.simulator.scenario import Scenario, Test
+from longspan.simulator.script import Script
 
 __all__ = ["Suite", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "suites"]
 

@@ -9,8 +9,9 @@ from typing import final
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError
-from longspan.simulator.scenario import LAST, Award, Exchange, Record
-from longspan.simulator.traces import Traces
+from longspan.simulator.grading.needle_fates import Traces
+from longspan.simulator.record import Award, Exchange, Record
+from longspan.simulator.script import LAST
 
 __all__ = ["Evidence", "Played", "Transcript"]
 
@@ -174,9 +175,7 @@ class Transcript:
             test.start = message.start
         if message.kind == "question":
             test.asked, test.until = message.start, end
-            test.evidence.extend(
-                Evidence(turn, message.turn, message.start - self._ends[turn]) for turn in message.needs or ()
-            )
+            test.evidence.extend(Evidence(turn, message.turn, message.start - self._ends[turn]) for turn in message.needs or ())
         self.spoken += 1
         self.crowd += len(self.open)
         if not test.definition.uninterrupted:

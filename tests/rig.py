@@ -12,12 +12,13 @@ import trio
 
 from longspan.agents.base import BaseAgent
 from longspan.simulator import events
-from longspan.simulator.almanac import Almanac
 from longspan.simulator.conversation import Conversation, Setting, left_out
-from longspan.simulator.filler import Filler
+from longspan.simulator.filler.almanac import Almanac
+from longspan.simulator.filler.filler import Filler
 from longspan.simulator.journal import Journal
 from longspan.simulator.messages import Message, Reply
-from longspan.simulator.scenario import Line, Placement, Scenario, Script, Segment, Skill, Test
+from longspan.simulator.scenario import Scenario, Skill, Test
+from longspan.simulator.script import Line, Placement, Script, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.transcript import Transcript
@@ -47,7 +48,6 @@ class Made(Scenario):
     name: ClassVar[str] = "made"
     skills: ClassVar[tuple[Skill, ...]] = ("recall",)
     script: Script
-
 
     def make(self, random: Random) -> Script:
         return self.script

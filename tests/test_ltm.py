@@ -14,11 +14,12 @@ import trio
 
 from longspan.agents.base import BaseAgent
 from longspan.simulator import events
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import Result
+from longspan.simulator.grading.grades import Result
 from longspan.simulator.journal import read_journal
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Plan, plan, play
-from longspan.simulator.scenario import Placement, Scenario
+from longspan.simulator.scenario import Scenario
+from longspan.simulator.script import Placement
 from longspan.simulator.suite import load_suite, make_tests
 from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.transcript import Transcript
@@ -175,7 +176,7 @@ def test_chapterbreak_is_left_out_at_2k_with_a_line_that_says_so(tmp_path: Path)
 def test_every_question_has_evidence_measured_in_tokens(tmp_path: Path) -> None:
     transcript = converse(4_000, 0, Babbler(0), tmp_path / "journal.jsonl")
     messages: dict[int, events.Message] = {}
-    for event in read(tmp_path / "journal.jsonl"):
+    for event in read_journal(tmp_path / "journal.jsonl"):
         if isinstance(event, events.Message):
             messages[event.turn] = event
     for test in transcript.tests.values():

@@ -15,12 +15,12 @@ from statistics import fmean
 import pytest
 import trio
 
-from longspan.scenarios.wording import Wording
+from longspan.scenarios.ltm.wording import Wording
 from longspan.simulator.plugins import make_scenario
-from longspan.simulator.rehearsal import rehearse
 from longspan.simulator.runner import plan, play
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.suite import load_suite
+from longspan.simulator.tools.rehearsal import rehearse
 
 OURS = Wording.folder
 OTHER = Path(__file__).parent / "wording"

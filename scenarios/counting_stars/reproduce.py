@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple, final
 from longspan.scenarios.counting_stars.answers import Mark, listed, marks
 from longspan.scenarios.counting_stars.tables import star_tables
 from longspan.simulator.errors import InputError
-from longspan.simulator.papers import Cell, Reproduction, Rules
-from longspan.simulator.scenario import Item, Marked
+from longspan.simulator.interop.papers import Cell, Reproduction, Rules
+from longspan.simulator.record import Item, Marked
 from longspan.simulator.tables import Table
 
 __all__ = ["reproduce"]

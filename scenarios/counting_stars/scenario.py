@@ -17,8 +17,10 @@ from longspan.scenarios.counting_stars.story import Language
 from longspan.scenarios.counting_stars.tables import star_tables
 from longspan.scenarios.counting_stars.wording import WORDINGS, Task, Wording
 from longspan.simulator.errors import InputError
-from longspan.simulator.matching import some
-from longspan.simulator.scenario import Grade, Item, Line, Marked, Record, Scenario, Script, Skill
+from longspan.simulator.grading.matching import some
+from longspan.simulator.record import Grade, Item, Marked, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Line, Script
 from longspan.simulator.sizes import Tokens
 from longspan.simulator.tables import Table
 from longspan.simulator.tokens import EncodingName, Tokenizer

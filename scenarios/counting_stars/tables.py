@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Final, NamedTuple, TypeVar, final
 
-from longspan.simulator.scenario import Marked
+from longspan.simulator.record import Marked
 from longspan.simulator.tables import Table
 
 __all__ = ["Star", "star_tables"]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.cream.published import BASELINES, EVALUATORS, LENGTHS, MODELS, ORDER, PAIRS, RANKED, Setting
 from longspan.simulator.arena.elo import Match, elo, outcome
-from longspan.simulator.papers import Cell, Reproduction, Rules
+from longspan.simulator.interop.papers import Cell, Reproduction, Rules
 from longspan.simulator.tables import Table
 
 __all__ = ["reproduce"]

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from longspan.scenarios.elitr.marks import by
-from longspan.simulator.agreement import icc_one_way, icc_two_way
 from longspan.simulator.errors import InputError
-from longspan.simulator.labels import read_rows
+from longspan.simulator.judging.agreement import icc_one_way, icc_two_way
+from longspan.simulator.judging.labels import read_rows
 
 __all__ = ["is_annotation", "reliability"]
 

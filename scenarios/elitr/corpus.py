@@ -15,7 +15,6 @@ PART: Final = 1000
 """Tokens of a part in which a transcript is delivered, about."""
 
 
-
 @final
 class Rule(NamedTuple):
     """What a rule grades an answer by. `kind`: names, phrases, or numbers. `expected` are the values that a right answer names.

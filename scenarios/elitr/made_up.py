@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple, final
 
-from longspan.scenarios.deck import Deck
 from longspan.scenarios.elitr.corpus import Asked, Meeting, Rule, count
 from longspan.scenarios.elitr.files import Place, QuestionType
 from longspan.scenarios.elitr.speech import spoken
-from longspan.scenarios.wording import words
+from longspan.scenarios.shared.deck import Deck
+from longspan.scenarios.shared.lists import words
 
 __all__ = ["LARGEST", "SMALLEST", "write"]
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal, final
 
 from pydantic import model_validator
 
-from longspan.simulator.labels import Row
+from longspan.simulator.judging.labels import Row
 from longspan.simulator.queries import Free, Query, fence, template
 
 __all__ = ["FIVE", "TEN", "Points", "Rubric", "query"]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from longspan.simulator.hedging import settled_words
-from longspan.simulator.matching import found_words, some
+from longspan.simulator.grading.matching import found_words, some
+from longspan.simulator.grading.settled_answers import settled_words
 
 __all__ = ["by_rule"]
 

@@ -19,7 +19,9 @@ from longspan.scenarios.elitr.rubrics import Rubric
 from longspan.scenarios.elitr.tables import tables_of
 from longspan.scenarios.elitr.transcripts import published
 from longspan.simulator.queries import template
-from longspan.simulator.scenario import Grade, Line, Marked, Record, Scenario, Script, Skill
+from longspan.simulator.record import Grade, Marked, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Line, Script
 from longspan.simulator.sizes import Tokens
 from longspan.simulator.tables import Table
 

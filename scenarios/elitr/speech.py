@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from longspan.scenarios.wording import words
+from longspan.scenarios.shared.lists import words
 
 __all__ = ["spoken"]
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 from longspan.scenarios.elitr.files import Mode, Setting, Split
 from longspan.scenarios.elitr.marks import Mark, Sitting, by, over_seeds, p_middle, points_of, shown
 from longspan.scenarios.elitr.published import KINDS, PLACES
-from longspan.simulator.scenario import Item, Marked
+from longspan.simulator.record import Item, Marked
 from longspan.simulator.tables import Table
 
 __all__ = ["mark_of", "tables_of"]

@@ -11,8 +11,8 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from longspan.scenarios.goodai.files import Said, TestRecord
 from longspan.simulator.errors import InputError, first_problem
-from longspan.simulator.matching import contains_phrase, plain, some
-from longspan.simulator.scenario import Exchange, Record
+from longspan.simulator.grading.matching import contains_phrase, plain, some
+from longspan.simulator.record import Exchange, Record
 
 __all__ = ["SCENARIOS", "facts", "record"]
 

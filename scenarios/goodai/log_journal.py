@@ -98,7 +98,7 @@ class LogJournal:
                 test.watching = False  # what it watched for is over
                 self._say(entry, test, test.roles[len(test.said)])
                 test.due = None
-            case (Type.REPLY | Type.FILLER_REPLY), test:
+            case ((Type.REPLY | Type.FILLER_REPLY), test):
                 self._reply(entry, test)
             case Type.BEGINS, LoggedTest() as test:
                 self._open.append(test)

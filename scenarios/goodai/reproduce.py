@@ -7,22 +7,22 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Final, NamedTuple, TypeVar, final
 
-from longspan.scenarios.chapterbreak import ChapterBreak
-from longspan.scenarios.colours import Colours
 from longspan.scenarios.goodai import restaurant
 from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
 from longspan.scenarios.goodai.files import RunStats, TestRecord, read_records, run_stats
 from longspan.scenarios.goodai.table1 import printed
-from longspan.scenarios.jokes import Jokes
-from longspan.scenarios.locations import Locations
-from longspan.scenarios.name_list import NameList
-from longspan.scenarios.prospective_memory import ProspectiveMemory
-from longspan.scenarios.sally_anne import SallyAnne
-from longspan.scenarios.shopping import Shopping
-from longspan.scenarios.spy_meeting import SpyMeeting
-from longspan.scenarios.trigger_response import TriggerResponse
+from longspan.scenarios.ltm.chapterbreak.scenario import ChapterBreak
+from longspan.scenarios.ltm.colours import Colours
+from longspan.scenarios.ltm.jokes import Jokes
+from longspan.scenarios.ltm.locations.scenario import Locations
+from longspan.scenarios.ltm.name_list import NameList
+from longspan.scenarios.ltm.prospective_memory import ProspectiveMemory
+from longspan.scenarios.ltm.sally_anne import SallyAnne
+from longspan.scenarios.ltm.shopping import Shopping
+from longspan.scenarios.ltm.spy_meeting import SpyMeeting
+from longspan.scenarios.ltm.trigger_response import TriggerResponse
 from longspan.simulator.errors import InputError
-from longspan.simulator.papers import Cell, Reproduction, Rules
+from longspan.simulator.interop.papers import Cell, Reproduction, Rules
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.tables import Table
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.goodai.files import Said
-from longspan.scenarios.guest import Talk, read_complaint, read_recall, read_talk
-from longspan.scenarios.menu import Menu, stems
-from longspan.scenarios.speaker import out_of_role
+from longspan.scenarios.ltm.restaurant.guest import Talk, read_complaint, read_recall, read_talk
+from longspan.scenarios.ltm.restaurant.menu import Menu, stems
+from longspan.scenarios.ltm.restaurant.speaker import out_of_role
 
 __all__ = ["PHASES", "Award", "grade_visit"]
 

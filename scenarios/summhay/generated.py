@@ -12,10 +12,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, final
 
+from longspan.scenarios.shared.lists import words
 from longspan.scenarios.summhay.checks import FEWEST_SOURCES, problems
 from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
 from longspan.scenarios.summhay.signs import MONTHS
-from longspan.scenarios.wording import words
 from longspan.simulator.errors import InputError
 
 __all__ = ["PER_DOCUMENT", "generate", "plans"]

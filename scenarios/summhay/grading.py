@@ -11,7 +11,7 @@ from longspan.scenarios.summhay.bullets import bullets, citations, length
 from longspan.scenarios.summhay.scores import COVERED, scored
 from longspan.scenarios.summhay.signs import signs
 from longspan.simulator.queries import Answer, Query, fence, template
-from longspan.simulator.scenario import Exchange, Grade, Item, Record
+from longspan.simulator.record import Exchange, Grade, Item, Record
 
 __all__ = ["TENTHS", "Coverage", "Grading", "grade", "query"]
 

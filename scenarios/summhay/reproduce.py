@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from longspan.scenarios.summhay.bullets import citations, length
 from longspan.scenarios.summhay.published import Evaluated, Topic, parsed, unpacked
 from longspan.scenarios.summhay.scores import COVERED, Pooled, Scored, pooled, scored
-from longspan.simulator.agreement import pearson
 from longspan.simulator.errors import InputError, first_problem
-from longspan.simulator.papers import Cell, Reproduction, Rules
+from longspan.simulator.interop.papers import Cell, Reproduction, Rules
+from longspan.simulator.judging.agreement import pearson
 from longspan.simulator.tables import Table
 
 __all__ = ["judges", "read", "reproduce", "results"]

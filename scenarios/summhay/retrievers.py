@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, final
 from longspan.scenarios.summhay.checks import SMALL
 from longspan.scenarios.summhay.haystack import Haystack, Subtopic
 from longspan.scenarios.summhay.signs import signs
-from longspan.simulator.retrieval import nearness, relevance
+from longspan.simulator.interop.retrieval import nearness, relevance
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Position", "Retriever", "Shown", "arranged", "best", "scores"]

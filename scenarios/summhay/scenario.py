@@ -17,9 +17,11 @@ from longspan.scenarios.summhay.haystack import DOMAINS, LABELS, Domain, Haystac
 from longspan.scenarios.summhay.published import haystacks
 from longspan.scenarios.summhay.retrievers import Position, Retriever, Shown, arranged, best, scores
 from longspan.scenarios.summhay.tables import scores_of, tables
+from longspan.simulator.judging.sheets import Sheet
 from longspan.simulator.queries import template
-from longspan.simulator.scenario import Grade, Line, Marked, Record, Scenario, Script, Skill
-from longspan.simulator.sheets import Sheet
+from longspan.simulator.record import Grade, Marked, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Line, Script
 from longspan.simulator.tables import Table
 
 __all__ = ["SummHay"]
@@ -155,9 +157,7 @@ def _line(text: str) -> str:
 def _lines(haystack: Haystack, shown: Sequence[Shown]) -> Iterator[Line]:
     for each in shown:
         yield Line(
-            template(TEMPLATES, "show").render(
-                label=LABELS[haystack.domain], number=each.number, topic=haystack.topic, text=each.text
-            )
+            template(TEMPLATES, "show").render(label=LABELS[haystack.domain], number=each.number, topic=haystack.topic, text=each.text)
         )
 
 

@@ -7,9 +7,7 @@ from typing import Final
 
 __all__ = ["CITED", "MONTHS", "signs", "without_citations"]
 
-MONTHS: Final = (
-    "january february march april may june july august september october november december".split()
-)
+MONTHS: Final = "january february march april may june july august september october november december".split()
 
 CITED: Final = re.compile(r"\[([0-9, ]+)\]")
 """A citation: [3], or [1, 4]."""

@@ -9,7 +9,7 @@ from typing import get_args
 from longspan.scenarios.summhay.grading import TENTHS
 from longspan.scenarios.summhay.retrievers import Position
 from longspan.scenarios.summhay.scores import Pooled, Scored, pooled
-from longspan.simulator.scenario import Item, Marked
+from longspan.simulator.record import Item, Marked
 from longspan.simulator.tables import Table
 
 __all__ = ["tables"]

@@ -15,8 +15,8 @@ from longspan.scenarios.summhay.generated import PER_DOCUMENT, plans
 from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
 from longspan.scenarios.summhay.published import written
 from longspan.simulator.errors import InputError
+from longspan.simulator.interop.data_writers import Asks, Written
 from longspan.simulator.queries import Answer, Free, Query, fence, template
-from longspan.simulator.writing import Asks, Written
 
 __all__ = ["HaystackWriter"]
 

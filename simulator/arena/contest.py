@@ -13,7 +13,7 @@ from longspan.simulator.arena.results import Check, Comparison, Side
 from longspan.simulator.arena.sentences import sentences
 from longspan.simulator.arena.summaries import Gathered
 from longspan.simulator.errors import LongspanError
-from longspan.simulator.judge import LLMJudge
+from longspan.simulator.judging.judge import LLMJudge
 from longspan.simulator.queries import Answered, Query
 
 __all__ = ["Contest"]

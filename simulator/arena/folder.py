@@ -8,8 +8,8 @@ from typing import Any, final
 
 from longspan.simulator.arena.results import Result
 from longspan.simulator.errors import InputError
-from longspan.simulator.folder import MANIFEST, RunFolder, locked
 from longspan.simulator.manifest import write_json
+from longspan.simulator.run_folder import MANIFEST, RunFolder, locked
 
 __all__ = ["ArenaFolder"]
 

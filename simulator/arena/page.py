@@ -23,15 +23,19 @@ def as_html(result: Result) -> str:
     """The page. What summaries, files and the judge say is escaped."""
     standings, *others = tables(result)
     shown = [*result.comparisons[:MOST], *result.checks[:MOST]]
-    return environment().get_template("arena.html.j2").render(
-        result=result,
-        standings=standings,
-        tables=others,
-        comparisons=[_compared(result, each) for each in result.comparisons[:MOST]],
-        checks=result.checks[:MOST],
-        hidden=len(result.comparisons) + len(result.checks) - len(shown),
-        policy=POLICY,
-        styles=STYLES,
+    return (
+        environment()
+        .get_template("arena.html.j2")
+        .render(
+            result=result,
+            standings=standings,
+            tables=others,
+            comparisons=[_compared(result, each) for each in result.comparisons[:MOST]],
+            checks=result.checks[:MOST],
+            hidden=len(result.comparisons) + len(result.checks) - len(shown),
+            policy=POLICY,
+            styles=STYLES,
+        )
     )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final, final
 
 from pydantic import AfterValidator, Field, model_validator
 
-from longspan.simulator.matching import plain
+from longspan.simulator.grading.matching import plain
 from longspan.simulator.queries import Answer, Query, fence, template
 
 __all__ = ["Aligned", "Alignment", "Checked", "Facts", "Verdicts", "alignment", "faithful", "key_facts"]

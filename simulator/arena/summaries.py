@@ -11,8 +11,8 @@ from typing import Annotated, Final, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem
-from longspan.simulator.folder import MANIFEST, RunFolder
-from longspan.simulator.matching import some
+from longspan.simulator.grading.matching import some
+from longspan.simulator.run_folder import MANIFEST, RunFolder
 
 __all__ = ["LONGEST", "Gathered", "Summary", "gather"]
 

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from longspan.simulator.cli import (
-    again,
     annotate,
     arena,
     calibrate,
@@ -25,6 +24,7 @@ from longspan.simulator.cli import (
     publishing,
     reproduce,
     run,
+    runs,
     sweep,
     view,
     write,
@@ -60,10 +60,10 @@ def options(
 
 app.command("run")(run.run)
 app.command("sweep")(sweep.sweep)
-app.command("resume")(again.resume)
-app.command("replay")(again.replay)
-app.command("score")(again.score)
-app.command("correct")(again.correct)
+app.command("resume")(runs.resume)
+app.command("replay")(runs.replay)
+app.command("score")(runs.score)
+app.command("correct")(runs.correct)
 app.command("annotate")(annotate.annotate)
 app.command("publish")(publishing.publish)
 app.command("verify")(publishing.verify)

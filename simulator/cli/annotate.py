@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
-from longspan.simulator.cli.again import RunArgument, TrustOption
+from longspan.simulator.cli.runs import RunArgument, TrustOption
 
 if TYPE_CHECKING:
-    from longspan.simulator.annotation import Level
-    from longspan.simulator.folder import RunFolder
-    from longspan.simulator.sheets import Sheet
+    from longspan.simulator.judging.annotation import Level
+    from longspan.simulator.judging.sheets import Sheet
+    from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["annotate"]
 
@@ -32,10 +32,10 @@ def annotate(
     """
     from rich.console import Console
 
-    from longspan.simulator.annotation import agreements, open_claims, said_by, sheets
-    from longspan.simulator.cli.again import open_run, user
+    from longspan.simulator.cli.runs import open_run, user
     from longspan.simulator.cli.tables import print_table
     from longspan.simulator.errors import InputError
+    from longspan.simulator.judging.annotation import agreements, open_claims, said_by, sheets
 
     folder = open_run(run, trust, [], agents=False)
     known = sheets(folder)
@@ -83,8 +83,8 @@ class _Asking:
             typer.echo("\nleft; `longspan annotate` goes on from here")
 
     def _one(self, test: str, claim: str, sheet: Sheet, where: str) -> None:
-        from longspan.simulator.annotation import Annotation
-        from longspan.simulator.annotation import annotate as keep
+        from longspan.simulator.judging.annotation import Annotation
+        from longspan.simulator.judging.annotation import annotate as keep
 
         typer.echo(f"\n{where}: {_plain(sheet.claims[claim])}")
         coverage = _level() if sheet.bullets else "none"

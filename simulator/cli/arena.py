@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["arena"]
 
+
 def arena(
     summaries: Annotated[
         list[Path], typer.Argument(help="Files of JSON lines (source, system, summary), runs, folders of runs.", metavar="FILE_OR_RUN...")
@@ -49,8 +50,8 @@ def arena(
     A judge names the key facts of every two summaries and says which of them each holds. In a run, tests whose facts name a
     source count: the reply to the last question is the summary.
     """
+    from longspan.simulator.arena.evaluate import check
     from longspan.simulator.arena.folder import ArenaFolder
-    from longspan.simulator.arena.hold import check
     from longspan.simulator.arena.results import Rules
     from longspan.simulator.arena.summaries import gather
 
@@ -69,8 +70,8 @@ def _held(gathered: Gathered, rules: Rules, judge: str, folder: ArenaFolder, mos
     """Have everything judged, and rate it."""
     import trio
 
-    from longspan.simulator.arena.hold import hold
-    from longspan.simulator.cli.counting import Counting
+    from longspan.simulator.arena.evaluate import hold
+    from longspan.simulator.cli.counter import Counting
 
     with Counting("comparisons", quiet=quiet) as counting:
         return trio.run(lambda: hold(gathered, rules, judge, folder, most=most, heard=counting.heard))

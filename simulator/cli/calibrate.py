@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from longspan.simulator.calibration import Calibration
+    from longspan.simulator.judging.calibration import Calibration
     from longspan.simulator.tables import Table
 
 __all__ = ["calibrate"]
+
 
 def calibrate(
     judge: Annotated[str, typer.Option(help="The model that judges, as for run, such as openai/gpt-4o.", metavar="SPEC")],
@@ -33,8 +34,8 @@ def calibrate(
     """
     import trio
 
-    from longspan.simulator.calibrating import calibrate as compare
-    from longspan.simulator.cli.counting import Counting
+    from longspan.simulator.cli.counter import Counting
+    from longspan.simulator.judging.calibrate import calibrate as compare
 
     most = inf if max_cost is None else max_cost
     with Counting("answers", quiet=json_) as counting:

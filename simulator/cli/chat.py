@@ -20,11 +20,11 @@ def chat(agent: Annotated[str, typer.Option(help="Who is talked to: KIND/MODEL?o
     from rich.console import Console
 
     from longspan.simulator.agent import close
+    from longspan.simulator.agent_spec import AgentSpec, make_agent
     from longspan.simulator.clock import VirtualClock
     from longspan.simulator.conversation import PACE, STARTS_AT
     from longspan.simulator.errors import InputError
     from longspan.simulator.messages import Message
-    from longspan.simulator.specs import AgentSpec, make_agent
 
     console = Console()
     spec = AgentSpec.parse(agent)

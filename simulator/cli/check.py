@@ -21,8 +21,8 @@ def check(agent: Annotated[str, typer.Option(help="Who is checked: KIND/MODEL?op
     from rich.console import Console
     from rich.text import Text
 
-    from longspan.simulator.checkup import checkup
-    from longspan.simulator.specs import AgentSpec
+    from longspan.simulator.agent_spec import AgentSpec
+    from longspan.simulator.tools.checkup import checkup
 
     console = Console()
     spec = AgentSpec.parse(agent)

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from typing import IO
 
-    from longspan.simulator.compare import Comparison
+    from longspan.simulator.analysis.comparing import Comparison
 
 __all__ = ["RunsArgument", "compare"]
 
@@ -31,7 +31,7 @@ def compare(
 
     Runs have to be of one suite. A run that is damaged or not finished is named and left out.
     """
-    from longspan.simulator.compare import load_comparison
+    from longspan.simulator.analysis.comparing import load_comparison
     from longspan.simulator.errors import InputError
     from longspan.simulator.files import writing
 

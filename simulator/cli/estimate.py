@@ -35,10 +35,10 @@ def estimate(
     import trio
 
     from longspan.simulator.agent import never_asked
-    from longspan.simulator.estimate import estimate as play
     from longspan.simulator.runner import plan
     from longspan.simulator.sizes import parse_size
     from longspan.simulator.suite import load_suite
+    from longspan.simulator.tools.estimate import estimate as play
 
     loaded = load_suite(suite)
     refuse_code(suite, loaded.scenarios, scenario or [], trust)

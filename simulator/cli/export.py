@@ -22,8 +22,8 @@ def export(
 
     A run that is damaged or not finished is named and left out.
     """
-    from longspan.simulator.export import export as write
-    from longspan.simulator.runs import load
+    from longspan.simulator.analysis.export import export as write
+    from longspan.simulator.analysis.graded_runs import load
 
     found, unusable = load(runs)
     damaged = write(found, format, out)

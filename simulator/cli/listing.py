@@ -37,9 +37,9 @@ def scenarios() -> None:
 @app.command()
 def agents() -> None:
     """The kinds of agent that are installed."""
+    from longspan.simulator.agent_spec import GROUP
     from longspan.simulator.errors import InputError
     from longspan.simulator.plugins import installed, load
-    from longspan.simulator.specs import GROUP
 
     table = _table("agent", "what it is")
     for kind in installed(GROUP):
@@ -71,7 +71,7 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder that runs land in.
 
     from longspan.simulator.cli.tables import print_table, wide_console
     from longspan.simulator.errors import InputError
-    from longspan.simulator.folder import MANIFEST, RunFolder
+    from longspan.simulator.run_folder import MANIFEST, RunFolder
     from longspan.simulator.tables import Table
 
     if not out.is_dir():

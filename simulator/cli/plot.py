@@ -12,8 +12,8 @@ import typer
 from longspan.simulator.cli.compare import RunsArgument
 
 if TYPE_CHECKING:
+    from longspan.simulator.analysis.graded_runs import Unusable
     from longspan.simulator.report.figures import Format
-    from longspan.simulator.runs import Unusable
 
 __all__ = ["plot", "tell_unusable"]
 
@@ -32,7 +32,7 @@ def plot(
 
     The same runs give the same files, byte for byte.
     """
-    from longspan.simulator.compare import load_comparison
+    from longspan.simulator.analysis.comparing import load_comparison
     from longspan.simulator.errors import InputError
     from longspan.simulator.files import writing, writing_folder
     from longspan.simulator.report.figures import FIGURES, draw

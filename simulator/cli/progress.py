@@ -17,13 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from longspan.simulator import events
+from longspan.simulator.agent_spec import reaches_out
 from longspan.simulator.cli.tables import print_table
 from longspan.simulator.errors import AgentError
-from longspan.simulator.grades import Result, grade
+from longspan.simulator.grading.grades import Result, grade
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.runner import Outcome, Plan
 from longspan.simulator.scenario import Scenario
-from longspan.simulator.specs import reaches_out
 from longspan.simulator.transcript import Transcript
 
 __all__ = ["Progress", "table_of", "tell"]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from longspan.simulator.cli.again import RunArgument, TrustOption, open_run
+from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
 
 __all__ = ["publish", "verify"]
 
@@ -21,7 +21,7 @@ def publish(
 
     They hold a commitment to the tests: `longspan verify` proves later, from the run, that these were played.
     """
-    from longspan.simulator.commitment import publish as write
+    from longspan.simulator.analysis.commitment import publish as write
 
     folder = open_run(run, trust, [], agents=False)
     path = out or Path(f"published-{folder.manifest.commitment[:12]}.json")
@@ -36,8 +36,8 @@ def verify(
     trust: TrustOption = False,
 ) -> int:
     """Open a commitment: are the published scores those of this run, and of the tests it was committed to?"""
-    from longspan.simulator.commitment import read_published
-    from longspan.simulator.commitment import verify as check
+    from longspan.simulator.analysis.commitment import read_published
+    from longspan.simulator.analysis.commitment import verify as check
 
     holds = True
     for each in check(read_published(published), open_run(run, trust, [], agents=False)):

@@ -9,6 +9,7 @@ import typer
 
 __all__ = ["reproduce"]
 
+
 def reproduce(
     paper: Annotated[str, typer.Argument(help="Whose figures: goodai-ltm, counting-stars, elitr-bench, summhay, cream.", metavar="PAPER")],
     paths: Annotated[
@@ -24,8 +25,8 @@ def reproduce(
 
     from longspan.simulator.cli.tables import print_table, wide_console
     from longspan.simulator.errors import InputError
-    from longspan.simulator.papers import needs_paths
-    from longspan.simulator.papers import paper as find
+    from longspan.simulator.interop.papers import needs_paths
+    from longspan.simulator.interop.papers import paper as find
 
     known = find(paper)
     if needs_paths(known) != bool(paths):

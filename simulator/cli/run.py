@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from longspan.simulator.definitions import Definitions
+    from longspan.simulator.interop.definitions import Definitions
     from longspan.simulator.runner import Outcome, Plan
 
 __all__ = ["exit_code", "finish", "refuse_code", "run"]
@@ -35,9 +35,7 @@ def run(
     tests: Annotated[
         int | None, typer.Option(help="Tests of each scenario.", min=1, max=10_000, metavar="N", show_default="the suite's: 3")
     ] = None,
-    scenario: Annotated[
-        list[str] | None, typer.Option(help="Play only this scenario; also python:module:Class.", metavar="NAME")
-    ] = None,
+    scenario: Annotated[list[str] | None, typer.Option(help="Play only this scenario; also python:module:Class.", metavar="NAME")] = None,
     isolated: Annotated[bool, typer.Option("--isolated", help="Each test in a conversation of its own, without filler.")] = False,
     placement: Annotated[
         Literal["uniform", "early"], typer.Option(help="Spread needles over the span, or put them all in its first tenth.")
@@ -52,9 +50,9 @@ def run(
         Literal["longspan", "paper"], typer.Option(help="Grade by longspan's rules, or as the paper does where that differs.")
     ] = "longspan",
     pace: Annotated[float, typer.Option(help="Virtual seconds that a turn takes.", min=0, max=86_400, metavar="SECONDS")] = 30,
-    starts_at: Annotated[
-        datetime, typer.Option(help="The virtual date and time at which conversations start.", metavar="DATE")
-    ] = datetime(2024, 1, 1, 9, 0),
+    starts_at: Annotated[datetime, typer.Option(help="The virtual date and time at which conversations start.", metavar="DATE")] = datetime(
+        2024, 1, 1, 9, 0
+    ),
     judge: Annotated[
         str | None, typer.Option(help="The model that decides what rules cannot, such as openai/gpt-4o.", metavar="SPEC")
     ] = None,
@@ -79,7 +77,7 @@ def run(
     import trio
 
     from longspan.simulator.cli.progress import Progress
-    from longspan.simulator.definitions import read_definitions
+    from longspan.simulator.interop.definitions import read_definitions
     from longspan.simulator.runner import plan, play
     from longspan.simulator.sizes import parse_size
     from longspan.simulator.suite import load_suite
@@ -107,9 +105,7 @@ def run(
             starts_at=starts_at,
             pace=timedelta(seconds=pace),
         )
-        for each_span, each_agent, each_seed in product(
-            _once(spans), _once(agent or ["notebook"]), _once(seed or [0])
-        )
+        for each_span, each_agent, each_seed in product(_once(spans), _once(agent or ["notebook"]), _once(seed or [0]))
     ]
     with Progress([] if json_ else plans) as progress:
         heard = None if json_ else progress.heard
@@ -119,8 +115,8 @@ def run(
 
 def refuse_code(where: str | Path, named: Iterable[str], here: Iterable[str], trust: bool) -> None:
     """Refuse code to run, and addresses to call, that only a file names, and nobody here has named or trusted. Raises InputError."""
+    from longspan.simulator.agent_spec import reaches_out
     from longspan.simulator.errors import InputError
-    from longspan.simulator.specs import reaches_out
 
     foreign = [each for each in named if reaches_out(each) and each not in here]
     if foreign and not trust:
@@ -174,7 +170,5 @@ def _once(values: list[Value]) -> list[Value]:
 def _print_json(outcomes: list[Outcome]) -> None:
     import json
 
-    found = [
-        {"folder": str(outcome.folder)} | (outcome.result.model_dump(mode="json") if outcome.result else {}) for outcome in outcomes
-    ]
+    found = [{"folder": str(outcome.folder)} | (outcome.result.model_dump(mode="json") if outcome.result else {}) for outcome in outcomes]
     print(json.dumps(found, ensure_ascii=False, indent=1))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.cli.again import TrustOption
+from longspan.simulator.cli.runs import TrustOption
 
 if TYPE_CHECKING:
-    from longspan.simulator.folder import RunFolder
+    from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.runner import Listener, Outcome, Plan
-    from longspan.simulator.sweep import Indexed
+    from longspan.simulator.sweeps.sweep import Indexed
 
 __all__ = ["sweep"]
 
@@ -24,9 +24,7 @@ def sweep(
     jobs: Annotated[
         int, typer.Option(help="Processes that play, one run at a time each: for agents that compute.", min=1, max=1000, metavar="N")
     ] = 1,
-    on: Annotated[
-        str | None, typer.Option(help="`ray` plays each run as a task of a Ray cluster (extra `ray`).", metavar="WHERE")
-    ] = None,
+    on: Annotated[str | None, typer.Option(help="`ray` plays each run as a task of a Ray cluster (extra `ray`).", metavar="WHERE")] = None,
     max_cost: Annotated[
         float | None, typer.Option(help="Dollars that the sweep may cost in all, what it has cost so far included.", min=0, metavar="USD")
     ] = None,
@@ -40,9 +38,9 @@ def sweep(
     """
     from longspan.simulator.cli.run import exit_code, finish, refuse_code
     from longspan.simulator.errors import InputError
-    from longspan.simulator.folder import locked
+    from longspan.simulator.run_folder import locked
     from longspan.simulator.runner import check_limit
-    from longspan.simulator.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
+    from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
 
     if on not in (None, "ray"):
         raise InputError(f"--on {on!r:.40}: a sweep is played on `ray`, or here, without --on")
@@ -98,7 +96,7 @@ def _play(
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.ledger import Ledger
     from longspan.simulator.runner import play_on, spent
-    from longspan.simulator.workers import play_apart
+    from longspan.simulator.sweeps.processes import play_apart
 
     if not left:
         return []
@@ -106,7 +104,7 @@ def _play(
     with Progress([] if json_ else [each for each, _ in left]) as progress:
         heard: Listener | None = None if json_ else progress.heard
         if on is not None:
-            from longspan.simulator.cluster.driver import play_on_ray
+            from longspan.simulator.sweeps.ray.driver import play_on_ray
 
             return play_on_ray(left, listener=heard, most=most, paid=paid)
         if jobs == 1:
@@ -132,8 +130,6 @@ def _tell(out: Path, found: list[Indexed], outcomes: list[Outcome], before: int)
         if outcome.error is not None:
             console.print(Text(f"{outcome.folder.name}: {outcome.error}", style="red"), soft_wrap=True)
     done = sum(each.state == "finished" for each in found)
-    console.print(
-        f"{out}: {done} of {len(found)} runs finished, {before} of them before", soft_wrap=True, highlight=False, markup=False
-    )
+    console.print(f"{out}: {done} of {len(found)} runs finished, {before} of them before", soft_wrap=True, highlight=False, markup=False)
     if done < len(found):
         console.print("the same command goes on with the others", soft_wrap=True, highlight=False, markup=False)

@@ -26,11 +26,11 @@ def write(
     """
     import trio
 
+    from longspan.simulator.interop.data_writers import settings_of
+    from longspan.simulator.interop.data_writers import write as have_written
+    from longspan.simulator.interop.data_writers import writer as find
     from longspan.simulator.report.excerpts import visible
     from longspan.simulator.suite import read_setting
-    from longspan.simulator.writing import settings_of
-    from longspan.simulator.writing import write as have_written
-    from longspan.simulator.writing import writer as find
 
     found = find(scenario)
     settings = settings_of(found, dict(map(read_setting, set_ or [])))

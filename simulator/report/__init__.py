@@ -8,15 +8,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from longspan.simulator.calibration import standing
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import Result
-from longspan.simulator.groups import by_distance, by_skill, grouped
+from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
+from longspan.simulator.grading.grades import Result
+from longspan.simulator.judging.calibration import standing
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.reading import Reading, Test
 from longspan.simulator.report.summary import failures, score_interval, times, total_cost, without_score
 from longspan.simulator.report.timeline import grade_of, panels
-from longspan.simulator.scenario import LAST
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.script import LAST
 
 __all__ = ["POLICY", "Reading", "report_of", "write_report"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from longspan.simulator.compare import Comparison
+from longspan.simulator.analysis.comparing import Comparison
 from longspan.simulator.report.figures import FIGURES, FigureName, draw
 from longspan.simulator.report.inline_svg import inline_svg
 from longspan.simulator.report.page import environment, policy

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from math import cos, log2, pi, sin
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from longspan.simulator.compare import Cell, Comparison
+from longspan.simulator.analysis.comparing import Cell, Comparison
+from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.report.excerpts import visible
 from longspan.simulator.report.styles import MARKERS, Style, labels, styles
-from longspan.simulator.runs import Column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

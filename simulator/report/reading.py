@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, final
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import TestResult
+from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.journal import read_journal
 from longspan.simulator.report.excerpts import TRACE, Excerpt
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.transcript import Evidence
 
 __all__ = ["Conversation", "Reading", "Test", "Turn"]

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from math import ceil, fsum
 from typing import NamedTuple, final
 
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import Result
+from longspan.simulator.analysis.statistics import Interval, Observed, interval
+from longspan.simulator.grading.grades import Result
 from longspan.simulator.ledger import Spent
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.report.reading import Conversation
-from longspan.simulator.statistics import Interval, Observed, interval
+from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["Times", "failures", "score_interval", "times", "total_cost", "without_score"]
 

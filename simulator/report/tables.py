@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, get_args
 
-from longspan.simulator.compare import Cell, Comparison, Pair
-from longspan.simulator.grades import Status
-from longspan.simulator.groups import Group
+from longspan.simulator.analysis.comparing import Cell, Comparison, Pair
+from longspan.simulator.analysis.graded_runs import Column
+from longspan.simulator.analysis.groups import Group
+from longspan.simulator.analysis.spreadsheet import write_csv
+from longspan.simulator.analysis.statistics import ALPHA
+from longspan.simulator.grading.grades import Status
 from longspan.simulator.report.excerpts import visible
-from longspan.simulator.runs import Column
-from longspan.simulator.spreadsheet import write_csv
-from longspan.simulator.statistics import ALPHA
 from longspan.simulator.tables import Table
 
 __all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "notes", "one_line", "tables"]

@@ -16,9 +16,10 @@ from longspan.simulator.errors import InputError
 from longspan.simulator.view.following import Followers
 from longspan.simulator.view.guard import Guard
 from longspan.simulator.view.pages import Pages
-from longspan.simulator.view.shelf import Shelf
+from longspan.simulator.view.run_list import Shelf
 
 __all__ = ["view"]
+
 
 async def view(folder: Path, host: str, port: int, *, ready: Callable[[str], None]) -> None:
     """Serve the runs in `folder` until cancelled; `ready` is told the address, with the token where one is needed.

@@ -12,15 +12,15 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from longspan.simulator.annotation import LEVELS, Annotation, agreements, annotate, open_claims, said_by, sheets
+from longspan.simulator.agent_spec import reaches_out
 from longspan.simulator.errors import InputError, LongspanError, first_problem
-from longspan.simulator.folder import RunFolder
+from longspan.simulator.judging.annotation import LEVELS, Annotation, agreements, annotate, open_claims, said_by, sheets
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import scenario_class
 from longspan.simulator.report.excerpts import visible
-from longspan.simulator.specs import reaches_out
-from longspan.simulator.view.shelf import Shelf
-from longspan.simulator.view.showing import page
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.view.rendering import page
+from longspan.simulator.view.run_list import Shelf
 
 __all__ = ["Annotating", "can_be_judged"]
 
@@ -120,5 +120,3 @@ def _save(run: RunFolder, form: Mapping[str, str]) -> Annotation:
         raise InputError(f"the form is not complete: {first_problem(error)}; go back and choose") from None
     annotate(run, sheets(run), given)
     return given
-
-

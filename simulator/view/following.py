@@ -13,13 +13,13 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.errors import LongspanError, one_line
-from longspan.simulator.folder import RunFolder
+from longspan.simulator.journal_tail import LINES, Tail
 from longspan.simulator.report.excerpts import EXCERPT, Excerpt, visible
 from longspan.simulator.report.reading import Turn
 from longspan.simulator.report.timeline import grade_of
-from longspan.simulator.view.shelf import has_results
-from longspan.simulator.view.standing import Ended, Standing
-from longspan.simulator.view.tail import LINES, Tail
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.view.run_list import has_results
+from longspan.simulator.view.run_status import Ended, Standing
 
 __all__ = ["Followed", "Followers", "News"]
 

@@ -17,13 +17,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from longspan.simulator.errors import InputError, LongspanError, one_line
-from longspan.simulator.folder import RunFolder
 from longspan.simulator.report import POLICY, report_of
 from longspan.simulator.report.page import ASSETS
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.annotating import Annotating, can_be_judged
 from longspan.simulator.view.following import Followed, Followers, News
-from longspan.simulator.view.shelf import Entry, MissingError, Shelf, fitting
-from longspan.simulator.view.showing import page
+from longspan.simulator.view.rendering import page
+from longspan.simulator.view.run_list import Entry, MissingError, Shelf, fitting
 
 __all__ = ["Pages"]
 
@@ -193,7 +193,7 @@ def _rendered(run: RunFolder, result: Any) -> bytes:
 
 def _compared(paths: list[Path]) -> tuple[str, str]:
     """A comparison and its policy. What draws it is imported here: it takes a while."""
-    from longspan.simulator.compare import load_comparison
+    from longspan.simulator.analysis.comparing import load_comparison
     from longspan.simulator.report.comparison import POLICY, as_html
 
     return as_html(load_comparison(paths)), POLICY

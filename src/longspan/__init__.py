@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from longspan.simulator.errors import InputError
     from longspan.simulator.journal import read_journal
     from longspan.simulator.messages import Message, Reply, Usage
-    from longspan.simulator.tools.rehearsal import rehearse
-    from longspan.simulator.scenario import Grade, Item, Line, Marked, Record, Scenario, Script, Segment
+    from longspan.simulator.record import Grade, Item, Marked, Record
+    from longspan.simulator.scenario import Scenario
+    from longspan.simulator.script import Line, Script, Segment
     from longspan.simulator.stage import Stage
     from longspan.simulator.tables import Table
+    from longspan.simulator.tools.rehearsal import rehearse
 
 __all__ = [
     "BaseAgent",
@@ -48,7 +50,9 @@ _HOMES = {
     "simulator.errors": ("InputError",),
     "simulator.journal": ("read_journal",),
     "simulator.messages": ("Message", "Reply", "Usage"),
-    "simulator.scenario": ("Grade", "Item", "Line", "Marked", "Record", "Scenario", "Script", "Segment"),
+    "simulator.record": ("Grade", "Item", "Marked", "Record"),
+    "simulator.scenario": ("Scenario",),
+    "simulator.script": ("Line", "Script", "Segment"),
     "simulator.stage": ("Stage",),
     "simulator.tables": ("Table",),
     "simulator.tools.rehearsal": ("rehearse",),

@@ -7,20 +7,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
 from tests.loopback import Server
 
 Install = Callable[[str, dict[str, str]], None]
 
 OURS = {
-    "oracle": "longspan.agents.oracle:Oracle",
-    "silent": "longspan.agents.silent:Silent",
-    "notebook": "longspan.agents.notebook:Notebook",
-    "python": "longspan.agents.python:PythonAgent",
-    "http": "longspan.agents.http:HttpAgent",
-    "https": "longspan.agents.http:HttpsAgent",
-    "exec": "longspan.agents.exec:ExecAgent",
-    "human": "longspan.agents.human:Human",
+    "oracle": "longspan.agents.reference.oracle:Oracle",
+    "silent": "longspan.agents.reference.silent:Silent",
+    "notebook": "longspan.agents.reference.notebook:Notebook",
+    "python": "longspan.agents.outside.python:PythonAgent",
+    "http": "longspan.agents.outside.http:HttpAgent",
+    "https": "longspan.agents.outside.http:HttpsAgent",
+    "exec": "longspan.agents.outside.exec:ExecAgent",
+    "human": "longspan.agents.outside.human:Human",
 }
 
 
@@ -69,4 +68,4 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failed requests are made again at once, nearly."""
-    monkeypatch.setattr("longspan.agents.limits.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("longspan.agents.models.limits.FIRST_PAUSE", 0.001)

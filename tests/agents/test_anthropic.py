@@ -9,11 +9,11 @@ import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
-
-from longspan.agents.anthropic import AnthropicAgent, AnthropicCore, breakpoints
-from longspan.agents.base import Message, Usage
-from longspan.agents.core import ChatMessage
 from tests.loopback import Raw, Server
+
+from longspan.agents.base import Message, Usage
+from longspan.agents.models.anthropic import AnthropicAgent, AnthropicCore, breakpoints
+from longspan.agents.models.core import ChatMessage
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -102,7 +102,7 @@ def test_an_error_in_the_middle_of_a_stream_is_tried_again(server: Server) -> No
         'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}',
     ]
     server.script([Raw("\r\n\r\n".join([*events, ""]).encode(), headers={"content-type": "text/event-stream"})])
-    assert trio.run(agent(server, stream=True).reply, message(0, "Is it so?")).text .endswith("Is it so?")
+    assert trio.run(agent(server, stream=True).reply, message(0, "Is it so?")).text.endswith("Is it so?")
 
 
 def test_thinking_is_not_part_of_the_reply(server: Server) -> None:

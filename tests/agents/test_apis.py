@@ -12,12 +12,12 @@ import pytest
 import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.loopback import Act, Asked, Cut, Hang, Raw, Say, Server, Status
 
 from longspan.agents.base import AgentError, InputError, Message, Usage
-from longspan.agents.chat import ChatAgent
-from longspan.agents.core import ChatMessage
-from longspan.simulator.specs import AgentSpec, make_agent
-from tests.loopback import Act, Asked, Cut, Hang, Raw, Say, Server, Status
+from longspan.agents.models.chat import ChatAgent
+from longspan.agents.models.core import ChatMessage
+from longspan.simulator.agent_spec import AgentSpec, make_agent
 
 KINDS = ["openai", "anthropic", "google"]
 
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.parametrize("kind", KINDS),
     pytest.mark.usefixtures("impatient"),
     # What is no longer read, of a stream that is wrong or too long, is dropped by the libraries: Trio would have it closed.
-    pytest.mark.filterwarnings("ignore:Async generator '(google|httpx2|httpcore2|longspan.agents.web)"),
+    pytest.mark.filterwarnings("ignore:Async generator '(google|httpx2|httpcore2|longspan.agents.models.web)"),
 ]
 
 both = pytest.mark.parametrize("stream", ["false", "true"])
@@ -152,9 +152,7 @@ def test_retry_after_is_waited_for(server: Server, kind: str) -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_does_not_pass_is_an_error_in_one_line(
-    server: Server, kind: str, stream: str, act: Act, part: str, requests: int
-) -> None:
+def test_what_does_not_pass_is_an_error_in_one_line(server: Server, kind: str, stream: str, act: Act, part: str, requests: int) -> None:
     server.always = act
     with pytest.raises(AgentError, match=part) as caught:
         ask(agent(server, kind, stream=stream))

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.agents import bridge, program
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
-from longspan.agents.python import PythonAgent
+from longspan.agents.outside import bridge, program
+from longspan.agents.outside.python import PythonAgent
 from longspan.simulator.agent import close, has_snapshots, observes, repeatable
-from longspan.simulator.specs import AgentSpec, make_agent
+from longspan.simulator.agent_spec import AgentSpec, make_agent
 
 pytestmark = pytest.mark.usefixtures("install")
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longspan.agents.base import AgentError, InputError, Message, Usage
-from longspan.agents.chat import ChatAgent, ChatOptions, cut_middle
-from longspan.agents.core import ChatMessage, Completion, ContextOverflowError
+from longspan.agents.models.chat import ChatAgent, ChatOptions, cut_middle
+from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
 from longspan.simulator.agent import Completes, Prompted, has_snapshots
 
 START = datetime(2024, 1, 1, 9, 0)

@@ -15,16 +15,16 @@ import pytest
 import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from longspan.agents import faketime, program
-from longspan.agents.base import AgentError, InputError, Message
-from longspan.agents.exec import ExecAgent
-from longspan.agents.remote import RemoteAgent
-from longspan.simulator.agent import Agent
-from longspan.simulator.specs import AgentSpec, make_agent
 from tests.conftest import skip
 
-HELLO = 'print(\'{"protocol": 1}\', flush=True)'
+from longspan.agents.base import AgentError, InputError, Message
+from longspan.agents.outside import faketime, program
+from longspan.agents.outside.exec import ExecAgent
+from longspan.agents.outside.remote import RemoteAgent
+from longspan.simulator.agent import Agent
+from longspan.simulator.agent_spec import AgentSpec, make_agent
+
+HELLO = "print('{\"protocol\": 1}', flush=True)"
 
 
 def message(text: str = "x", at: datetime = datetime(2024, 5, 1, 9, 0)) -> Message:
@@ -139,8 +139,8 @@ def test_a_file_that_is_no_program_is_told(tmp_path: Path) -> None:
         ("sys.stderr.write('\\x1b[31mred\\xff' * 10**5); sys.exit(1)", "ended with status 1"),
         ("os.close(1); time.sleep(60)", "closed its standard output before it answered"),
         ("print('Loading ...', flush=True); time.sleep(60)", "wrote a line that is no answer: Loading ...; standard output is for answers"),
-        ("print('{\"text\": \"x\"', flush=True); time.sleep(60)", "not JSON"),
-        ("sys.stdout.buffer.write(b'{\"text\": \"\\xff\"}\\n'); sys.stdout.flush(); time.sleep(60)", "not UTF-8"),
+        ('print(\'{"text": "x"\', flush=True); time.sleep(60)', "not JSON"),
+        ('sys.stdout.buffer.write(b\'{"text": "\\xff"}\\n\'); sys.stdout.flush(); time.sleep(60)', "not UTF-8"),
         ("print(json.dumps({'error': 'no luck'}), flush=True); time.sleep(60)", "reply: failed: no luck"),
         ("print(json.dumps({'text': 7}), flush=True); time.sleep(60)", "reply: gave a wrong answer: text"),
         ("while True: sys.stdout.write('x' * 10**6)", "wrote more than 33,554,432 bytes in one line"),
@@ -183,7 +183,7 @@ def test_what_a_hanging_program_said_last_is_told(script: Callable[..., ExecAgen
 
 
 def test_two_lines_for_one_request_are_refused(script: Callable[..., ExecAgent]) -> None:
-    agent = script("for line in sys.stdin:\n    sys.stdout.write('{\"text\": \"a\"}\\n{\"text\": \"b\"}\\n')\n    sys.stdout.flush()")
+    agent = script('for line in sys.stdin:\n    sys.stdout.write(\'{"text": "a"}\\n{"text": "b"}\\n\')\n    sys.stdout.flush()')
     with pytest.raises(AgentError, match="wrote more than one line for one request"):
         play(agent, lambda: agent.reply(message()), lambda: agent.reply(message()))
 
@@ -271,7 +271,7 @@ LONGSPAN = """
 import sys, trio
 from datetime import datetime
 from longspan.agents.base import Message
-from longspan.agents.exec import ExecAgent
+from longspan.agents.outside.exec import ExecAgent
 async def main():
     agent = ExecAgent(sys.argv[1])
     print((await agent.reply(Message("x", datetime(2024, 1, 1), "t"))).text, flush=True)

@@ -19,18 +19,18 @@ import trio
 import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import skip
 
 from longspan.agents.base import AgentError, InputError, Message, Usage
-from longspan.agents.core import ChatMessage, Completion, ContextOverflowError
-from longspan.agents.gguf import library, trial
-from longspan.agents.gguf.agent import GgufAgent
-from longspan.agents.gguf.core import GgufCore, GgufOptions
-from longspan.simulator.folder import RunFolder
+from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
+from longspan.agents.models.gguf import library, trial
+from longspan.agents.models.gguf.agent import GgufAgent
+from longspan.agents.models.gguf.core import GgufCore, GgufOptions
+from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.ledger import check_priced
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, plan, play, resume
-from longspan.simulator.specs import AgentSpec, make_agent
 from longspan.simulator.suite import load_suite
-from tests.conftest import skip
 
 TRIMMED = (
     "{{ bos_token }}{% for m in messages %}<|im_start|>{{ m.role }}\n\n{{ m.content | trim }}<|im_end|>{% endfor %}"
@@ -141,9 +141,7 @@ def test_what_is_counted_message_by_message_is_what_the_prompt_has(core: Cores, 
 
 
 @given(TURNS)
-def test_where_a_template_frames_roles_unequally_no_less_is_counted_than_there_is(
-    core: Cores, turns: tuple[str | None, list[str]]
-) -> None:
+def test_where_a_template_frames_roles_unequally_no_less_is_counted_than_there_is(core: Cores, turns: tuple[str | None, list[str]]) -> None:
     for template in (TRIMMED, UNEQUAL):
         other = core(template)
         messages = said(*turns[1], system=turns[0])
@@ -355,9 +353,7 @@ def test_the_event_loop_goes_on_while_the_model_computes(core: Cores, decoding: 
 
 
 @pytest.mark.parametrize("stop_at", [3, 20], ids=["in the prompt", "in the answer"])
-def test_a_cancelled_answer_stops_at_once_and_the_model_goes_on(
-    core: Cores, decoding: list[Callable[[int], None]], stop_at: int
-) -> None:
+def test_a_cancelled_answer_stops_at_once_and_the_model_goes_on(core: Cores, decoding: list[Callable[[int], None]], stop_at: int) -> None:
     busy = core(n_ctx=2000 + stop_at)
     messages = said("So much to say about the city. " * 60)
     computed = 0
@@ -495,7 +491,7 @@ def test_without_the_extra_it_says_which_to_install(model: Models, monkeypatch: 
 def test_llama_cpp_says_nothing_by_itself(model: Models, tmp_path: Path) -> None:
     (tmp_path / "cut.gguf").write_bytes(model().read_bytes()[:-1000])
     code = (
-        "import trio\nfrom longspan.agents.core import ChatMessage\nfrom longspan.agents.gguf.core import GgufCore\n"
+        "import trio\nfrom longspan.agents.models.core import ChatMessage\nfrom longspan.agents.models.gguf.core import GgufCore\n"
         f"core = GgufCore({str(model())!r})\ntrio.run(lambda: core.complete([ChatMessage('user', 'Hello.')], most=3))\n"
         f"GgufCore({str(tmp_path / 'cut.gguf')!r})"
     )
@@ -548,9 +544,7 @@ begin(Path(sys.argv[1]), Path(sys.argv[2]), listener, tests=1)
 
 def test_a_run_that_was_killed_goes_on(model: Models, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])}
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(model()), str(tmp_path)], env=environment, capture_output=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", KILLED, str(model()), str(tmp_path)], env=environment, capture_output=True, check=False)
     assert done.returncode == -9, done.stderr
     (folder,) = tmp_path.iterdir()
     run = RunFolder(folder)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import trio
+from tests.loopback import Raw, Server
 
 from longspan.agents.base import AgentError, Message, Usage
-from longspan.agents.google import GoogleAgent
-from tests.loopback import Raw, Server
+from longspan.agents.models.google import GoogleAgent
 
 pytestmark = pytest.mark.usefixtures("impatient")
 

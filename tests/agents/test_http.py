@@ -14,10 +14,10 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longspan.agents import http
 from longspan.agents.base import AgentError, InputError, Message, Reply
-from longspan.agents.http import KEY, HttpAgent
-from longspan.simulator.specs import AgentSpec, make_agent
+from longspan.agents.outside import http
+from longspan.agents.outside.http import KEY, HttpAgent
+from longspan.simulator.agent_spec import AgentSpec, make_agent
 
 Act = Callable[[socket.socket], None]
 

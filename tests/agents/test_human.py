@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from longspan.agents.base import InputError
-from longspan.agents.human import Human
+from longspan.agents.outside.human import Human
 
 LONGSPAN = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from longspan.simulator.cli import main; main(sys.argv[1:])"
 """The command line as a shell would start it: the terminal is its own."""
@@ -195,6 +195,6 @@ def test_without_a_terminal_there_is_nobody(monkeypatch: pytest.MonkeyPatch) -> 
     def absent(*_: object) -> int:
         raise OSError
 
-    monkeypatch.setattr("longspan.agents.human.os.open", absent)
+    monkeypatch.setattr("longspan.agents.outside.human.os.open", absent)
     with pytest.raises(InputError, match="there is no terminal here"):
         Human()

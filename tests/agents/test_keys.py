@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.loopback import Act, Raw, Server, Status
 
 MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from longspan.agents.base import AgentError
-from longspan.agents.limits import LONGEST_PAUSE, Limiter, Slot, TransientError
+from longspan.agents.models.limits import LONGEST_PAUSE, Limiter, Slot, TransientError
 
 
 def run(play: Callable[[], Awaitable[Any]]) -> Any:

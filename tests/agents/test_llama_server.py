@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 import trio
+from tests.conftest import skip
 
 from longspan.agents.base import Message, Reply, Usage
 from longspan.simulator.agent import Agent
+from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.runner import plan, play
-from longspan.simulator.specs import AgentSpec, make_agent
 from longspan.simulator.suite import load_suite
-from tests.conftest import skip
 
 WINDOW = 2048
 

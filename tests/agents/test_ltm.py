@@ -18,15 +18,15 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.agents.thinker import START, Thinker, made, message, play, sensible
 
 from longspan.agents.base import AgentError, InputError, Usage
-from longspan.agents.ltm.agent import DryLtm
-from longspan.agents.ltm.index import Index
-from longspan.agents.ltm.options import LtmOptions
-from longspan.agents.ltm.prompts import ago
+from longspan.agents.memory.ltm.agent import DryLtm
+from longspan.agents.memory.ltm.index import Index
+from longspan.agents.memory.ltm.options import LtmOptions
+from longspan.agents.memory.ltm.prompts import ago
 from longspan.simulator.agent import Prompted, has_snapshots, observes, repeatable
-from longspan.simulator.specs import AgentSpec, make_agent
-from tests.agents.thinker import START, Thinker, made, message, play, sensible
+from longspan.simulator.agent_spec import AgentSpec, make_agent
 
 KEY = "sk-a-key-that-is-nowhere-else"
 
@@ -73,9 +73,9 @@ def test_memories_are_in_order_of_time_and_at_most_as_many_as_wanted() -> None:
     assert core.prompts[-1][-1].text.count("\n- ") == 4
 
 
-TURNS = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(1, 400), st.one_of(st.none(), st.integers(0, 60))), min_size=1, max_size=40
-).map(lambda drawn: [("word" + str(kind) + " tide" * size, None if told is None else "gull " * told) for kind, size, told in drawn])
+TURNS = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 400), st.one_of(st.none(), st.integers(0, 60))), min_size=1, max_size=40).map(
+    lambda drawn: [("word" + str(kind) + " tide" * size, None if told is None else "gull " * told) for kind, size, told in drawn]
+)
 
 
 @given(turns=TURNS, memory=st.sampled_from(["semantic", "json", "text"]), eviction=st.sampled_from(["block", "sliding"]))
@@ -492,7 +492,7 @@ def test_nothing_is_sent_anywhere_and_chroma_is_imported_late(tmp_path: Path) ->
     code = """
 import sys
 sys.addaudithook(lambda event, arguments: event == "socket.connect" and print("connects to", arguments[1:]))
-import longspan.agents.ltm.agent
+import longspan.agents.memory.ltm.agent
 assert "chromadb" not in sys.modules and "numpy" not in sys.modules
 from tests.agents.thinker import Thinker, made, play
 play(made(Thinker()), [(f"Lamp {number} is red. " * 9, None) for number in range(60)])

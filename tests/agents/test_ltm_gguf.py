@@ -6,13 +6,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import trio
+from tests.conftest import skip
 
 from longspan.simulator import events
-from longspan.simulator.folder import RunFolder
 from longspan.simulator.journal import read_journal
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan, play
 from longspan.simulator.suite import load_suite
-from tests.conftest import skip
 
 
 def test_a_run_around_a_local_model_comes_to_its_end(tmp_path: Path) -> None:

@@ -16,16 +16,16 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from longspan.agents.base import AgentError, InputError
-from longspan.agents.ltm.agent import MemoryAgent
-from longspan.agents.ltm.embedders import Embedded, HashEmbedder, make_embedder
-from longspan.agents.ltm.fragments import Fragment, Turn, fragments, pieces
-from longspan.agents.ltm.index import Index, _hang_up
-from longspan.agents.ltm.memory import Memories
-from longspan.agents.ltm.options import LtmOptions
 from tests.agents.thinker import START, Thinker, made, message, play
 from tests.loopback import Service
+
+from longspan.agents.base import AgentError, InputError
+from longspan.agents.memory.ltm.agent import MemoryAgent
+from longspan.agents.memory.ltm.embedders import Embedded, HashEmbedder, make_embedder
+from longspan.agents.memory.ltm.fragments import Fragment, Turn, fragments, pieces
+from longspan.agents.memory.ltm.index import Index, _hang_up
+from longspan.agents.memory.ltm.memory import Memories
+from longspan.agents.memory.ltm.options import LtmOptions
 
 KEY = "sk-a-key-that-is-nowhere-else"
 
@@ -350,4 +350,3 @@ def test_minilm_without_a_network_names_the_alternatives(monkeypatch: pytest.Mon
     monkeypatch.setattr(ONNXMiniLM_L6_V2, "MODEL_DOWNLOAD_URL", f"http://127.0.0.1:{free_port()}/onnx.tar.gz")
     with pytest.raises(InputError, match=r"cannot be fetched .* embedder=hash or embedder=openai/MODEL"):
         make_embedder("minilm")
-

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.agents.ltm.scratchpad import JsonPad, TextPad, make_pad
+from longspan.agents.memory.ltm.scratchpad import JsonPad, TextPad, make_pad
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=8),

@@ -21,7 +21,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from longspan.agents.base import AgentError, Message
-from longspan.agents.notebook import Notebook
+from longspan.agents.reference.notebook import Notebook
 
 START = datetime(2024, 5, 1, 9, 0)
 PACE = timedelta(seconds=30)

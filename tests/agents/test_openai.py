@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import trio
 from pydantic import BaseModel
+from tests.loopback import Raw, Say, Server
 
 from longspan.agents.base import AgentError, Message
-from longspan.agents.core import ChatMessage
-from longspan.agents.openai import OPENAI, OpenAIAgent, OpenAICore
+from longspan.agents.models.core import ChatMessage
+from longspan.agents.models.openai import OPENAI, OpenAIAgent, OpenAICore
 from longspan.simulator.tokens import Tokenizer
-from tests.loopback import Raw, Say, Server
 
 pytestmark = pytest.mark.usefixtures("impatient")
 

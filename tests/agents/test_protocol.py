@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longspan.agents.base import AgentError, Message, Reply, Usage
-from longspan.agents.exec import ExecAgent
-from longspan.agents.http import HttpAgent
-from longspan.agents.protocol import LARGEST_TRACE, Done, Given, Hello, Saved, line, printable, read
-from longspan.agents.remote import RemoteAgent
+from longspan.agents.outside.exec import ExecAgent
+from longspan.agents.outside.http import HttpAgent
+from longspan.agents.outside.protocol import LARGEST_TRACE, Done, Given, Hello, Saved, line, printable, read
+from longspan.agents.outside.remote import RemoteAgent
 from longspan.simulator.agent import has_snapshots, observes, repeatable
 from longspan.simulator.snapshots import Snapshots
 

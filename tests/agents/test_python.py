@@ -14,8 +14,8 @@ import trio.testing
 
 from longspan.agents.base import Message, Usage
 from longspan.simulator.agent import Agent, has_snapshots
+from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import AgentError, InputError
-from longspan.simulator.specs import AgentSpec, make_agent
 
 pytestmark = pytest.mark.usefixtures("install")
 

@@ -7,8 +7,8 @@ import pytest
 import trio
 
 from longspan.agents.base import AgentError, BaseAgent, Message
-from longspan.agents.oracle import Oracle
-from longspan.agents.silent import Silent
+from longspan.agents.reference.oracle import Oracle
+from longspan.agents.reference.silent import Silent
 from longspan.simulator.agent import Agent, Prompted, has_snapshots
 
 

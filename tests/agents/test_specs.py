@@ -6,19 +6,18 @@ import tomllib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from longspan.agents.silent import Silent
+from longspan.agents.reference.silent import Silent
 from longspan.simulator.agent import Agent
+from longspan.simulator.agent_spec import GROUP, AgentSpec, make_agent
 from longspan.simulator.errors import InputError
 from longspan.simulator.plugins import installed
 from longspan.simulator.sizes import Tokens, parse_size
-from longspan.simulator.specs import GROUP, AgentSpec, check_agents_package, make_agent
 
 Install = Callable[[str, dict[str, str]], None]
 
@@ -109,19 +108,19 @@ def test_a_wrong_spec_is_told_with_its_remedy(install: Install, text: str, parts
 
 
 def test_a_plugin_brings_a_kind(install: Install) -> None:
-    install("quiet-agents", {"quiet": "longspan.agents.silent:Silent"})
+    install("quiet-agents", {"quiet": "longspan.agents.reference.silent:Silent"})
     assert isinstance(make_agent(AgentSpec.parse("quiet")), Silent)
     assert "quiet" in installed(GROUP)
 
 
 def test_a_kind_that_two_distributions_register_is_ambiguous(install: Install) -> None:
-    install("quiet-agents", {"silent": "longspan.agents.silent:Silent"})
+    install("quiet-agents", {"silent": "longspan.agents.reference.silent:Silent"})
     with pytest.raises(InputError, match="longspan and quiet-agents"):
         make_agent(AgentSpec.parse("silent"))
     make_agent(AgentSpec.parse("oracle"))
 
 
-@pytest.mark.parametrize("value", ["no.such.module:Agent", "longspan.agents.silent:NoSuchAgent"])
+@pytest.mark.parametrize("value", ["no.such.module:Agent", "longspan.agents.reference.silent:NoSuchAgent"])
 def test_a_plugin_that_cannot_be_loaded_is_named(install: Install, value: str) -> None:
     install("broken-agents", {"broken": value})
     with pytest.raises(InputError, match=r"'broken' \(broken-agents\) cannot be loaded"):
@@ -140,20 +139,6 @@ def test_nothing_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longspan.simulator.plugins.entry_points", lambda group: [])
     with pytest.raises(InputError, match="install longspan"):
         make_agent(AgentSpec.parse("silent"))
-
-
-def test_a_foreign_package_called_agents_is_refused(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    foreign = ModuleType("agents")
-    foreign.__file__ = "/elsewhere/agents/__init__.py"
-    monkeypatch.setitem(sys.modules, "agents", foreign)
-    monkeypatch.setattr("longspan.simulator.specs.packages_distributions", lambda: {"agents": ["longspan", "openai-agents"]})
-    with pytest.raises(InputError, match="belongs to openai-agents: give longspan an environment of its own") as caught:
-        make_agent(AgentSpec.parse("silent"))
-    assert "/elsewhere/agents/__init__.py" in str(caught.value)
-
-
-def test_our_own_package_passes() -> None:
-    check_agents_package()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.agents.window import Window
+from longspan.agents.models.window import Window
 
 SIZES = st.lists(st.integers(0, 60), max_size=80)
 

@@ -11,11 +11,11 @@ from typing import Any
 import trio
 
 from longspan.agents.base import Message, Reply, Usage
-from longspan.agents.core import ChatMessage, Completion, ContextOverflowError
-from longspan.agents.ltm.agent import MemoryAgent
-from longspan.agents.ltm.embedders import Embedder, HashEmbedder
-from longspan.agents.ltm.index import Index
-from longspan.agents.ltm.options import LtmOptions
+from longspan.agents.memory.ltm.agent import MemoryAgent
+from longspan.agents.memory.ltm.embedders import Embedder, HashEmbedder
+from longspan.agents.memory.ltm.index import Index
+from longspan.agents.memory.ltm.options import LtmOptions
+from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["START", "Thinker", "made", "message", "play", "purpose"]
@@ -99,5 +99,3 @@ def play(agent: MemoryAgent, turns: Sequence[tuple[str, str | None]], first: int
         return replies
 
     return trio.run(all_of_them)
-
-

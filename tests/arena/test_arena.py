@@ -17,8 +17,8 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longspan.simulator.arena.evaluate import hold
 from longspan.simulator.arena.folder import ArenaFolder
-from longspan.simulator.arena.hold import hold
 from longspan.simulator.arena.results import Result, Rules
 from longspan.simulator.arena.summaries import Gathered, gather
 from longspan.simulator.cli import main
@@ -109,7 +109,7 @@ import os, signal, sys
 from pathlib import Path
 import trio
 from longspan.simulator.arena import folder as kept
-from longspan.simulator.arena.hold import hold
+from longspan.simulator.arena.evaluate import hold
 from longspan.simulator.arena.results import Rules
 from longspan.simulator.arena.summaries import gather
 

@@ -20,12 +20,15 @@ from longspan.simulator.arena.sentences import sentences
         ("He said no. She left.", ["He said no.", "She left."]),
         ("He wrote etc. and left. Then ...well, he came back.", ["He wrote etc. and left.", "Then ...well, he came back."]),
         ('"It is late." "I know."', ['"It is late."', '"I know."']),
-        ("# Minutes\n\n- The budget grew [1, 4].\n* It was cut. [3]\n2) Anna left\n---\n", [
-            "Minutes",
-            "The budget grew [1, 4].",
-            "It was cut. [3]",
-            "Anna left",
-        ]),
+        (
+            "# Minutes\n\n- The budget grew [1, 4].\n* It was cut. [3]\n2) Anna left\n---\n",
+            [
+                "Minutes",
+                "The budget grew [1, 4].",
+                "It was cut. [3]",
+                "Anna left",
+            ],
+        ),
         ("会議は終わった。次は金曜日だ。", ["会議は終わった。", "次は金曜日だ。"]),
         ("مرحبا بكم. هذا هو النص.", ["مرحبا بكم.", "هذا هو النص."]),
         ("one\u2028two\ttabs   and  spaces", ["one", "two tabs and spaces"]),

@@ -247,7 +247,7 @@ def test_check_tells_whether_an_agent_is_fit(tmp_path: Path) -> None:
 
 
 def test_a_suite_file_runs_no_code_unless_trusted(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("open('was-imported', 'w').close()\nfrom longspan.scenarios.colours import Colours as Mine\n")
+    (tmp_path / "mine.py").write_text("open('was-imported', 'w').close()\nfrom longspan.scenarios.ltm.colours import Colours as Mine\n")
     (tmp_path / "suite.yaml").write_text("name: mine\nscenarios: {'python:mine:Mine': {}}\n")
     refused = longspan("run", "suite.yaml", "--agent", "silent", where=tmp_path)
     assert refused.returncode == 2

@@ -16,22 +16,23 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 from pydantic import BaseModel
+from tests.conftest import skip
 
 from longspan.simulator import events
-from longspan.simulator.export import TESTS, TURNS
-from longspan.simulator.folder import Correction
-from longspan.simulator.grades import Result, ScenarioResult, TestResult
+from longspan.simulator.analysis.rows import TESTS, TURNS
+from longspan.simulator.grading.grades import Result, ScenarioResult, TestResult
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest, Planned
 from longspan.simulator.messages import Message, Reply, Usage
 from longspan.simulator.report.figures import FIGURES
 from longspan.simulator.report.tables import CSV_COLUMNS
-from longspan.simulator.scenario import Line, Segment, Skill
+from longspan.simulator.run_folder import Correction
+from longspan.simulator.scenario import Skill
+from longspan.simulator.script import Line, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.suite import Suite
-from longspan.simulator.sweep import Entry
+from longspan.simulator.sweeps.sweep import Entry
 from longspan.simulator.transcript import Evidence
-from tests.conftest import skip
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-
-from longspan.simulator.papers import Cell, paper
 from tests.conftest import PEER_DATA, skip
+
+from longspan.simulator.interop.papers import Cell, paper
 
 PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
 

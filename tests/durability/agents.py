@@ -64,9 +64,7 @@ class Remote:
     """Keeps its state in a process of its own, spoken to in JSON lines. It dies with the process that started it."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-S", "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self.process = subprocess.Popen([sys.executable, "-S", "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def call(self, **request: str) -> str:
         assert self.process.stdin is not None

@@ -24,10 +24,10 @@ import pytest
 import trio
 
 from longspan.simulator.errors import InputError, JournalError
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import score
 from longspan.simulator.journal import Journal
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Plan, plan, play, resume
+from longspan.simulator.scoring import score
 from longspan.simulator.suite import load_suite
 from tests.durability import agents
 
@@ -38,7 +38,9 @@ AGENTS["ExecDeaf"] = f"exec:{sys.executable} -S {PEER} deaf"
 SHARE = 1.0 if os.environ.get("LONGSPAN_KILLS") == "all" else 0.1
 
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["longspan.simulator.runner", "longspan.simulator.report", "tests.durability.warm", "tests.durability.agents"])
+processes.set_forkserver_preload(
+    ["longspan.simulator.runner", "longspan.simulator.report", "tests.durability.warm", "tests.durability.agents"]
+)
 
 
 def planned(out: Path, agent: str, span: int, tests: int = 3) -> Plan:

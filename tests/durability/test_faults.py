@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from longspan.simulator.errors import LongspanError
-from longspan.simulator.folder import MANIFEST, RunFolder
+from longspan.simulator.run_folder import MANIFEST, RunFolder
 from longspan.simulator.runner import Plan, plan, play, replay, resume
 from longspan.simulator.suite import load_suite
 

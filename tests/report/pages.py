@@ -12,10 +12,10 @@ from typing import Any
 
 import trio
 
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import Result, grade_run
+from longspan.simulator.grading.grades import Result, grade_run
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.report import write_report
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan, play
 from longspan.simulator.suite import load_suite
 

@@ -10,9 +10,9 @@ import trio
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import grade_run
+from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report import write_report
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan, play
 from longspan.simulator.suite import load_suite
 from tests.browser import Open, Visit

@@ -15,13 +15,13 @@ from statistics import pstdev
 import pytest
 from playwright.sync_api import expect
 
+from longspan.simulator.analysis.comparing import Comparison, load_comparison
+from longspan.simulator.analysis.graded_runs import Column
+from longspan.simulator.analysis.statistics import permutation_p
 from longspan.simulator.cli import main
-from longspan.simulator.compare import Comparison, load_comparison
 from longspan.simulator.errors import InputError
 from longspan.simulator.report.comparison import POLICY, as_html
 from longspan.simulator.report.tables import CSV_COLUMNS, as_csv, as_markdown, notes, tables
-from longspan.simulator.runs import Column
-from longspan.simulator.statistics import permutation_p
 from tests.browser import Open
 from tests.made_runs import made_run
 from tests.report.pages import Page, played

@@ -13,13 +13,14 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from longspan.simulator.analysis.export import export
+from longspan.simulator.analysis.graded_runs import load
+from longspan.simulator.analysis.rows import TESTS, TURNS
 from longspan.simulator.cli import main
-from longspan.simulator.export import TESTS, TURNS, export
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.runs import load
+from longspan.simulator.run_folder import RunFolder
 from tests.report.pages import altered, journal, played, replying
 
-HOSTILE = "=HYPERLINK(\"http://x\")\n<script>\x00\x1b\ud800, \"quoted\"; 1"
+HOSTILE = '=HYPERLINK("http://x")\n<script>\x00\x1b\ud800, "quoted"; 1'
 
 
 @pytest.fixture(scope="module")

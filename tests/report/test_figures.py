@@ -14,8 +14,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from longspan.simulator.analysis.comparing import Comparison, load_comparison
 from longspan.simulator.cli import main
-from longspan.simulator.compare import Comparison, load_comparison
 from longspan.simulator.report import figures
 from longspan.simulator.report.figures import FIGURES, FORMATS, FigureName, Format, draw
 from longspan.simulator.report.inline_svg import inline_svg
@@ -196,7 +196,7 @@ def test_any_name_can_be_drawn(name: FigureName, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         drawing = draw(comparison, name, "svg", page=True)
-    element = inline_svg(drawing, name, "A <title> \"quoted\"")
+    element = inline_svg(drawing, name, 'A <title> "quoted"')
     assert "<!--" not in element
     assert "<script" not in element.lower()
     assert "<img" not in element

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.grades import Result
+from longspan.simulator.grading.grades import Result
 from longspan.simulator.manifest import Manifest
 from tests.report.pages import Page, altered, reply_of, replying, report
 

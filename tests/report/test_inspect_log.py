@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from longspan.simulator.analysis.export import export
+from longspan.simulator.analysis.graded_runs import load
 from longspan.simulator.cli import main
-from longspan.simulator.export import export
-from longspan.simulator.folder import Correction, RunFolder
-from longspan.simulator.grades import score
-from longspan.simulator.runs import load
+from longspan.simulator.run_folder import Correction, RunFolder
+from longspan.simulator.scoring import score
 from tests.report.pages import altered, journal, replying
 
 HOSTILE = "</script><script>alert(1)</script>\x00\x1b[31m\u202e\ud800 {{ x }}"

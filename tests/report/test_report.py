@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from longspan.simulator.analysis.statistics import Observed, interval
 from longspan.simulator.errors import JournalError
-from longspan.simulator.folder import Correction, RunFolder
-from longspan.simulator.grades import Result, grade_run
+from longspan.simulator.grading.grades import Result, grade_run
 from longspan.simulator.ledger import Spent
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.report import write_report
-from longspan.simulator.statistics import Observed, interval
+from longspan.simulator.run_folder import Correction, RunFolder
 from tests.report.pages import Element, Page, altered, data_of, journal, reply_of, report
 
 

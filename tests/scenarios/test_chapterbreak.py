@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.chapterbreak import ChapterBreak
+from longspan.scenarios.ltm.chapterbreak.scenario import ChapterBreak
 from longspan.simulator.errors import InputError
-from longspan.simulator.rehearsal import Rehearsal, rehearse
-from longspan.simulator.scenario import Exchange, Record, Script
+from longspan.simulator.record import Exchange, Record
+from longspan.simulator.script import Script
 from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
 SMALL = ChapterBreak(tokens=3000)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.choice import chosen
+from longspan.scenarios.ltm.chapterbreak.choice import chosen
 
 QUOTE = ' "The river does not ask the bridge for leave." - Somebody Wise'
 

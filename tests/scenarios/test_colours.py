@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from longspan.scenarios.colours import Colours
-from longspan.scenarios.wording import Wording, words
-from longspan.simulator.matching import found_words, plain
-from longspan.simulator.rehearsal import rehearse
-from longspan.simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.ltm.colours import Colours
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import found_words, plain
+from longspan.simulator.record import Exchange, Grade, Record
+from longspan.simulator.tools.rehearsal import rehearse
 
 FACTS = {"colour": "red", "told": ["brown", "blue", "red"]}
 

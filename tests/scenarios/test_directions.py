@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.scenarios.directions import BEARINGS, read_legs
-from longspan.scenarios.routes import HOME, Point, routes, settle, vector
-from longspan.scenarios.steps import lay_out
+from longspan.scenarios.ltm.locations.directions import BEARINGS, read_legs
+from longspan.scenarios.ltm.locations.routes import HOME, Point, routes, settle, vector
+from longspan.scenarios.ltm.locations.steps import lay_out
 
 PLACES = ["Chapel", "Museum", "Theatre", "Harbour Office", "Observatory", "Aquarium"]
 END = Point(5, -4)
@@ -121,7 +121,6 @@ def test_a_row_becomes_a_line() -> None:
 
 
 # ---- any town, in any of these styles
-
 
 
 def told_in(style: int, way: Way) -> str:

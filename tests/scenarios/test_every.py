@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longspan.simulator.plugins import make_scenario
-from longspan.simulator.rehearsal import Rehearsal, rehearse
-from longspan.simulator.scenario import Exchange, Record, Scenario
+from longspan.simulator.record import Exchange, Record
+from longspan.simulator.scenario import Scenario
 from longspan.simulator.suite import load_suite
+from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
 NAMES = list(load_suite("ltm").scenarios)
 

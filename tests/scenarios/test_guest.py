@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.guest import read_complaint, read_recall, read_talk
-from longspan.scenarios.menu import Menu
-from longspan.scenarios.speaker import out_of_role
+from longspan.scenarios.ltm.restaurant.guest import read_complaint, read_recall, read_talk
+from longspan.scenarios.ltm.restaurant.menu import Menu
+from longspan.scenarios.ltm.restaurant.speaker import out_of_role
 
 LEMONADE, TEA, MERLOT, COFFEE, BEER = DRINKS = ["Elderflower lemonade", "Mint tea", "Merlot", "Iced coffee", "Wheat beer"]
 SOUP, TARTLET, PRAWNS, SALAD = (

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.jokes import Jokes, ago
-from longspan.scenarios.wording import words
-from longspan.simulator.matching import number, plain
-from longspan.simulator.rehearsal import Rehearsal, rehearse
-from longspan.simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.ltm.jokes import Jokes, ago
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import number, plain
+from longspan.simulator.record import Exchange, Grade, Record
 from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
 TORTOISE, UMBRELLA, VACUUM, GHOST = words("jokes")[:4]
 OTHERS = words("jokes")[4:]

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.locations import Locations
-from longspan.scenarios.wording import words
-from longspan.simulator.matching import plain
-from longspan.simulator.rehearsal import Rehearsal, rehearse
-from longspan.simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.ltm.locations.scenario import Locations
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import plain
+from longspan.simulator.record import Exchange, Grade, Record
 from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
 STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 

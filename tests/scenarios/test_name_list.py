@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from longspan.scenarios.name_list import NameList
-from longspan.scenarios.wording import Wording, words
-from longspan.simulator.matching import found_words, plain
-from longspan.simulator.rehearsal import rehearse
-from longspan.simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.ltm.name_list import NameList
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import found_words, plain
+from longspan.simulator.record import Exchange, Grade, Record
+from longspan.simulator.tools.rehearsal import rehearse
 
 NAMES = ["Ada", "Bo", "Cleo", "Dov", "Eve"]
 

@@ -10,11 +10,12 @@ from random import Random
 
 import pytest
 
-from longspan.scenarios import novel
-from longspan.scenarios.deck import Deck
-from longspan.scenarios.novel import Fact, Novel, Person, write
-from longspan.scenarios.wording import Wording, words
-from longspan.simulator.matching import contains_phrase, plain
+from longspan.scenarios.ltm.chapterbreak import novel
+from longspan.scenarios.ltm.chapterbreak.novel import Fact, Novel, Person, write
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.deck import Deck
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import contains_phrase, plain
 from longspan.simulator.tokens import Tokenizer
 
 NOVELS = 200

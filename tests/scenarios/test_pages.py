@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.pages import about, head, paged, tail
+from longspan.scenarios.shared.pages import about, head, paged, tail
 from longspan.simulator.tokens import Tokenizer
 
 PROSE = (

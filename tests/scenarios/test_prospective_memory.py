@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.prospective_memory import ProspectiveMemory
-from longspan.scenarios.wording import Wording, words
-from longspan.simulator.matching import found_words, number, plain
-from longspan.simulator.rehearsal import Rehearsal, rehearse
-from longspan.simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.ltm.prospective_memory import ProspectiveMemory
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import found_words, number, plain
+from longspan.simulator.record import Exchange, Grade, Record
 from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
 QUOTATION = "Whoever plants a doubt should be willing to sit beside it while it grows."
 FACTS = {"quotation": QUOTATION, "author": "Hesper Vandelune", "nth": 3}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longspan.scenarios.published_chapters import examples
+from longspan.scenarios.ltm.chapterbreak.published_chapters import examples
 from longspan.simulator.errors import InputError
 
 

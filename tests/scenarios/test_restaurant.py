@@ -14,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.menu import Item
-from longspan.scenarios.restaurant import Restaurant
-from longspan.simulator.rehearsal import Rehearsal, rehearse
-from longspan.simulator.scenario import Record, Test
+from longspan.scenarios.ltm.restaurant.menu import Item
+from longspan.scenarios.ltm.restaurant.scenario import Restaurant
+from longspan.simulator.record import Record
+from longspan.simulator.scenario import Test
 from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait
 from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
 STEPS = ("drink", "food", "other dish", "wrong dish", "sorry", "same drink")
 
@@ -231,7 +232,7 @@ class House:
     def play(self, seed: int = 1) -> float:
         scenario = Restaurant()
         test = Test("restaurant-1", scenario, scenario.make(Random(f"restaurant/{seed}")), str(seed), 0)
-        play = scenario.play(Stage(test, self, lambda points, why: self.awards.append((points, why))))
+        play = scenario.play(Stage(test.script, test.seed, self, lambda points, why: self.awards.append((points, why))))
         answer: Any = None
         while True:
             try:

@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.sally_anne import Event, Kind, Question, SallyAnne, World
-from longspan.scenarios.wording import Wording, words
-from longspan.simulator.matching import found_words
-from longspan.simulator.rehearsal import rehearse
-from longspan.simulator.scenario import Exchange, Grade, Record, Script
+from longspan.scenarios.ltm.sally_anne import Event, Kind, Question, SallyAnne, World
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import found_words
+from longspan.simulator.record import Exchange, Grade, Record
+from longspan.simulator.script import Script
+from longspan.simulator.tools.rehearsal import rehearse
 
 FACTS = {"answer": "crate", "containers": ["crate", "drawer", "urn"], "really": "drawer"}
 KINDS: tuple[Kind, ...] = get_args(Kind)

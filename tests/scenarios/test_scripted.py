@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.colours import Colours
-from longspan.scenarios.name_list import NameList
-from longspan.scenarios.shopping import Shopping
-from longspan.scenarios.trigger_response import TriggerResponse
-from longspan.simulator.rehearsal import Rehearsal, rehearse
-from longspan.simulator.scenario import Exchange, Record, Scenario
+from longspan.scenarios.ltm.colours import Colours
+from longspan.scenarios.ltm.name_list import NameList
+from longspan.scenarios.ltm.shopping import Shopping
+from longspan.scenarios.ltm.trigger_response import TriggerResponse
+from longspan.simulator.record import Exchange, Record
+from longspan.simulator.scenario import Scenario
+from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
 MAKERS: dict[type[Scenario], str] = {Colours: "changes", NameList: "names", Shopping: "changes", TriggerResponse: "triggers"}
 every = pytest.mark.parametrize("kind", MAKERS, ids=lambda kind: kind.name)
@@ -161,7 +162,7 @@ def test_huge_replies_are_graded(kind: type[Scenario], reply: str) -> None:
 
 PIECES = st.sampled_from(
     [
-        *'[]{}()"\'`:,;.!?-\n\\/*#_ \u201c\u2019\u2026',
+        *"[]{}()\"'`:,;.!?-\n\\/*#_ \u201c\u2019\u2026",
         *["```json\n", "```", "...", "not ", "was ", "now ", "from ", "or ", "red", "Blue", "grey", "leek", "leeks", "Ada", "dozen"],
         *["\\u", "\\ud83d", "null", "True", "NaN", "-1", "2", "1e99", '"item"', '"quantity": ', '"name": ', "Clocks are poor dancers"],
         *["\ud800", "\x00", "\u0301"],

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.spy_meeting import SpyMeeting
-from longspan.scenarios.wording import Wording, words
-from longspan.simulator.matching import contains_phrase
-from longspan.simulator.rehearsal import rehearse
-from longspan.simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.ltm.spy_meeting import SpyMeeting
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import contains_phrase
+from longspan.simulator.record import Exchange, Grade, Record
+from longspan.simulator.tools.rehearsal import rehearse
 
 KINDS = ("place", "time", "thing")
 POOL = words("spy_meeting")

@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from longspan.scenarios.trigger_response import TriggerResponse
-from longspan.scenarios.wording import Wording, words
-from longspan.simulator.matching import contains_phrase, found_words, plain
-from longspan.simulator.rehearsal import rehearse
-from longspan.simulator.scenario import Exchange, Grade, Record
+from longspan.scenarios.ltm.trigger_response import TriggerResponse
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import contains_phrase, found_words, plain
+from longspan.simulator.record import Exchange, Grade, Record
+from longspan.simulator.tools.rehearsal import rehearse
 
 RULES = words("triggers")
 PHRASE = "Clocks are poor dancers"

@@ -7,8 +7,9 @@ import signal
 import threading
 from pathlib import Path
 
-from longspan.simulator.messages import Message
 from tests.durability.agents import Keeper, after
+
+from longspan.simulator.messages import Message
 
 
 def first() -> bool:

@@ -11,18 +11,21 @@ from typing import Any, ClassVar, Literal
 import pytest
 import trio
 from pydantic import ValidationError
+from tests.loopback import Say, Server
 
 from longspan.simulator.errors import InputError
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import Result, grade_run, score
-from longspan.simulator.judge import LLMJudge
-from longspan.simulator.judging import judge_run
+from longspan.simulator.grading.grades import Result, grade_run
+from longspan.simulator.judging.background import judge_run
+from longspan.simulator.judging.judge import LLMJudge
 from longspan.simulator.queries import Answer, Free, Query
+from longspan.simulator.record import Grade, Item, Marked, Record
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan, play, replay, resume
-from longspan.simulator.scenario import Grade, Item, Line, Marked, Record, Scenario, Script, Skill
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.scoring import score
+from longspan.simulator.script import Line, Script
 from longspan.simulator.suite import Suite, load_suite, make_tests
 from longspan.simulator.tables import Table
-from tests.loopback import Say, Server
 
 HERE = f"python:{__name__}"
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 import trio
+from tests.loopback import Say, Server
 
-from longspan.simulator.calibrating import calibrate
-from longspan.simulator.calibration import Calibration, measure, read_labels, standing
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, StoppedError
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import score
-from longspan.simulator.labels import read_rows
-from longspan.simulator.rubrics import STATEMENT, rubric
+from longspan.simulator.judging.calibrate import calibrate
+from longspan.simulator.judging.calibration import Calibration, measure, read_labels, standing
+from longspan.simulator.judging.labels import read_rows
+from longspan.simulator.judging.rubrics import STATEMENT, rubric
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan, play
+from longspan.simulator.scoring import score
 from longspan.simulator.suite import load_suite
-from tests.loopback import Say, Server
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 

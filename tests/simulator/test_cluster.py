@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from longspan.agents.limits import Limiter, Slot
-from longspan.simulator.cluster.depot import Depot
-from longspan.simulator.cluster.desk import Desk
-from longspan.simulator.cluster.driver import wants
-from longspan.simulator.cluster.segments import Answer, Piece, Segment, Shipper
+from longspan.agents.models.limits import Limiter, Slot
+from longspan.simulator.agent_spec import AgentSpec
 from longspan.simulator.errors import InputError, JournalError, StoppedError
-from longspan.simulator.folder import RunFolder
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan
-from longspan.simulator.specs import AgentSpec
 from longspan.simulator.suite import load_suite
+from longspan.simulator.sweeps.ray.driver import wants
+from longspan.simulator.sweeps.ray.limit_server import Desk
+from longspan.simulator.sweeps.ray.segment_store import Depot
+from longspan.simulator.sweeps.ray.segments import Answer, Piece, Segment, Shipper
 
 LINES = [b'{"seq":0}\n', b'{"seq":1}\n', b'{"seq":2}\n']
 JOURNAL = "conversations/main/journal.jsonl"
@@ -127,9 +127,7 @@ def test_a_run_that_is_owned_is_locked_and_let_go(depot: Depot, home: Path) -> N
         ({"named": (("conversations/..", "x"),)}, "nothing is written to"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_nothing_is_written(
-    change: dict[str, object], said: str, depot: Depot, home: Path
-) -> None:
+def test_what_does_not_fit_is_refused_and_nothing_is_written(change: dict[str, object], said: str, depot: Depot, home: Path) -> None:
     segment = Segment.seal("run", depot.grant("run"), 1, [Piece(JOURNAL, 0, LINES[0])])
     wrong = dataclasses.replace(segment, **change)  # type: ignore[arg-type]
     if "damaged" not in said:
@@ -154,10 +152,8 @@ def test_a_segment_that_comes_twice_is_kept_once(depot: Depot, home: Path) -> No
     assert (home / JOURNAL).read_bytes() == LINES[0]
 
 
-def test_what_is_larger_than_a_segment_comes_in_several(
-    tmp_path: Path, depot: Depot, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("longspan.simulator.cluster.segments.LARGEST", 16)
+def test_what_is_larger_than_a_segment_comes_in_several(tmp_path: Path, depot: Depot, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longspan.simulator.sweeps.ray.segments.LARGEST", 16)
     taken: list[Segment] = []
 
     def take(segment: Segment) -> Answer:

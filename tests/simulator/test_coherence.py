@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.coherence import check
 from longspan.simulator.errors import ReplayError
-from longspan.simulator.folder import RunFolder
+from longspan.simulator.interop.coherence import check
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan, play
 from longspan.simulator.suite import load_suite
 

@@ -10,12 +10,13 @@ from statistics import fmean
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rig import Babbler, made_test, play, setting
 
 from longspan.simulator import events
-from longspan.simulator.scenario import Line, Placement, Segment, Test
+from longspan.simulator.scenario import Test
+from longspan.simulator.script import Line, Placement, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.transcript import Transcript
-from tests.rig import Babbler, made_test, play, setting
 
 WORD = " the"
 

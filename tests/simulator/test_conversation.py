@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import trio
+from tests.rig import Babbler, made_test, play, setting
 
 from longspan.agents.base import BaseAgent
 from longspan.simulator import events
@@ -21,10 +22,10 @@ from longspan.simulator.conversation import Conversation, left_out
 from longspan.simulator.errors import AgentError, JournalError, ReplayError
 from longspan.simulator.journal import Journal, read_journal
 from longspan.simulator.messages import Message, Reply, Usage
-from longspan.simulator.scenario import Line, Segment, Test
+from longspan.simulator.scenario import Test
+from longspan.simulator.script import Line, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.transcript import Transcript
-from tests.rig import Babbler, made_test, play, setting
 
 
 class Echo(BaseAgent):

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 import trio
+from tests.loopback import Say, Server, Status
 
 from longspan.simulator import events
 from longspan.simulator.errors import StoppedError
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import grade_run
+from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.journal import read_journal
 from longspan.simulator.messages import Usage
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Plan, plan, play, resume
 from longspan.simulator.suite import load_suite
-from tests.loopback import Say, Server, Status
 
 WORST = 1e-6 * 2500
 """What a turn can come to: a context of 2k, the longest answer, and what a provider may add."""

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 import trio
+from tests.loopback import Server
 
 from longspan.simulator.cli import main
-from longspan.simulator.estimate import Estimate, estimate
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import grade_run
+from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan, play
 from longspan.simulator.suite import load_suite
-from tests.loopback import Server
+from longspan.simulator.tools.estimate import Estimate, estimate
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 

@@ -16,12 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator import almanac, filler
-from longspan.simulator.almanac import Almanac
 from longspan.simulator.errors import InputError
-from longspan.simulator.filler import BRIEF, Count, Distraction, Filler, Pair, Source
+from longspan.simulator.filler.almanac import Almanac
+from longspan.simulator.filler.filler import BRIEF, Count, Distraction, Filler, Pair, Source, almanac, filler
+from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.tokens import EncodingName, Tokenizer
-from longspan.simulator.trivia import Trivia
 
 NAMES: tuple[EncodingName, ...] = get_args(EncodingName)
 

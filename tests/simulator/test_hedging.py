@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.simulator.hedging import settled_words
+from longspan.simulator.grading.settled_answers import settled_words
 
 CANDIDATES = ["red", "blue", "green", "brown", "sky blue", "cr\u00e8me"]
 

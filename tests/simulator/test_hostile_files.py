@@ -12,11 +12,11 @@ import trio
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.commitment import read_published, verify
+from longspan.simulator.analysis.commitment import read_published, verify
 from longspan.simulator.errors import InputError, JournalError, LongspanError
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import grade_run
+from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.journal import Journal, read_journal
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan, play, replan
 from longspan.simulator.suite import load_suite, make_tests
 from longspan.simulator.transcript import Transcript

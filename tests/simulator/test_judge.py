@@ -11,16 +11,16 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.loopback import Hang, Say, Server, Status
 
 from longspan.simulator.errors import InputError
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import grade_run
-from longspan.simulator.judge import LLMJudge
-from longspan.simulator.judging import judge_run
+from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.judging.background import judge_run
+from longspan.simulator.judging.judge import LLMJudge
 from longspan.simulator.ledger import Ledger
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Plan, plan, play
 from longspan.simulator.suite import load_suite
-from tests.loopback import Hang, Say, Server, Status
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.matching import contains_phrase, found_words, json_list, json_values, number, plain, some, split_json
+from longspan.simulator.grading.matching import contains_phrase, found_words, json_list, json_values, number, plain, some, split_json
 
 MARKS = st.sampled_from([*"[]{}()\"'`,:;\\\n #/.\u201c\u201d\u2018\u2019", "```", "...", "//", '"a"', "'b'", "null", "12", "item", " and "])
 TEXTS = st.one_of(st.text(), st.lists(MARKS, max_size=60).map("".join))
@@ -224,7 +224,7 @@ def test_json_is_read_as_json(value: Any, indent: int | None, ascii: bool) -> No
 
 @given(st.lists(ROOTS, max_size=4))
 def test_json_stands_anywhere(values: list[Any]) -> None:
-    assert json_values("Well: " + ". And: ".join(json.dumps(value) for value in values) + ". That's \"all\".") == values
+    assert json_values("Well: " + ". And: ".join(json.dumps(value) for value in values) + '. That\'s "all".') == values
 
 
 PYTHON = st.recursive(

@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-
 from tests.loopback import Server
 from tests.simulator.test_sweep import LIMIT, MODULE, PRICED, ROOT, WORST, dollars, index, journals, start, sweep, wait_for_all, write
 

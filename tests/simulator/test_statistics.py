@@ -12,8 +12,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.simulator import statistics
-from longspan.simulator.statistics import Interval, Observed, holm, interval, more_tests, paired, permutation_p, spread, total
+from longspan.simulator.analysis import statistics
+from longspan.simulator.analysis.statistics import Interval, Observed, holm, interval, more_tests, paired, permutation_p, spread, total
 
 SHARES = st.sampled_from([0.0, 0.2, 1 / 3, 0.5, 1.0])
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from longspan.simulator.folder import RunFolder
 from tests.loopback import Server
+
+from longspan.simulator.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
@@ -190,9 +190,7 @@ def test_a_sweep_that_is_told_to_stop_stops_and_is_gone_on_with(jobs: str, tmp_p
     assert process.returncode == 130
     states = [each["state"] for each in index(tmp_path / "runs" / "s")]
     assert "broken off" in states
-    assert f"3 of 3 runs finished, {states.count('finished')} of them before" in sweep(
-        tmp_path, "s.yaml", "--trust", "--jobs", jobs
-    ).stdout
+    assert f"3 of 3 runs finished, {states.count('finished')} of them before" in sweep(tmp_path, "s.yaml", "--trust", "--jobs", jobs).stdout
 
 
 def dollars(server: Server) -> float:

@@ -12,8 +12,8 @@ import pytest
 import trio
 from playwright.sync_api import expect
 
-from longspan.simulator.annotation import said_by, sheets
-from longspan.simulator.folder import RunFolder
+from longspan.simulator.judging.annotation import said_by, sheets
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan, play
 from longspan.simulator.suite import load_suite
 from tests.browser import Open

@@ -16,8 +16,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import score
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.scoring import score
 from tests.browser import Open
 from tests.report.pages import altered, journal, replying
 from tests.view.conftest import ISOLATED, ORACLE, SILENT

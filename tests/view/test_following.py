@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longspan.simulator.errors import JournalError
-from longspan.simulator.folder import RunFolder
 from longspan.simulator.journal import read_journal
+from longspan.simulator.journal_tail import Tail
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.following import KEPT, Followed, Followers
 from longspan.simulator.view.pages import PATIENCE, _Events
-from longspan.simulator.view.tail import Tail
 from tests.report.pages import altered, journal
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from longspan.simulator.cli import main
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import grade_run
+from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report import write_report
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.guard import HEADERS
 from tests.view.conftest import ORACLE, SILENT
 from tests.view.serving import Server, serving

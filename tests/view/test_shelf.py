@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from longspan.simulator.errors import InputError
-from longspan.simulator.view.shelf import Entry, MissingError, Shelf, fitting
+from longspan.simulator.view.run_list import Entry, MissingError, Shelf, fitting
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
 
@@ -59,7 +59,7 @@ def touched_later(journal: Path, than: Path) -> None:
 
 @pytest.mark.parametrize("block", [2**18, 7])
 def test_a_copy_whose_files_have_other_dates_is_as_finished_as_it_was(runs: Path, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.view.shelf.BLOCK", block)
+    monkeypatch.setattr("longspan.simulator.view.run_list.BLOCK", block)
     for name in (ORACLE, ISOLATED):
         for journal in (runs / name).rglob("journal.jsonl"):
             touched_later(journal, runs / name / "result.json")

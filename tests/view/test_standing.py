@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from longspan.simulator import events
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import grade_run
+from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.journal import read_journal
-from longspan.simulator.view.standing import Standing
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.view.run_status import Standing
 from tests.report.pages import altered
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 

@@ -14,14 +14,14 @@ import trio
 
 from longspan.scenarios.counting_stars.scenario import CountingStars
 from longspan.simulator.errors import InputError
-from longspan.simulator.grades import Result
+from longspan.simulator.grading.grades import Result
 from longspan.simulator.plugins import make_scenario
-from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.record import Item, Marked
 from longspan.simulator.runner import plan, play
-from longspan.simulator.scenario import Item, Marked
 from longspan.simulator.suite import Suite, load_suite
 from longspan.simulator.tables import Table
 from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.tools.rehearsal import rehearse
 
 TINY = {"variant": "6-4", "max_context": "2k"}
 

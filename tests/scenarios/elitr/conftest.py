@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.conftest import PEER_DATA, skip
 
 from longspan.scenarios.elitr.files import read_sheets
-from tests.conftest import PEER_DATA, skip
 
 
 @pytest.fixture(scope="session")

@@ -13,14 +13,15 @@ import trio
 from longspan.scenarios.elitr.files import read_sheets
 from longspan.scenarios.elitr.scenario import Elitr
 from longspan.simulator.errors import InputError
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import Result
+from longspan.simulator.grading.grades import Result
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.queries import Query
-from longspan.simulator.rehearsal import rehearse
+from longspan.simulator.record import Marked, Record
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import plan, play
-from longspan.simulator.scenario import Marked, Record, Script
+from longspan.simulator.script import Script
 from longspan.simulator.suite import load_suite
+from longspan.simulator.tools.rehearsal import rehearse
 
 SMALL = {"tokens": 3000}
 

@@ -19,7 +19,7 @@ from scipy.stats import pearsonr, t, ttest_ind
 from longspan.scenarios.elitr.marks import shown
 from longspan.scenarios.elitr.reproduce import reproduce
 from longspan.simulator.errors import InputError
-from longspan.simulator.papers import Cell
+from longspan.simulator.interop.papers import Cell
 from longspan.simulator.runner import plan, play
 from longspan.simulator.suite import load_suite
 
@@ -84,7 +84,14 @@ def test_groups_and_p_values_are_those_of_a_count_of_our_own(elitr: Path, cells:
 
 
 def test_the_command_prints_cells_and_tables(elitr: Path) -> None:
-    start = [sys.executable, "-c", "from longspan.simulator.cli import main; main()", "reproduce", "elitr-bench", str(elitr / "generated-responses")]
+    start = [
+        sys.executable,
+        "-c",
+        "from longspan.simulator.cli import main; main()",
+        "reproduce",
+        "elitr-bench",
+        str(elitr / "generated-responses"),
+    ]
     done = subprocess.run([*start, "--json"], capture_output=True, text=True, check=True)
     assert {"paper", "table", "row", "column", "ours", "published", "n"} == set(json.loads(done.stdout)[0])
     shown_ = subprocess.run(start, capture_output=True, text=True, check=True).stdout

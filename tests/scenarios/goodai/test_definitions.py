@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 
 from longspan.scenarios.goodai.definitions import LARGEST, read
 from longspan.simulator import events
+from longspan.simulator.analysis.commitment import publish, read_published, verify
 from longspan.simulator.cli import main
-from longspan.simulator.commitment import publish, read_published, verify
-from longspan.simulator.definitions import Definition, Definitions, read_definitions
 from longspan.simulator.errors import InputError, ScenarioError
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import Result
+from longspan.simulator.grading.grades import Result
+from longspan.simulator.interop.definitions import Definition, Definitions, read_definitions
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Plan, plan, play, replan, replay, resume
-from longspan.simulator.scenario import LAST, Script
+from longspan.simulator.script import LAST, Script
 from longspan.simulator.stage import LONGEST
 from longspan.simulator.suite import Suite, load_suite
 
@@ -179,9 +179,17 @@ def assert_as_defined(folder: RunFolder, definitions: Definitions) -> None:
 
 
 DATASETS = {
-    "chapterbreak": "ChapterBreak", "colours": "Colours", "jokes": "Jokes", "locations": "Locations Directions", "name_list": "NameList",
-    "prospective_memory": "Prospective Memory", "restaurant": "Restaurant", "sally_anne": "SallyAnne", "shopping": "Shopping",
-    "spy_meeting": "Spy Meeting", "trigger_response": "Trigger Response",
+    "chapterbreak": "ChapterBreak",
+    "colours": "Colours",
+    "jokes": "Jokes",
+    "locations": "Locations Directions",
+    "name_list": "NameList",
+    "prospective_memory": "Prospective Memory",
+    "restaurant": "Restaurant",
+    "sally_anne": "SallyAnne",
+    "shopping": "Shopping",
+    "spy_meeting": "Spy Meeting",
+    "trigger_response": "Trigger Response",
 }
 
 
@@ -488,9 +496,7 @@ THREE = content("Colours")["script"]
         ("Spy Meeting", {"expected_responses": [["dawn"], "mill"]}, "expected responses are not as published"),
     ],
 )
-def test_what_is_wrong_in_a_definition_is_told_with_its_file(
-    dataset: str, changed: dict[str, Any], message: str, written: Path
-) -> None:
+def test_what_is_wrong_in_a_definition_is_told_with_its_file(dataset: str, changed: dict[str, Any], message: str, written: Path) -> None:
     path = define(written, dataset, "0", **changed)
     with pytest.raises(InputError, match=message) as raised:
         read(written)

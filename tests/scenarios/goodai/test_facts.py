@@ -16,7 +16,7 @@ from longspan.scenarios.goodai.files import TestRecord
 from longspan.simulator.errors import InputError
 from longspan.simulator.plugins import SCENARIOS as GROUP
 from longspan.simulator.plugins import installed, make_scenario
-from longspan.simulator.scenario import Exchange, Record
+from longspan.simulator.record import Exchange, Record
 from longspan.simulator.suite import load_suite
 
 ASKING = sorted(set(SCENARIOS) - {"Restaurant"})

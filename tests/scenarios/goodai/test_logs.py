@@ -20,15 +20,17 @@ from longspan.scenarios.goodai import files, logs, master_log
 from longspan.scenarios.goodai.facts import SCENARIOS
 from longspan.scenarios.goodai.files import read_records
 from longspan.scenarios.goodai.master_log import Type
-from longspan.simulator import commitment, events, runner
+from longspan.simulator import events, runner
+from longspan.simulator.analysis import commitment
 from longspan.simulator.cli import main
-from longspan.simulator.definitions import Definitions, read_definitions
 from longspan.simulator.errors import InputError
-from longspan.simulator.folder import Correction, RunFolder
-from longspan.simulator.grades import Result, grade_run, score
-from longspan.simulator.imports import Wanted, import_run
+from longspan.simulator.grading.grades import Result, grade_run
+from longspan.simulator.interop.definitions import Definitions, read_definitions
+from longspan.simulator.interop.imports import Wanted, import_run
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import write_json
+from longspan.simulator.run_folder import Correction, RunFolder
+from longspan.simulator.scoring import score
 
 KIND = "goodai-log"
 NOON = 1_715_000_400.0

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.goodai import rules
 from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
 from longspan.scenarios.goodai.files import TestRecord, read_records
+from longspan.scenarios.ltm import paper_rules as rules
 from longspan.simulator.plugins import SCENARIOS as GROUP
 from longspan.simulator.plugins import installed, make_scenario, scenario_class
-from longspan.simulator.rehearsal import rehearse
-from longspan.simulator.scenario import Exchange, Record, Scenario
+from longspan.simulator.record import Exchange, Record
+from longspan.simulator.scenario import Scenario
+from longspan.simulator.tools.rehearsal import rehearse
 
 RULED = [name for name in installed(GROUP) if name != "restaurant" and "rules" in scenario_class(name).model_fields]
 

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
+from tests.loopback import Service
 
-from longspan.agents.cohere import CohereReranker
+from longspan.agents.models.cohere import CohereReranker
 from longspan.scenarios.summhay.generated import generate
 from longspan.scenarios.summhay.haystack import Haystack
 from longspan.scenarios.summhay.published import haystacks
 from longspan.scenarios.summhay.retrievers import arranged, best, scores
 from longspan.scenarios.summhay.scenario import SummHay
 from longspan.simulator.errors import AgentError, InputError
-from longspan.simulator.retrieval import nearness
+from longspan.simulator.interop.retrieval import nearness
 from longspan.simulator.tokens import Tokenizer
-from tests.loopback import Service
 
 KEY = "cohere-key-0123456789"
 
@@ -197,7 +197,7 @@ def test_it_can_be_asked_inside_trio(reranks: Service, haystack: Haystack) -> No
     ],
 )
 def test_what_is_no_ranking_is_an_error(answer: bytes, reranks: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.agents.limits.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("longspan.agents.models.limits.FIRST_PAUSE", 0.001)
     reranks.say = lambda body: (200, answer)
     with pytest.raises(AgentError, match="rerank") as caught:
         trio.run(CohereReranker("cohere/rerank-x").rerank, "q", ["one", "two"])

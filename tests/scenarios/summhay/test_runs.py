@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 import trio
+from tests.loopback import Server
 
-from longspan.simulator.annotation import Annotation, agreement, agreements, annotate, open_claims, said_by, sheets
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, JournalError
-from longspan.simulator.folder import RunFolder
-from longspan.simulator.grades import grade_run
-from longspan.simulator.judge import LLMJudge
-from longspan.simulator.judging import judge_run
+from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.judging.annotation import Annotation, agreement, agreements, annotate, open_claims, said_by, sheets
+from longspan.simulator.judging.background import judge_run
+from longspan.simulator.judging.judge import LLMJudge
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, plan, play, replay
 from longspan.simulator.suite import load_suite
-from tests.loopback import Server
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 

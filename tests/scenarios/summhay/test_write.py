@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import trio
+from tests.loopback import Server
 
 from longspan.scenarios.summhay.published import haystacks
 from longspan.scenarios.summhay.scenario import SummHay
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError
-from longspan.simulator.writing import settings_of, write, writer
-from tests.loopback import Server
+from longspan.simulator.interop.data_writers import settings_of, write, writer
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 

@@ -1,0 +1,1 @@
+"""Agents with a long-term memory around a model."""

@@ -1,0 +1,87 @@
+"""Snapshots of the memory agent: three files, from which the vector database is made anew.
+
+    turns.jsonl    all turns, one a line: [turn_id, text, sent_at, reply]
+    vectors.f2     the vectors of the memories, two bytes a number, in the order in which they were stored
+    state.json     the rest
+
+What Chroma itself writes is no snapshot: it goes on changing, and is ahead of the journal after a crash.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple, final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from longspan.agents.base import AgentError
+from longspan.agents.memory.ltm.fragments import Turn
+from longspan.simulator.errors import first_problem, one_line
+
+__all__ = ["Saved", "State", "read", "write"]
+
+TURNS: Final = "turns.jsonl"
+VECTORS: Final = "vectors.f2"
+STATE: Final = "state.json"
+
+
+@final
+class State(BaseModel):
+    """What turns and vectors do not say. `made_with`: the options that decide what they mean; `left`: how many turns are no
+    longer recent; `blocks`: those that are still to be noted, by first turn and turn after the last; `tokens`: what the
+    embedder used since the last reply."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    version: Literal[1] = 1
+    made_with: dict[str, Any]
+    left: int = Field(ge=0)
+    blocks: list[tuple[int, int]]
+    notes: str
+    tokens: int = Field(ge=0)
+    ratio: Annotated[float, Field(ge=1, le=2, allow_inf_nan=False)]
+
+
+class Saved(NamedTuple):
+    """A snapshot."""
+
+    state: State
+    turns: Sequence[Turn]
+    vectors: bytes
+
+
+def write(folder: Path, saved: Saved) -> None:
+    """Write a snapshot into an empty folder. Raises OSError."""
+    with (folder / TURNS).open("w", encoding="utf-8", newline="\n") as file:
+        for turn in saved.turns:
+            entry = [turn.turn_id, turn.text, turn.sent_at.isoformat(), turn.reply]
+            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+    (folder / VECTORS).write_bytes(saved.vectors)
+    (folder / STATE).write_text(saved.state.model_dump_json(), encoding="utf-8")
+
+
+def read(folder: Path) -> Saved:
+    """The snapshot in a folder. Raises AgentError where it is missing, or is not one."""
+    try:
+        state = State.model_validate_json((folder / STATE).read_bytes())
+        turns = list(_turns((folder / TURNS).read_bytes()))
+        return Saved(state, turns, (folder / VECTORS).read_bytes())
+    except ValidationError as error:
+        raise AgentError(f"{folder / STATE}: not a snapshot of agent ltm: {first_problem(error)}") from None
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise AgentError(f"{folder}: not a snapshot of agent ltm that can be read: {one_line(error)}") from error
+
+
+def _turns(content: bytes) -> Iterator[Turn]:
+    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+        entry: Any = json.loads(line)
+        if not isinstance(entry, list) or len(entry) != 4 or not all(isinstance(part, str) for part in entry):
+            raise ValueError(f"{TURNS}, line {number}: a turn is four texts")
+        turn_id, text, sent_at, reply = entry
+        at = datetime.fromisoformat(sent_at)
+        if at.tzinfo is not None:
+            raise ValueError(f"{TURNS}, line {number}: virtual time has no zone")
+        yield Turn(turn_id, text, at, reply)

@@ -1,0 +1,1 @@
+"""Agents that are chat models, and what they are built from: providers, limits, context windows."""

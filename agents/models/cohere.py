@@ -1,0 +1,64 @@
+"""cohere: a reranking API, which says how much each document has to do with a query. CO_API_URL names another server that speaks it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from functools import partial
+from math import isfinite
+from typing import Any, Final, final
+
+from longspan.agents.base import InputError, Usage
+from longspan.agents.models.api import dig
+from longspan.agents.models.core import clean
+from longspan.agents.models.limits import TransientError
+from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
+
+__all__ = ["COHERE", "CohereReranker"]
+
+
+def _client(key: str, url: str, http: Any) -> Any:
+    http.headers["authorization"] = f"Bearer {key}"
+    return http
+
+
+COHERE: Final = Vendor(
+    kind="cohere", extra="all", module="httpx2", keys=("COHERE_API_KEY", "CO_API_KEY"), url="https://api.cohere.com", make=_client
+)
+
+URL: Final = "CO_API_URL"
+"""The environment variable that names another server: not a run's file, or a key could go where somebody else wants it."""
+
+
+@final
+class CohereReranker:
+    """Asks a model `cohere/MODEL`. Raises InputError where the key or a usable address is missing."""
+
+    def __init__(self, name: str) -> None:
+        kind, _, self._model = name.partition("/")
+        if kind != "cohere" or not self._model:
+            raise InputError(f"a reranker is named cohere/MODEL, such as cohere/rerank-english-v3.0; got {name!r:.60}")
+        self._provider = Provider(COHERE, self._model, ProviderOptions(base_url=os.environ.get(URL) or None))
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
+        """A number in [0, 1] for each document. Raises AgentError."""
+        tokens = sum(map(len, documents)) // 4
+        scores, _ = await self._provider.call(partial(self._ask, clean(query), [*map(clean, documents)], tokens), tokens=tokens)
+        return scores
+
+    async def _ask(self, query: str, documents: Sequence[str], tokens: int, client: Any) -> tuple[list[float], Usage]:
+        """One request. Servers may answer anything."""
+        body = {"model": self._model, "query": query, "documents": documents, "top_n": len(documents)}
+        response = await client.post(f"{self._provider.url}/v2/rerank", json=body)
+        results = dig(json.loads(await response.aread()), "results")
+        readable = [each for each in results if _readable(each)] if isinstance(results, list) else []
+        found = {each["index"]: each["relevance_score"] for each in readable}
+        if set(found) != set(range(len(documents))):
+            raise TransientError("gave something else than a score for each document")
+        return [float(found[number]) for number in range(len(documents))], Usage(tokens)
+
+
+def _readable(result: Any) -> bool:
+    index, score = dig(result, "index"), dig(result, "relevance_score")
+    return type(index) is int and type(score) in (int, float) and isfinite(score)

@@ -1,0 +1,1 @@
+"""Agents outside longspan: servers, programs, Python classes and people."""

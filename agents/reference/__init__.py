@@ -1,0 +1,1 @@
+"""Reference agents: `oracle`, `silent` and `notebook`."""

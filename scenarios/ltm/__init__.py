@@ -1,0 +1,1 @@
+"""The eleven scenarios of the suite `ltm` (GoodAI, section 3.2)."""

@@ -1,0 +1,1 @@
+"""The scenario `chapterbreak`, on made-up novels or the published chapters."""

@@ -1,0 +1,351 @@
+"""Novels for the ChapterBreak test: pages of a story, and six openings of its next chapter, one of which is true.
+
+A novel tells eighteen facts about its people and their town. Of each there is a foil: another value of the same kind,
+told as often and in the same words, but of somebody else, or of the same person earlier. Each opening speaks of three
+facts, no two openings of the same one; in five of them one fact has its foil's value. So nothing in the openings, and
+no count of words, tells the true one from the false: only who reads can know it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final, NamedTuple, final
+
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.deck import Deck
+from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.pages import about, paged
+
+__all__ = ["Claim", "Novel", "Opening", "write"]
+
+OPENINGS: Final = 6
+CLAIMS: Final = 3
+"""How many facts each opening speaks of."""
+SCENE: Final = 400
+"""Tokens of a scene, about."""
+SENTENCE: Final = 19
+"""Tokens of a sentence that tells no fact, about."""
+SCENES_A_CHAPTER: Final = 3
+
+MOVABLE: Final = frozenset({"injury", "keepsake", "lodging", "promise", "hiding", "hat", "destination", "date"})
+"""Kinds of facts that can change, so that the value before the change is the foil."""
+PERSONAL: Final = frozenset({"departed", "buried", "blame"})
+"""Kinds of facts whose value is a person, who plays no other part."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Person:
+    name: str
+    surname: str
+    woman: bool
+
+    def pronouns(self, prefix: str = "") -> dict[str, str]:
+        forms = ("she", "her", "her", "herself") if self.woman else ("he", "his", "him", "himself")
+        return {f"{prefix}{word}": form for word, form in zip(("she", "her", "him", "herself"), forms, strict=True)}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something the pages tell: `kind` of `who` is `value`. Its foil is told of `other`, or of `who` before a change
+    (`other` None). `thing`: what else the sentences name, for `who` and for `other`."""
+
+    kind: str
+    who: Person | str
+    value: Person | str
+    foil: Person | str
+    other: Person | str | None
+    things: tuple[str, str] = ("", "")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an opening says of a fact, and what the pages told: each a sentence. `true`: they agree."""
+
+    says: str
+    told: str
+    true: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Opening:
+    text: str
+    claims: tuple[Claim, ...]
+
+    @property
+    def true(self) -> bool:
+        return all(claim.true for claim in self.claims)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Novel:
+    pages: tuple[str, ...]
+    openings: tuple[Opening, ...]
+
+
+class Beat(NamedTuple):
+    """A sentence that must be told: the macro that holds it, and what fills it. `fact`: it tells this fact's value."""
+
+    macro: str
+    slots: Mapping[str, str]
+    who: Person | None
+    fact: Fact | None = None
+
+
+def write(random: Random, tokens: int) -> Novel:
+    """A novel of about `tokens` tokens, in pages of 600 to 900, and the openings of its next chapter."""
+    cast = _cast(random)
+    setting = random.choice(words("novel")["settings"])
+    facts = _facts(random, setting, cast)
+    prose = _Prose(random, setting, cast.company)
+    pages = paged("\n\n".join(_Story(random, prose, _beats(random, facts)).chapters(tokens)), 750)
+    return Novel(tuple(pages), _openings(random, prose, facts))
+
+
+# People and facts. -------------------------------------------------------------------------------------------------
+
+
+class _Cast(NamedTuple):
+    company: Sequence[Person]
+    others: Sequence[Person]
+
+
+def _cast(random: Random) -> _Cast:
+    """Twelve who appear throughout, and six of whom no more is told than who left, died or did wrong."""
+    lists = words("novel")
+    surnames = Deck(random, lists["surnames"])
+    women = [Person(name, surnames.deal(), True) for name in random.sample(lists["women"], 9)]
+    men = [Person(name, surnames.deal(), False) for name in random.sample(lists["men"], 9)]
+    return _Cast(company=women[:6] + men[:6], others=random.sample(women[6:] + men[6:], 6))
+
+
+def _facts(random: Random, setting: Mapping[str, Any], cast: _Cast) -> list[Fact]:
+    lists = words("novel")
+    company = Deck(random, cast.company)
+    others = iter(cast.others)
+    facts = []
+    for kind in random.sample([*lists["kinds"], *sorted(PERSONAL)], OPENINGS * CLAIMS):
+        things = ("", "")
+        if kind in PERSONAL:
+            carrier = setting["carrier"] if kind == "departed" else ""
+            facts.append(Fact(kind, carrier, next(others), next(others), None))
+            continue
+        value, foil = random.sample(lists["kinds"][kind], 2)
+        who: Person | str
+        other: Person | str
+        if kind in ("loss", "date"):
+            who, other = random.sample(lists["disasters" if kind == "loss" else "occasions"], 2)
+        else:
+            who, other = company.deal(), company.deal()
+        if kind == "hiding":
+            first, second = random.sample(lists["hidden"], 2)
+            things = (first, second)
+        moves = kind in MOVABLE and random.random() < 0.5
+        facts.append(Fact(kind, who, value, foil, None if moves else other, things))
+    return facts
+
+
+def _slots(who: Person | str, value: Person | str, thing: str = "") -> dict[str, str]:
+    """What fills a sentence about a fact. The pronouns are those of the person it is about."""
+    person = value if isinstance(value, Person) else who
+    said = value.name if isinstance(value, Person) else value
+    return {
+        "who": who.name if isinstance(who, Person) else who,
+        "value": said,
+        "a_value": f"a {said}",
+        "thing": thing,
+        **(person.pronouns() if isinstance(person, Person) else {}),
+    }
+
+
+def _beats(random: Random, facts: Sequence[Fact]) -> list[Beat]:
+    """All that must be told, in an order in which every change comes after what it changes."""
+    timed: list[tuple[float, int, Beat]] = []
+    for chain in (chain for fact in facts for chain in _chains(random, fact)):
+        times = sorted(random.random() for _ in chain)
+        timed += [(time, len(timed) + number, beat) for number, (time, beat) in enumerate(zip(times, chain, strict=True))]
+    return [beat for _, _, beat in sorted(timed, key=lambda entry: entry[:2])]
+
+
+def _chains(random: Random, fact: Fact) -> list[list[Beat]]:
+    """How a fact and its foil are told: as often as each other."""
+    right = _slots(fact.who, fact.value, fact.things[0])
+    person = fact.who if isinstance(fact.who, Person) else None
+    tell, echo = f"{fact.kind}_tell", f"{fact.kind}_echo"
+    if fact.kind in PERSONAL:
+        return [[Beat(tell, right, None, fact)], [Beat(f"{fact.kind}_foil", _slots(fact.who, fact.foil), None)]]
+    if fact.other is None:
+        before = _slots(fact.who, fact.foil, fact.things[0])
+        change = right | {"old": before["value"]}
+        return [[Beat(tell, before, person), Beat(f"{fact.kind}_change", change, person, fact), Beat(echo, right, person)]]
+    wrong = _slots(fact.other, fact.foil, fact.things[1])
+    other = fact.other if isinstance(fact.other, Person) else None
+    chains = [[Beat(tell, right, person, fact)], [Beat(tell, wrong, other)]]
+    if random.random() < 0.5:
+        chains[0].append(Beat(echo, right, person))
+        chains[1].append(Beat(echo, wrong, other))
+    return chains
+
+
+# Sentences. --------------------------------------------------------------------------------------------------------
+
+_SENTENCE = re.compile(r"[^.?!]+[.?!]+\"?\s*")
+_SLOT = re.compile(r"<(\w+)>")
+_ARTICLE = re.compile(r"\b([Aa]) (?=[aeio](?!ne-))")
+_VOCABULARY: Final = ("smell", "sound", "object", "manner", "tone", "task", "subject", "hour", "sky", "mood", "adjective")
+
+
+@final
+class _Prose:
+    """Writes sentences, none of them twice. Keeps the sentence that told each fact."""
+
+    def __init__(self, random: Random, setting: Mapping[str, Any], company: Sequence[Person]) -> None:
+        lists = words("novel")
+        self._wording = Wording("novel")
+        self._random = random
+        self._lines: dict[str, Deck[str]] = {}
+        self._vocabulary = {name: Deck[str](random, lists[name]) for name in _VOCABULARY}
+        self._roles = Deck[str](random, lists["roles"])
+        self._said: set[str] = set()
+        self.company = company
+        self.town: str = setting["town"]
+        self.places = Deck[str](random, setting["places"])
+        self.told: dict[str, str] = {}
+        self._fillers = Deck(random, [macro for macro in _FILLERS for _ in self._wording.all(macro)])
+
+    def fill(self, slots: Mapping[str, str]) -> str:
+        """A sentence that tells no fact."""
+        return self.say(self._fillers.deal(), slots)
+
+    def say(self, macro: str, slots: Mapping[str, str]) -> str:
+        """One of the macro's lines, filled in. Of lines said before, another one or one with other words."""
+        if macro not in self._lines:
+            self._lines[macro] = Deck(self._random, self._wording.all(macro))
+        for _ in range(200):
+            text = self._filled(self._lines[macro].deal(), slots)
+            sentences = {sentence.strip() for sentence in _SENTENCE.findall(text)}
+            if not sentences & self._said:
+                break
+        self._said |= sentences
+        return text
+
+    def tell(self, beat: Beat) -> str:
+        text = self.say(beat.macro, beat.slots)
+        if beat.fact is not None:
+            self.told[beat.fact.kind] = text
+        return text
+
+    def introduce(self, person: Person) -> str:
+        return self.say("introduce", {"full": f"{person.name} {person.surname}", "role": self._roles.deal()})
+
+    def _filled(self, line: str, slots: Mapping[str, str]) -> str:
+        def word(match: re.Match[str]) -> str:
+            name = match[1]
+            if name in slots:
+                return slots[name]
+            if name == "town":
+                return self.town
+            return self.places.deal() if name in ("place", "elsewhere") else self._vocabulary[name].deal()
+
+        text = _ARTICLE.sub(r"\1n ", _SLOT.sub(word, line))
+        start = 1 if text.startswith('"') else 0
+        return text[:start] + text[start].upper() + text[start + 1 :]
+
+
+# The story. --------------------------------------------------------------------------------------------------------
+
+_NUMBERS: Final = (
+    "One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen Sixteen Seventeen Eighteen Nineteen "
+    "Twenty".split()
+)
+_FILLERS: Final = ("gesture", "talk", "thought", "gossip", "sense")
+
+
+@final
+@dataclass(slots=True)
+class _Story:
+    """Lays the beats out over scenes and fills these with what people say and do."""
+
+    random: Random
+    prose: _Prose
+    beats: Sequence[Beat]
+    met: set[Person] = field(default_factory=set)
+
+    def chapters(self, tokens: int) -> list[str]:
+        """The paragraphs of the book, about `tokens` tokens of them."""
+        scenes = max(6, round(tokens / SCENE))
+        paragraphs: list[str] = []
+        size = 0
+        for number in range(scenes):
+            begin, end = (len(self.beats) * at // scenes for at in (number, number + 1))
+            scene = self.scene(self.beats[begin:end], tokens * (number + 1) / scenes - size)
+            if number % SCENES_A_CHAPTER == 0:
+                scene[0] = f"Chapter {_ordinal(number // SCENES_A_CHAPTER)}\n{scene[0]}"
+            paragraphs += scene
+            size += sum(map(about, scene))
+        return paragraphs
+
+    def scene(self, beats: Sequence[Beat], tokens: float) -> list[str]:
+        """A scene that tells `beats`, with two people who talk, of about `tokens` tokens."""
+        slots = self._company(beats)
+        says = self.prose.say
+        told = [[self.prose.tell(beat)] for beat in beats]
+        paragraphs = [[says("scene", slots), says("sense", slots)], [says("arrive", slots)], *told]
+        closing = says("close", slots)
+        left = tokens - about(closing) - sum(about(sentence) for paragraph in paragraphs for sentence in paragraph)
+        for _ in range(round(left / SENTENCE)):
+            self._extend(paragraphs, told, slots)
+        return [" ".join(paragraph) for paragraph in [*paragraphs, [closing]]]
+
+    def _company(self, beats: Sequence[Beat]) -> dict[str, str]:
+        """Two people for the scene, where it can be one of whom a fact is told, and the place where they are."""
+        about_whom = [beat.who for beat in beats if beat.who is not None]
+        a = about_whom[0] if about_whom else self.random.choice(self.prose.company)
+        b = self.random.choice([person for person in self.prose.company if person != a])
+        here, elsewhere = self.prose.places.deal(), self.prose.places.deal()
+        return {"a": a.name, "b": b.name, "place": here, "elsewhere": elsewhere, **a.pronouns(), **b.pronouns("b_")}
+
+    def _extend(self, paragraphs: list[list[str]], told: Sequence[list[str]], slots: Mapping[str, str]) -> None:
+        """One more sentence: in the shortest paragraph, or in a new one where all are long. What was told may be talked over."""
+        shortest = min(paragraphs[1:], key=len)
+        if len(shortest) > 3:
+            shortest = []
+            paragraphs.insert(self.random.randint(2, len(paragraphs)), shortest)
+        if shortest in told and len(shortest) == 1 and self.random.random() < 0.4:
+            shortest.append(self.prose.say("react", slots))
+        else:
+            shortest.insert(0 if self.random.random() < 0.4 else len(shortest), self.prose.fill(slots))
+
+
+def _ordinal(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number + 1)
+
+
+# The openings. -----------------------------------------------------------------------------------------------------
+
+
+def _openings(random: Random, prose: _Prose, facts: Sequence[Fact]) -> tuple[Opening, ...]:
+    """Six openings; which one is true is left to chance, and so is which fact of the others is not."""
+    right = random.randrange(OPENINGS)
+    shuffled = random.sample(facts, len(facts))
+    openings = []
+    for number in range(OPENINGS):
+        chosen = shuffled[number * CLAIMS : (number + 1) * CLAIMS]
+        wrong = None if number == right else random.randrange(CLAIMS)
+        claims = tuple(_claim(prose, fact, true=at != wrong) for at, fact in enumerate(chosen))
+        first, second, third = (claim.says for claim in claims)
+        text = [prose.say("dawn", {}), first, prose.say("mid", {}), second, prose.say("mid", {}), third, prose.say("end", {})]
+        openings.append(Opening(" ".join(text), claims))
+    return tuple(openings)
+
+
+def _claim(prose: _Prose, fact: Fact, *, true: bool) -> Claim:
+    says = prose.say(f"{fact.kind}_open", _slots(fact.who, fact.value if true else fact.foil, fact.things[0]))
+    return Claim(says, prose.told[fact.kind], true)

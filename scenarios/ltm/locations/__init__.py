@@ -1,0 +1,1 @@
+"""The scenario `locations`, and how directions in a reply are read."""

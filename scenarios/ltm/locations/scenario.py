@@ -1,0 +1,120 @@
+"""Locations (GoodAI, section 3.2): a town is described place by place; how does one get from the first to the last?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from random import Random
+from typing import Any, ClassVar, final
+
+from pydantic import Field
+
+from longspan.scenarios.ltm.locations.directions import BEARINGS, read_legs
+from longspan.scenarios.ltm.locations.routes import HOME, Point, Route, routes, settle, vector
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.queries import Holds, Query, statement
+from longspan.simulator.record import Grade, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Line, Script
+
+__all__ = ["Locations"]
+
+FURTHEST = 4
+"""The longest stretch between two places, in km."""
+
+_STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
+_BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
+
+
+@final
+class Locations(Scenario):
+    """Each of `places` is put 1 to 4 km north, south, east or west of the one before; the way past all of them is asked for."""
+
+    name: ClassVar[str] = "locations"
+    skills: ClassVar[tuple[Skill, ...]] = ("spatial memory", "information integration")
+    topics: ClassVar[frozenset[str]] = frozenset({"town"})
+
+    places: int = Field(default=6, ge=2, le=30)
+
+    def make(self, random: Random) -> Script:
+        wording = Wording(self.name)
+        names = random.sample(words("locations"), self.places)
+        legs = _walk(random, self.places - 1)
+        lines = [Line(wording.say(random, "first", place=names[0]))]
+        lines += [
+            Line(wording.say(random, "next", place=place, before=before, way=way, distance=f"{km} km"))
+            for (before, place), (way, km) in zip(pairwise(names), legs, strict=True)
+        ]
+        question = wording.say(random, "question", first=names[0], last=names[-1], unit="kilometres")
+        lines.append(Line(question, ideal=_directions(names, legs), asks=True))
+        return Script(
+            facts={"places": names, "legs": [list(leg) for leg in legs], "unit": "km"},
+            lines=lines,
+            farewell=wording.say(random, "farewell"),
+        )
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        """The way in the reply is walked, and where it ends decides.
+
+        `facts`: "places", the names in order; "legs", for each place but the first its direction and distance from the one
+        before; "unit", "km" or "miles", which distances without a unit are in.
+        """
+        answer = record.answer
+        places, unit = list(facts["places"]), facts["unit"]
+        town = list(accumulate((vector(BEARINGS[way], distance) for way, distance in facts["legs"]), Point.plus, initial=HOME))
+        route, trouble = settle(routes(read_legs(answer.reply, places, unit), places[0]), places[-1])
+        right = route is not None and route.end.near(town[-1])
+        found = f"the reply {trouble}" if route is None else _found(route, town, unit, right)
+        reason = f"the {places[-1]} is {_lies(town[-1], unit)} of the {places[0]}; {found}"
+        grade = Grade(score=float(right), reason=reason, turns=(answer.turn,))
+        return grade if route is not None else grade.unless(record, _follow(answer.reply, places, _lies(town[-1], unit)))
+
+
+def _follow(reply: str, places: Sequence[str], lies: str) -> Query[Holds]:
+    """Directions that the rules cannot follow, perhaps a judge can."""
+    whoever = f"Whoever follows the directions in the text from the {places[0]} ends at a point {lies} of it, and nowhere else."
+    return statement(whoever, reply)
+
+
+def _walk(random: Random, legs: int) -> list[tuple[str, int]]:
+    """So many legs over a grid of kilometres that never touch or cross where the walk has been.
+
+    Going straight on is always over another distance, and no walk is the same half twice: a reply that says something twice
+    can then be told from one that goes there twice.
+    """
+    while True:
+        walk: list[tuple[str, int]] = []
+        here, been = (0, 0), {(0, 0)}
+        while len(walk) < legs:
+            way, km = random.choice(list(_STEPS)), random.randint(1, FURTHEST)
+            east, north = _STEPS[way]
+            passed = [(here[0] + k * east, here[1] + k * north) for k in range(1, km + 1)]
+            if (walk and (way == _BACK[walk[-1][0]] or walk[-1] == (way, km))) or not been.isdisjoint(passed):
+                if random.random() < 0.05:
+                    break  # perhaps walled in: begin anew
+                continue
+            walk.append((way, km))
+            here, been = passed[-1], been | set(passed)
+        if len(walk) == legs and (legs % 2 or walk[: legs // 2] != walk[legs // 2 :]):
+            return walk
+
+
+def _directions(names: Sequence[str], legs: Sequence[tuple[str, int]]) -> str:
+    """The ideal reply."""
+    ways = [f"{km} km {way} to the {place}" for place, (way, km) in zip(names[1:], legs, strict=True)]
+    return f"From the {names[0]}, go {', then '.join(ways)}."
+
+
+def _lies(point: Point, unit: str) -> str:
+    """Where a point lies, seen from the first place, e.g. "3 km east and 2 km south"."""
+    parts = [(abs(point.east), "east" if point.east > 0 else "west"), (abs(point.north), "north" if point.north > 0 else "south")]
+    return " and ".join(f"{size:.3g} {unit} {way}" for size, way in parts if size >= 0.005) or f"0 {unit}"
+
+
+def _found(route: Route, town: Sequence[Point], unit: str, right: bool) -> str:
+    """What the reply's route comes to, in words."""
+    if not right:
+        return f"the reply's way ends {_lies(route.end, unit)} of it"
+    past = "past all places in order" if route.passes(town) else "but not past all places in order"
+    return f"the reply's way ends there, {past}"

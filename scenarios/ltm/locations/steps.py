@@ -1,0 +1,191 @@
+"""Lays out a reply as plain lines, whatever its form: markdown, tables and JSON become lines that read as prose does."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from longspan.simulator.grading.matching import split_json
+
+__all__ = ["MARKER", "lay_out"]
+
+MARKER = re.compile(r"\x1e(\d+)\x1f")
+"""A step's number, as `lay_out` writes it, so that no later rule takes it for a distance."""
+
+DEEPEST = 20
+"""JSON nested deeper than this is no list of steps."""
+
+_HALVES = {"\u00bc": ".25", "\u00bd": ".5", "\u00be": ".75"}
+_LETTERS = dict(zip("n ne e se s sw w nw".split(), "north northeast east southeast south southwest west northwest".split(), strict=True))
+_COMPASS = re.compile(r"north|south|east|west", re.IGNORECASE)
+_DIRECTION = re.compile(r"(?:due|to(?:wards?)?)?(?:the)?(?:north|south|east|west){1,3}(?:wards?|bound|ern|erly)?")
+_SUMS = re.compile(r"total|sum|net|overall|displacement", re.IGNORECASE)
+_STEP = r"(?:step|leg|stage|part|stop|segment|direction)"
+_HEAD = re.compile(
+    rf"([ \t]*)(?:[-\u2022+>][ \t]+)?(?:{_STEP}[ \t]*\d{{1,3}}\b[ \t]*[.):\]\u2013\u2014-]*|[(\[]?\d{{1,3}}[.):\]]+(?=\s|$))[ \t]*",
+    re.IGNORECASE,
+)
+_INLINE = re.compile(
+    rf"(?<=[\s,;.:])(?:{_STEP}[ \t]*\d{{1,3}}[ \t]*[.):]|\(\d{{1,3}}\)|\d{{1,3}}[.)])(?=[ \t]+(?!km|kilomet|mile|met)[A-Za-z])",
+    re.IGNORECASE,
+)
+_BEFORE_DISTANCE = re.compile(r"(?:\b(?:north|south|east|west)\w*|\b(?-i:[NESW]{1,3})|\bfor|\bby|\bdistance|=)[\s,:=(]*$", re.IGNORECASE)
+_RULE = re.compile(r"[\s|:+=-]+")
+
+_Cells = Iterable[tuple[str, Any]]
+"""Cells of one step, each with the name of its column or key ("" where it has none)."""
+
+
+def lay_out(text: str, unit: str) -> str:
+    """`text` as plain lines: one for each row of a table or object of JSON, step numbers as MARKERs, no markup.
+
+    A row or object becomes "from A 4 km east to B", with its other words after it; a distance without a unit gets
+    `unit`. Sums are left out.
+    """
+    text = "".join(_data(piece, value, unit) for piece, value in split_json(_normal(text)))
+    return "\n".join(_rows(text.split("\n"), unit))
+
+
+def _normal(text: str) -> str:
+    """`text` without markup and control characters, line ends as newlines, compatible characters made plain."""
+    text = re.sub(r"\\(?:text|mathrm|textbf|mathbf)\s?\{([^{}]*)\}|\\[,;: ]|\$", r"\1 ", text)
+    text = re.sub("[\u00bc-\u00be]", lambda match: _HALVES[match[0]], text)
+    text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", unicodedata.normalize("NFKC", text))
+    text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
+    return re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
+
+
+def _data(piece: str, value: Any, unit: str) -> str:
+    """A piece of JSON as lines where it holds steps; brackets around words of a sentence are just taken away."""
+    if value is None:
+        return piece
+    holds = isinstance(value, dict) or (len(value) > 1 and all(isinstance(item, (dict, list)) or _is_step(str(item)) for item in value))
+    lines = list(_lines(value, unit, 0)) if holds else []
+    if any(_is_step(line) for line in lines):
+        return "\n".join(["", *lines, ""])
+    return re.sub(r"[\[\]{}]", " ", piece)
+
+
+def _is_step(line: str) -> bool:
+    return bool(_COMPASS.search(line) and re.search(r"\d", line))
+
+
+def _lines(value: Any, unit: str, depth: int) -> Iterator[str]:
+    """The lines of a JSON value."""
+    if depth > DEEPEST:
+        return
+    if isinstance(value, dict):
+        cells = {str(key): item for key, item in value.items() if not _SUMS.search(str(key))}
+        if line := _row(((key, item) for key, item in cells.items() if not isinstance(item, (dict, list))), unit):
+            yield line
+        for item in cells.values():
+            if isinstance(item, (dict, list)):
+                yield from _lines(item, unit, depth + 1)
+    elif isinstance(value, list) and value and not any(isinstance(item, (dict, list)) for item in value) and any(map(_is_direction, value)):
+        yield _row(_named(list(map(str, value)), [], unit), unit)
+    elif isinstance(value, list):
+        for number, item in enumerate(value, 1):
+            for k, line in enumerate(_lines(item, unit, depth + 1)):
+                yield line if k else f"\x1e{number}\x1f {line}"
+    else:
+        yield str(value)
+
+
+def _row(cells: _Cells, unit: str) -> str:
+    """One step: the origin first, then distance and direction side by side, then the rest."""
+    origin, distance, direction, rest = "", "", "", []
+    for name, value in cells:
+        cell = str(value).strip()
+        if not cell or value is None:
+            continue
+        measure = _measure(name, unit)
+        if _is_number(cell) and _COMPASS.fullmatch(name):  # {"east": 4}
+            rest += [f"{cell} {unit} {name}"] if re.search("[1-9]", cell) else []
+        elif _is_number(cell):
+            distance = f"{cell} {measure}" if measure else distance
+        elif _is_direction(cell):
+            direction = _LETTERS.get(cell.casefold(), cell)
+        elif measure and not distance:
+            distance = cell
+        elif re.match(r"from|origin|start", name, re.IGNORECASE):
+            origin = f"from {cell}"
+        elif re.match(r"to\b|dest|end|arriv|target", name, re.IGNORECASE):
+            rest.append(f"to {cell}")
+        else:
+            rest.append(cell)
+    return " ".join(part for part in (origin, distance, direction, "; ".join(rest)) if part)
+
+
+def _measure(name: str, unit: str) -> str:
+    """The unit of the distances that a column or key of this name holds; "" where it holds none."""
+    for words, measure in ((r"\bmiles?\b", "miles"), (r"\bkm|kilomet", "km"), (r"\bmet(?:er|re)s\b", "metres"), (r"dist|length", unit)):
+        if re.search(words, name, re.IGNORECASE):
+            return measure
+    return ""
+
+
+def _is_number(cell: str) -> bool:
+    return bool(re.fullmatch(r"\d{1,6}(?:[.,]\d{1,3})?", cell))
+
+
+def _is_direction(cell: Any) -> bool:
+    """Whether a cell is a compass direction and nothing else."""
+    word = re.sub(r"[\s.-]", "", str(cell)[:40]).casefold()
+    return word in _LETTERS or bool(_DIRECTION.fullmatch(word))
+
+
+def _rows(lines: list[str], unit: str) -> Iterator[str]:
+    """The lines, with each row of a table as a step."""
+    header: list[str] = []
+    row = 0
+    for line in lines:
+        cells = _cells(line)
+        if not cells:
+            header, row = [], 0
+            yield _numbered(line)
+        elif _RULE.fullmatch(line):
+            continue
+        elif not row and not header and not any(_is_direction(cell) or re.search(r"\d", cell) for cell in cells):
+            header = cells
+        else:
+            row += 1
+            yield f"\x1e{row}\x1f {_row(_named(cells, header, unit), unit)}"
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a table's row; none for a line that is not one."""
+    for separator in ("|", "\t"):
+        if line.strip(" ").count(separator) >= 2:
+            return [cell.strip() for cell in line.strip(" ").strip(separator).split(separator)]
+    values = [cell.strip() for cell in line.split(",")]
+    listed = 2 <= len(values) <= 8 and sum(map(_is_direction, values)) == 1 and any(map(_is_number, values))
+    return values if listed and all(len(value) < 40 for value in values) else []
+
+
+def _named(cells: list[str], header: list[str], unit: str) -> _Cells:
+    """Cells with their columns' names. Without a header the last bare number is the distance; an earlier one counts rows."""
+    if len(header) == len(cells):
+        return list(zip(header, cells, strict=True))
+    numbers = [k for k, cell in enumerate(cells) if _is_number(cell)]
+    return [("distance" if numbers[-1:] == [k] else "", cell) for k, cell in enumerate(cells)]
+
+
+def _numbered(line: str) -> str:
+    """A line of prose with its step numbers, at its head and further on, as MARKERs; nested ones are dropped."""
+    head = _HEAD.match(line)
+    rest = line[head.end() :] if head else line
+
+    def inline(match: re.Match[str]) -> str:
+        before = rest[max(0, match.start() - 20) : match.start()]
+        return match[0] if _BEFORE_DISTANCE.search(before) else _marker(match[0])
+
+    rest = _INLINE.sub(inline, rest)
+    if not head:
+        return rest
+    return ("" if len(head[1]) >= 3 else _marker(head[0])) + rest
+
+
+def _marker(text: str) -> str:
+    return f"\x1e{''.join(char for char in text if char.isdecimal())}\x1f "

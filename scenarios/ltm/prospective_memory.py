@@ -1,0 +1,110 @@
+"""Prospective memory (GoodAI, section 3.2, "Quotes"): append a quotation to the nth reply from now, and to no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, ClassVar, Self, final
+
+from pydantic import Field, model_validator
+
+from longspan.scenarios.ltm import paper_rules as paper
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import contains_nearly
+from longspan.simulator.record import Grade, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Script, Segment
+from longspan.simulator.stage import Stage
+
+__all__ = ["ProspectiveMemory", "outline"]
+
+ASKED = 0.9
+"""The share of the span after which the instruction is given. The nth reply follows outside the span."""
+
+
+@final
+class ProspectiveMemory(Scenario):
+    """A quotation is told; when the span ends, the agent is to append it to its nth reply, `least` <= n <= `most`.
+
+    The reply to the instruction is the 1st. One reply beyond the nth is watched too, to see that it stops.
+    """
+
+    name: ClassVar[str] = "prospective_memory"
+    skills: ClassVar[tuple[Skill, ...]] = ("prospective memory",)
+    topics: ClassVar[frozenset[str]] = frozenset({"quotation"})
+
+    least: int = Field(default=2, ge=2, le=100)
+    most: int = Field(default=8, ge=2, le=100)
+    rules: paper.Rules = "longspan"
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.least > self.most:
+            raise ValueError(f"least must be <= most, got {self.least} and {self.most}")
+        return self
+
+    def make(self, random: Random) -> Script:
+        wording = Wording(self.name)
+        saying = random.choice(words("quotations"))
+        nth = random.randint(self.least, self.most)
+        telling = wording.say(random, "telling", **saying)
+        instruction = wording.say(random, "instruction", author=saying["author"], nth=_ordinal(nth))
+        return Script(
+            facts={**saying, "nth": nth, "telling": telling, "instruction": instruction},
+            outline=outline(telling, instruction),
+            farewell=wording.say(random, "farewell"),
+        )
+
+    async def play(self, stage: Stage) -> None:
+        facts = stage.facts
+        nth = facts["nth"]
+
+        def amend(count: int, ideal: str) -> str:
+            # the first watched turn holds the 2nd reply
+            return f'{ideal}\n"{facts["quotation"]}" - {facts["author"]}' if count == nth - 1 else ideal
+
+        await stage.say(facts["telling"])
+        await stage.wait(span=ASKED)
+        await stage.ask(facts["instruction"], needs=[0], ideal="OK.")
+        async for _ in stage.watch(turns=nth, amend=amend):
+            pass  # what is watched is recorded: `grade` decides
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        """1 if the quotation stands in the nth reply and in no other that was seen, else 0.
+
+        `facts` needs `quotation` and `nth`. The author need not be named, nor need the quotation come last; a word in
+        eight may be missing, added or changed, but not by the paper's rules. Score None: the conversation broke off
+        before the nth reply, and nothing was wrong until then.
+        """
+        nth = facts["nth"]
+        seen = [record.answer, *record.watched]
+        stands_in = paper.quotes if self.rules == "paper" else contains_nearly
+        found = [count for count, exchange in enumerate(seen, 1) if stands_in(exchange.reply, facts["quotation"])]
+        broken = len(seen) < nth and not found
+        return Grade(
+            score=None if broken else float(found == [nth]),
+            reason=_reason(nth, found, len(seen)),
+            turns=tuple(exchange.turn for count, exchange in enumerate(seen, 1) if count == nth or count in found),
+        )
+
+
+def outline(telling: str, instruction: str) -> list[Segment]:
+    """What a test says, for planning: both messages, a span's nine tenths apart."""
+    return [Segment(0, _at_most(telling), 1), Segment(ASKED, _at_most(instruction), 1, answers=1)]
+
+
+def _reason(nth: int, found: Sequence[int], seen: int) -> str:
+    where = "in the " + " and ".join(map(_ordinal, found)) if found else "in none"
+    return f"expected the quotation in the {_ordinal(nth)} reply alone, found it {where} of the {seen} replies that were seen"
+
+
+def _ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, ..., 11th, ..., 21st"""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _at_most(text: str) -> int:
+    """A number of tokens that `text` does not exceed in any usual tokenizer: English takes more than four letters each."""
+    return len(text) // 3 + 5

@@ -1,0 +1,1 @@
+"""The scenario `restaurant`, and how a guest's orders are read."""

@@ -1,0 +1,299 @@
+"""Reading a restaurant guest's words by rules: what is ordered, turned down or just talked about, noticed and recalled.
+
+The LTM benchmark had an LLM read them, which took dishes that were discussed for dishes that were ordered (GoodAI,
+section 5). Here a reply is cut into sentences; within a sentence the last phrase before an item's name says how it is
+meant. Every function takes any text, never raises, and takes time linear in its length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, final
+
+from longspan.scenarios.ltm.restaurant.guest_phrases import (
+    AFTER_OFF,
+    AFTER_ORDER,
+    AFTER_PRAISE,
+    ALSO,
+    CHANGE,
+    CONTENT,
+    CONTRAST,
+    CUE,
+    DENIED,
+    IT,
+    MISTAKE,
+    NEVER_ORDERED,
+    POLITE,
+    VERBS,
+)
+from longspan.scenarios.ltm.restaurant.menu import Item, Mention, Menu, stem
+from longspan.scenarios.ltm.restaurant.speaker import spoken
+from longspan.simulator.grading.matching import plain
+
+__all__ = ["Complaint", "Recall", "Sentence", "Talk", "read_complaint", "read_recall", "read_talk"]
+
+Tone = Literal["ordered", "soft", "discussed", "rejected", "claimed"]
+"""How an item is meant: asked for; said to be nice; asked about; turned down; said to have been had before."""
+
+_PIECES = re.compile(r"[^.!?;\n]+[.!?;\n]*")
+_BREAKS = re.compile(r"\s[-\u2013]{1,3}\s|[,:\u2014()\"\u201c\u201d]")
+
+
+@final
+class Named(NamedTuple):
+    """An item and how it is meant, in the words of the sentence."""
+
+    item: Item
+    tone: Tone
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence in plain words; `,` stands for any break inside it."""
+
+    text: str
+    words: tuple[str, ...]
+    asks: bool
+    named: tuple[Named, ...] = ()
+    refers: bool = False
+    """It asks for "it" or "that", whatever was named before."""
+    unclear: tuple[str, ...] = ()
+
+
+def sentences(menu: Menu, reply: str) -> list[Sentence]:
+    """What the reply says, sentence by sentence, without stage directions and speakers' names."""
+    found = []
+    for piece in _PIECES.findall(spoken(menu, reply)):
+        text = " , ".join(part for part in map(plain, _BREAKS.split(piece)) if part)
+        if text:
+            found.append(_sentence(menu, text, asks="?" in piece))
+    return found
+
+
+def _sentence(menu: Menu, text: str, asks: bool) -> Sentence:
+    words = text.split()
+    stemmed = [word if word == "," else stem(word) for word in words]
+    mentions = menu.mentions(stemmed)
+    starts = _offsets(words)
+    cues = [cue for cue in CUE.finditer(text) if not _inside(cue, mentions, starts)]
+    named = tuple(Named(mention.item, _tone(text, words, mention, mentions, starts, cues, asks)) for mention in mentions)
+    refers = any(cue.lastgroup == "ordered" and IT.match(text, cue.end()) for cue in cues)
+    return Sentence(text, tuple(words), asks, named, refers, tuple(menu.ambiguous(stemmed)))
+
+
+def _offsets(words: Sequence[str]) -> list[int]:
+    """Where each word begins in the text that the words make, and, last, where a further one would."""
+    offsets = [0]
+    for word in words:
+        offsets.append(offsets[-1] + len(word) + 1)
+    return offsets
+
+
+def _inside(cue: re.Match[str], mentions: Sequence[Mention], starts: Sequence[int]) -> bool:
+    """Whether a cue is only part of an item's name."""
+    return any(starts[mention.start] <= cue.start() and cue.end() < starts[mention.end] for mention in mentions)
+
+
+def _tone(
+    text: str,
+    words: Sequence[str],
+    mention: Mention,
+    mentions: Sequence[Mention],
+    starts: Sequence[int],
+    cues: Sequence[re.Match[str]],
+    asks: bool,
+) -> Tone:
+    """How `mention` is meant, by the last cue before it and by what follows it."""
+    begin = starts[mention.start]
+    mode = _mode(text, cues, begin)
+    rest = text[starts[mention.end] :] if mention.end < len(words) else ""
+    if AFTER_OFF.match(rest) and not asks:
+        return "rejected"
+    if mode in ("rejected", "claimed"):
+        return "rejected" if mode == "rejected" else "claimed"
+    if mode == "ordered":
+        return "ordered"
+    if AFTER_ORDER.match(rest) and mode != "discussed":
+        return "ordered"
+    if mode == "discussed":
+        return "discussed"
+    if AFTER_PRAISE.match(rest):
+        return "soft"
+    if _bare(words, mention, mentions):
+        return "soft" if asks else "ordered"
+    return "discussed" if asks else "soft"
+
+
+def _bare(words: Sequence[str], mention: Mention, mentions: Sequence[Mention]) -> bool:
+    """Whether nothing but names and politeness stands between the commas around `mention`, or hardly anything."""
+    begin = next((at + 1 for at in range(mention.start - 1, -1, -1) if words[at] == ","), 0)
+    end = next((at for at in range(mention.end, len(words)) if words[at] == ","), len(words))
+    named = {at for other in mentions for at in range(other.start, other.end)}
+    chatter = [words[at] for at in range(begin, end) if at not in named and words[at] not in POLITE]
+    return len(chatter) <= 2 and not VERBS.intersection(chatter)
+
+
+def _mode(text: str, cues: Sequence[re.Match[str]], begin: int) -> str | None:
+    """What the cues before `begin` make of what stands there."""
+    mode: str | None = None
+    since = 0
+    exchanging = False
+    for cue in cues:
+        if cue.start() >= begin:
+            break
+        name = cue.lastgroup or ""
+        exchanging = name == "exchange" or (exchanging and name == "rejected")
+        mode = {"reset": None, "exchange": "rejected"}.get(name, name)
+        since = cue.end()
+    if exchanging and re.search(r"\b(?:for|to|with|by) (?:the |a |an |your )?$", text[since:begin]):
+        return "ordered"
+    if mode == "rejected" and "," in text[since:begin] and not re.match(r"[^,]*\b(?:or|nor)\b", text[begin:]):
+        return None
+    return mode
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What a guest says of the menu: names in the order in which they first occur.
+
+    `maybe`: praised or half asked for, so that rules alone can't tell; `unclear`: words that fit several items;
+    `request`: it asks for something, on the menu or not.
+    """
+
+    ordered: tuple[str, ...] = ()
+    maybe: tuple[str, ...] = ()
+    discussed: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
+    request: bool = False
+
+
+@final
+@dataclass(slots=True)
+class _Order:
+    """The tones of items as a reply goes on; the last firm word on an item counts."""
+
+    tones: dict[str, Tone] = field(default_factory=dict)
+
+    def hear(self, name: str, tone: Tone) -> None:
+        before = self.tones.get(name)
+        if before is None or tone in ("ordered", "rejected") or before in ("discussed", "soft"):
+            self.tones[name] = tone
+
+    def withdraw(self) -> None:
+        for name, tone in self.tones.items():
+            if tone == "ordered":
+                self.tones[name] = "rejected"
+
+    def all(self, *tones: Tone) -> tuple[str, ...]:
+        return tuple(name for name, tone in self.tones.items() if tone in tones)
+
+
+def read_talk(menu: Menu, reply: str, *, drinks: bool) -> Talk:
+    """What the reply orders of the menu's drinks, or else of its dishes."""
+    order = _Order()
+    before: list[str] = []
+    unclear: dict[str, None] = {}
+    request = False
+    for sentence in sentences(menu, reply):
+        named = [each for each in sentence.named if each.item.drink == drinks]
+        firm = any(each.tone == "ordered" for each in named)
+        if firm and CHANGE.search(sentence.text) and not ALSO.search(sentence.text):
+            order.withdraw()
+        for each in named:
+            order.hear(each.item.name, "soft" if each.tone == "claimed" else each.tone)
+        if sentence.refers and not firm and before:
+            for name in before if len(before) == 1 or re.search(r"\b(?:both|them|those)\b", sentence.text) else ():
+                order.hear(name, "ordered")
+        request = request or any(cue.lastgroup == "ordered" for cue in CUE.finditer(sentence.text)) or "please" in sentence.words
+        unclear |= dict.fromkeys(sentence.unclear)
+        before = [each.item.name for each in named if each.tone != "rejected"] or before
+    return Talk(order.all("ordered"), order.all("soft"), order.all("discussed"), order.all("rejected"), tuple(unclear), request)
+
+
+@final
+class Complaint(NamedTuple):
+    """Whether a guest noticed that the wrong dish was brought; None where rules can't tell. `lean`: their best guess."""
+
+    noticed: bool | None
+    lean: bool
+    why: str
+
+
+def read_complaint(menu: Menu, reply: str, *, wrong: str, order: Sequence[str]) -> Complaint:
+    """Whether the reply objects to `wrong`, brought in place of one of `order`."""
+    said = sentences(menu, reply)
+    objection = next((phrase for sentence in said if (phrase := _objection(sentence.text))), None)
+    tones = _tones(said, drinks=False)
+    refused = "rejected" in tones.get(wrong, ())
+    right = [name for name, heard in tones.items() if name in order and {"claimed", "ordered"} & set(heard)]
+    others = [name for name, heard in tones.items() if name not in order and name != wrong and "claimed" in heard]
+    whole = " ".join(sentence.text for sentence in said)
+    if objection or (refused and right):
+        if others and not right:
+            return Complaint(False, False, f"the reply claims to have ordered {_list(others)}, which was not the order")
+        return Complaint(True, True, f'the reply objects ("{objection or f"not {wrong}"}")')
+    if right:
+        content, contrast = bool(CONTENT.search(whole)), bool(CONTRAST.search(whole))
+        if contrast or not content:
+            return Complaint(True if contrast else None, True, f"the reply asks for {_list(right)}")
+        return Complaint(None, False, f"the reply names {_list(right)} without an objection")
+    if refused:
+        return Complaint(None, True, f"the reply turns down {wrong}")
+    if missed := [name for name in order if "rejected" in tones.get(name, ())]:
+        return Complaint(None, True, f"the reply says it is not {_list(missed)}")
+    return Complaint(False, False, "the reply does not object")
+
+
+def _objection(text: str) -> str | None:
+    never = NEVER_ORDERED.search(text)
+    if never:
+        return never[0]
+    for mistake in MISTAKE.finditer(text):
+        if not DENIED.search(text[max(0, mistake.start() - 40) : mistake.start()]):
+            return mistake[0]
+    return None
+
+
+@final
+class Recall(NamedTuple):
+    """Whether a guest named the drink that was had; None where rules can't tell. `lean`: their best guess."""
+
+    right: bool | None
+    lean: bool
+    why: str
+
+
+def read_recall(menu: Menu, reply: str, *, drinks: Sequence[str]) -> Recall:
+    """Whether the reply names (one of) `drinks` as the drink that the guest had."""
+    tones = _tones(sentences(menu, reply), drinks=True)
+    named = [name for name, heard in tones.items() if any(tone != "rejected" for tone in heard)]
+    if not named:
+        return Recall(False, False, "the reply names no drink of the menu")
+    if all(name in drinks for name in named):
+        return Recall(True, True, f"the reply names {_list(named)}")
+    claimed = [name for name in named if "claimed" in tones[name]]
+    if claimed:
+        right = all(name in drinks for name in claimed)
+        return Recall(right, right, f"the reply says it had been {_list(claimed)}")
+    if any(name in drinks for name in named):
+        return Recall(None, False, f"the reply names {_list(named)}")
+    return Recall(False, False, f"the reply names {_list(named)}")
+
+
+def _tones(said: Iterable[Sentence], *, drinks: bool) -> dict[str, list[Tone]]:
+    """All the ways in which each drink, or else dish, is meant."""
+    tones: dict[str, list[Tone]] = {}
+    for sentence in said:
+        for each in sentence.named:
+            if each.item.drink == drinks:
+                tones.setdefault(each.item.name, []).append(each.tone)
+    return tones
+
+
+def _list(names: Iterable[str]) -> str:
+    return " and ".join(names)

@@ -1,0 +1,71 @@
+"""Who speaks in a reply that should be a restaurant guest's, and the guest's own words in it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from longspan.scenarios.ltm.restaurant.guest_phrases import REFUSAL, WAITERS_WORDS
+from longspan.scenarios.ltm.restaurant.menu import Menu, stems
+from longspan.simulator.grading.matching import plain
+
+__all__ = ["out_of_role", "spoken"]
+
+READ: Final = 10_000
+"""Characters of a reply that are read. A guest who talks longer has left the scene long before."""
+
+_WAITERS = "waiter|waitress|server"
+_GUESTS = "customer|guest|diner|patron"
+_TURN = re.compile(
+    rf"(?:^|(?<=[.!?\"\u201d*)\]\n])[ \t]{{0,9}})[\W_]{{0,4}}(?:\w{{1,20}} (?:\(|as ){{0,2}}(?:the )?)?(?P<who>{_WAITERS}|{_GUESTS})"
+    r"(?:'?s)?(?: (?:response|reply|says?|replies))?[\W_]{0,4}:",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A speaker's name before what is said: "Waiter:", "**Guest**:", "*Waiter response:*", "Assistant (as Customer):"."""
+_FIRST_TURN = re.compile(
+    r"^[\W_]{0,4}(?:as|in the role of|playing|speaking as|for the sake of staying in character)?,?\s?(?:as )?(?:the |a )?"
+    rf"(?:{_GUESTS}|waiter)\b[\W_]{{0,3}}[:,]",
+    re.IGNORECASE,
+)
+_DIRECTION = re.compile(
+    r"(?<![*\w])\*(?!\*)([^*\n]{1,300})\*(?!\*)|\(([^()\n]{1,300})\)|\[([^\[\]\n]{1,300})\]|(?<!\w)_([^_\n]{1,300})_(?!\w)"
+)
+_ACTING = re.compile(r"\W{0,3}[a-z]{1,20}(?:s|ing)\b")
+_QUOTATION = re.compile(
+    r"[\"\u201c\u00ab][^\"\u201c\u201d\u00ab\u00bb\n]{15,400}[\"\u201d\u00bb]\s{0,3}[-\u2013\u2014]{1,2}\s{0,2}[^\n.?!]{2,60}\.?\s{0,9}\Z"
+)
+"""Somebody's words with their name at the end of a reply, as another test may have asked for them."""
+
+
+def out_of_role(reply: str) -> str | None:
+    """Why the reply is not the guest's: silent, not a guest at all, or the waiter's words as well; None if it is."""
+    text = _QUOTATION.sub("", reply[:READ].rstrip())
+    words = plain(text)
+    if not words:
+        return "the reply is empty"
+    if refusal := REFUSAL.search(words):
+        return f'the reply is no guest\'s ("{refusal[0]}")'
+    turns = list(_TURN.finditer(text))
+    waiters = [turn for turn in turns if turn["who"].casefold() in _WAITERS.split("|")]
+    if waiters and not (len(turns) == 1 and waiters[0].start() == 0):  # one at the very beginning may address the waiter
+        return "the reply speaks for the waiter too"
+    if waiter := WAITERS_WORDS.search(words):
+        return f'the reply speaks for the waiter ("{waiter[0]}")'
+    return None
+
+
+def spoken(menu: Menu, reply: str) -> str:
+    """The guest's own words: no foreign quotation at the end, no speaker's name, no stage directions.
+
+    What is set apart but names an item ("*Lemon tart*") is no stage direction, unless it tells of an act ("*looks at the
+    tart*").
+    """
+    text = _QUOTATION.sub("", reply[:READ].replace("\u2019", "'").rstrip())
+
+    def keep(match: re.Match[str]) -> str:
+        inner = next(group for group in match.groups() if group is not None)
+        words = stems(inner)
+        acted = bool(words) and _ACTING.match(inner) and not any(words[0] in item.words for item in menu.items)
+        return f" {inner} " if menu.mentions(words) and not acted else " "
+
+    return _DIRECTION.sub(keep, _FIRST_TURN.sub("", text.strip()))

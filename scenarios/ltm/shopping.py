@@ -1,0 +1,205 @@
+"""Shopping list (GoodAI, section 3.2): the user adds to a shopping list and takes things off it, then asks what is on it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from random import Random
+from typing import Any, ClassVar, NamedTuple, final
+
+from pydantic import Field
+
+from longspan.scenarios.ltm import paper_rules as paper
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import json_values, number, plain, some
+from longspan.simulator.record import Grade, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Line, Script
+
+__all__ = ["Shopping"]
+
+MOST = 6
+"""The most of a thing that is added at once."""
+
+_ITEM = frozenset({"item", "name", "product", "article", "thing", "item name", "product name"})
+_QUANTITY = frozenset({"quantity", "qty", "amount", "count", "number", "num", "units", "how many"})
+_MEASURES = frozenset(
+    "a an the of some more x bag bar bottle box bunch can carton head item jar loaf pack package packet pair piece roll stick tin tube"
+    " unit".split()
+)
+"""Words around a thing that do not change which thing it is, in the singular."""
+
+
+@final
+class _Entry(NamedTuple):
+    """Something that an answer lists; no quantity where it gives none that can be read."""
+
+    item: str
+    quantity: float | None
+
+
+@final
+class Shopping(Scenario):
+    """`changes` additions and removals with quantities, then the list is asked for as JSON. It is never empty.
+
+    A third each for the share of the items that the answer has, the share of the items that it has in the right
+    quantity, and for nothing invented: all or nothing, and only with at least one right item. Items are compared
+    in the singular, without case and packaging ("Bags of carrots"); an item answered twice counts with the sum, and one
+    of which there are none as not answered. The last JSON list that lists anything counts. Other keys, mappings of
+    items to quantities, quantities in words or with a unit, and strings such as "3 carrots" are read too.
+    """
+
+    name: ClassVar[str] = "shopping"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall", "conflicting information", "information integration")
+    topics: ClassVar[frozenset[str]] = frozenset({"shopping"})
+
+    changes: int = Field(default=6, ge=1, le=50)
+    rules: paper.Rules = "longspan"
+
+    def make(self, random: Random) -> Script:
+        wording = Wording(self.name)
+        plurals: Mapping[str, str] = words("groceries")
+        basket: dict[str, int] = {}
+        changes: list[list[str | int]] = []
+        lines: list[Line] = []
+        removal = random.randrange(1, self.changes) if self.changes > 1 else 0
+        for turn in range(self.changes):
+            what, item, count = _change(random, basket, list(plurals), removes=turn == removal and turn > 0)
+            basket[item] = basket.get(item, 0) + (-count if what == "remove" else count)
+            if not basket[item]:
+                del basket[item]
+            changes.append([what, item, count])
+            lines.append(Line(wording.say(random, what, count=count, things=item if count == 1 else plurals[item])))
+        ideal = json.dumps([{"item": item, "quantity": count} for item, count in basket.items()])
+        lines.append(Line(wording.say(random, "question"), ideal=ideal, asks=True))
+        return Script(facts={"list": basket, "changes": changes}, lines=lines, farewell=wording.say(random, "farewell"))
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        if self.rules == "paper":
+            return paper.shopping(facts, record)
+        expected = {_thing(item): item for item in facts["list"]}
+        quantities = {_thing(item): float(count) for item, count in facts["list"].items()}
+        answered = _consolidated(_answered(record.answer.reply))
+        present = [key for key in expected if key in answered]
+        right = [key for key in present if answered[key].quantity == quantities[key]]
+        invented = [entry.item for key, entry in answered.items() if key not in expected]
+        clean = bool(present) and not invented
+        wrong = [f"{expected[key]} ({_shown(answered[key].quantity)})" for key in present if key not in right]
+        missing = [item for key, item in expected.items() if key not in present]
+        notes = [f"{what} {some(which)}" for what, which in (("missing", missing), ("wrong", wrong), ("invented", invented)) if which]
+        found = f"{len(present)} of {len(expected)} listed, {len(right)} in the right quantity" if answered else "no list of items found"
+        return Grade(
+            score=(len(present) / len(expected) + len(right) / len(expected) + clean) / 3,
+            reason=f"expected {some(f'{count} {item}' for item, count in facts['list'].items())}; {'; '.join([found, *notes])}",
+            turns=(record.answer.turn,),
+        )
+
+
+def _change(random: Random, basket: Mapping[str, int], things: list[str], *, removes: bool) -> tuple[str, str, int]:
+    """What happens to the list next (add, more, remove), to which item, and how many of it. Never empties the list."""
+    if not basket:
+        return "add", random.choice(things), random.randint(2, MOST)
+    removable = [item for item, count in basket.items() if count > 1 or len(basket) > 1]
+    if removable and (removes or random.random() < 0.3):
+        item = random.choice(removable)
+        most = basket[item] - (len(basket) == 1)
+        return "remove", item, random.choice((most, random.randint(1, most)))
+    if random.random() < 0.3:
+        return "more", random.choice(list(basket)), random.randint(1, MOST // 2)
+    return "add", random.choice([thing for thing in things if thing not in basket]), random.randint(1, MOST)
+
+
+def _answered(reply: str) -> list[_Entry]:
+    """What the last JSON list that lists anything lists; without one, what the reply's objects do."""
+    values = json_values(reply)
+    lists = [entries for value in values if isinstance(value, list) and (entries := list(_entries(value)))]
+    return lists[-1] if lists else [entry for value in values for entry in _entries(value)]
+
+
+def _entries(value: Any) -> Iterator[_Entry]:
+    """The entries in a JSON value: objects with an item, mappings of items to quantities, pairs, strings."""
+    if isinstance(value, str):
+        yield from _spoken(value)
+    elif isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and _quantity(value[1]) is not None:
+        yield _Entry(value[0], _quantity(value[1]))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _entries(item)
+    elif isinstance(value, dict):
+        keys = {plain(key): key for key in value}
+        item_key = next((keys[key] for key in keys if key in _ITEM and isinstance(value[keys[key]], str)), None)
+        if item_key is None:
+            yield from _mapped(value)
+            return
+        quantity = next((_quantity(value[keys[key]]) for key in keys if key in _QUANTITY), None)
+        yield from (_Entry(entry.item, entry.quantity if quantity is None else quantity) for entry in _spoken(value[item_key]))
+
+
+def _mapped(value: Mapping[str, Any]) -> Iterator[_Entry]:
+    """The entries of an object that is no entry itself: of what lies in it, else its keys with their quantities."""
+    inner = [(key, item) for key, item in value.items() if isinstance(item, (list, dict))]
+    for key, item in inner:
+        counts = [_quantity(count) for name, count in item.items() if plain(name) in _QUANTITY] if isinstance(item, dict) else []
+        if counts and not any(plain(name) in _ITEM for name in item):
+            yield _Entry(key, counts[0])
+        else:
+            yield from _entries(item)
+    if not inner:
+        yield from (_Entry(key, _quantity(count)) for key, count in value.items() if _quantity(count) is not None)
+
+
+def _spoken(text: str) -> Iterator[_Entry]:
+    """The entry that a string is: "3 carrots", "carrots (3)", "a broom", "broom"; none where it names nothing."""
+    counts = re.findall(r"\d{1,6}(?:\.\d{1,3})?", text)
+    name = re.sub(r"\d{1,6}(?:\.\d{1,3})?", " ", text)
+    first, _, rest = name.strip().partition(" ")
+    if not counts and rest and number(first) is not None:
+        counts, name = [first], rest
+    if _thing(name):
+        yield _Entry(name.strip(" -:()*\u00d7\n\t"), number(counts[0]) if len(counts) == 1 else None)
+
+
+def _quantity(value: Any) -> float | None:
+    """The quantity that a JSON value is: a number, or a string with one number in it; None for anything else."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, str) or len(value) > 60:
+        return None
+    whole = number(value)
+    numbers = re.findall(r"\d{1,6}(?:\.\d{1,3})?", value) or [word for word in value.split() if number(word) is not None]
+    return whole if whole is not None else number(numbers[0]) if len(numbers) == 1 else None
+
+
+def _consolidated(entries: list[_Entry]) -> dict[str, _Entry]:
+    """The entries by thing; several of one are summed, and those of which there are none are left out."""
+    found: dict[str, _Entry] = {}
+    for entry in entries:
+        if entry.quantity is not None and entry.quantity <= 0:
+            continue
+        key = _thing(entry.item)
+        known = found.get(key, _Entry(entry.item, 0))
+        both = known.quantity is not None and entry.quantity is not None
+        found[key] = _Entry(known.item, (known.quantity or 0) + (entry.quantity or 0) if both else None)
+    return found
+
+
+def _thing(text: str) -> str:
+    """`text` in the singular and without packaging, so that two names of one thing are equal."""
+    said = [_singular(word) for word in plain(text).split()]
+    return " ".join([word for word in said if word not in _MEASURES] or said)
+
+
+def _singular(word: str) -> str:
+    """A form that a noun and its plural share, not always a word ("knif")."""
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending, stem in (("ie", "y"), ("oe", "o"), ("she", "sh"), ("che", "ch"), ("xe", "x"), ("sse", "ss"), ("ve", "f"), ("fe", "f")):
+        if word.endswith(ending):
+            return word.removesuffix(ending) + stem
+    return word
+
+
+def _shown(quantity: float | None) -> str:
+    return "no quantity" if quantity is None else f"{quantity:g}"

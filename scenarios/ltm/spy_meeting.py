@@ -1,0 +1,113 @@
+"""Spy meeting (GoodAI, section 3.2): coded messages say where, when and with what to come; the agent decodes all three."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any, ClassVar, final
+
+from longspan.scenarios.ltm import paper_rules as paper
+from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import plain
+from longspan.simulator.record import Grade, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Line, Script
+
+__all__ = ["SpyMeeting"]
+
+KINDS = ("place", "time", "thing")
+
+
+@final
+class SpyMeeting(Scenario):
+    """Three people are announced, each sends a coded message, and the agent is asked what the messages mean.
+
+    An entry of the pool has a `code`, the `names` of what it stands for, and what is accepted for it `also`, too vague
+    to show that messages were confused ("morning" for dawn).
+    """
+
+    name: ClassVar[str] = "spy_meeting"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall", "information integration")
+    topics: ClassVar[frozenset[str]] = frozenset({"spies"})
+
+    rules: paper.Rules = "longspan"
+
+    def make(self, random: Random) -> Script:
+        wording = Wording(self.name)
+        pool = words("spy_meeting")
+        meant = {kind: random.choice(pool[kind]) for kind in KINDS}
+        senders = random.sample(pool["senders"], len(KINDS))
+        lines = [Line(wording.say(random, "intro", senders=_listed(senders)), needle=False)]
+        senders = random.sample(senders, len(senders))  # they write in any order, whatever the one announced
+        for sender, kind in zip(senders, random.sample(KINDS, len(KINDS)), strict=True):
+            lines.append(Line(wording.say(random, kind, sender=sender, code=meant[kind]["code"])))
+        ideal = "Place: {place}. Time: {time}. Bring: {thing}.".format_map({kind: meant[kind]["names"][0] for kind in KINDS})
+        lines.append(Line(wording.say(random, "question"), ideal=ideal, asks=True))
+        return Script(
+            facts={
+                "accepted": [[*meant[kind]["names"], *meant[kind]["also"]] for kind in KINDS],
+                "foreign": [entry["names"] for kind in KINDS for entry in pool[kind] if entry is not meant[kind]],
+            },
+            lines=lines,
+            farewell=wording.say(random, "farewell"),
+        )
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        """A third for each of the `accepted` lists that is named, a third off for each `foreign` one; never below 0.
+
+        Both are lists of lists of words and phrases: what each message of this test may be taken to mean, and what
+        messages of other tests mean. Phrases count as whole words, in the singular or the plural; a foreign one that is
+        only part of an accepted one ("moon" in "full moon") does not count.
+        """
+        if self.rules == "paper":
+            return paper.spy_meeting(facts, record)
+        text = _spoken(record.answer.reply)
+        found = [_first(text, phrases) for phrases in facts["accepted"]]
+        for phrases in facts["accepted"]:
+            for phrase in _present(text, phrases):
+                text = re.sub(f" {phrase}(?= )", " |", text)
+        strays = [stray for phrases in facts["foreign"] if (stray := _first(text, phrases))]
+        named = [phrase for phrase in found if phrase]
+        return Grade(
+            score=max(0, len(named) - len(strays)) / len(found),
+            reason=f"expected {_listed([phrases[0] for phrases in facts['accepted']])}; the reply names {_listed(named) or 'none of them'}"
+            + (f", and {_listed(strays)}, which other messages mean" if strays else ""),
+            turns=(record.answer.turn,),
+        )
+
+
+def _spoken(text: str) -> str:
+    """`text` as phrases are looked up in it: plain, with a space at both ends; "8 p.m." is "8 pm" and "24th" is "24"."""
+    text = re.sub(r"\b(\d\d?) ?([ap]) ?m\b", r"\1 \2m", plain(text))
+    text = re.sub(r"(\d)(?:st|nd|rd|th)\b", r"\1", text)
+    return f" {text} "
+
+
+def _present(text: str, phrases: Iterable[str]) -> list[str]:
+    """The forms of `phrases` that stand in spoken `text`, longest first."""
+    forms = {form for phrase in phrases for form in _forms(phrase)}
+    return sorted((form for form in forms if f" {form} " in text), key=lambda form: (-len(form), form))
+
+
+def _first(text: str, phrases: Iterable[str]) -> str | None:
+    """The first of `phrases` that stands in spoken `text`."""
+    return next((phrase for phrase in phrases if any(f" {form} " in text for form in _forms(phrase))), None)
+
+
+def _forms(phrase: str) -> set[str]:
+    """A phrase as it may be spoken: its last word in the singular or the plural."""
+    form = _spoken(phrase).strip()
+    forms = {form, f"{form}s"}
+    if form.endswith(("s", "sh", "ch", "x", "z")):
+        forms.add(f"{form}es")
+    if re.search(r"[^aeiou]y$", form):
+        forms.add(f"{form[:-1]}ies")
+    if re.search(r"[^s]s$", form) and len(form) > 3:
+        forms.add(form[:-1])
+    return forms
+
+
+def _listed(phrases: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(phrases[:-1]), *phrases[-1:]]))

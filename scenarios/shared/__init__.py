@@ -1,0 +1,1 @@
+"""What scenarios of several suites share."""

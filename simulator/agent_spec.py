@@ -1,0 +1,114 @@
+"""Agent specs, `KIND/MODEL?option=value&...`, and the agents they name. Kinds are found by entry point."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+from urllib.parse import unquote
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from longspan.simulator.agent import Agent
+from longspan.simulator.errors import InputError, LongspanError, one_line
+from longspan.simulator.plugins import load
+
+__all__ = ["GROUP", "AgentSpec", "make_agent", "reaches_out"]
+
+GROUP = "longspan.agents"
+"""The entry-point group in which a distribution registers a kind of agent: the kind's name, and a class."""
+
+_SPEC = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
+_METHODS = ("reply", "observe", "reset", "save", "load")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """One agent, named: `openai/gpt-4o?context=16k` has the kind `openai`, the target `gpt-4o` and one option.
+
+    A kind is followed by `/` or `:` and the target, which may be empty. Options start at the first `?`. In the target
+    and in values `%3F`, `%26` and the like stand for `?` and `&`, as in web addresses; `+` stands for itself.
+    """
+
+    kind: str
+    target: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> AgentSpec:
+        """Read a spec. Raises InputError for text that is none; whether the kind exists is found out by `make_agent`."""
+        text = text.strip()
+        match = _SPEC.fullmatch(text)
+        if not match:
+            raise InputError(f"an agent is named KIND/MODEL?option=value&..., such as notebook?window=8k; got {text!r:.80}")
+        options: dict[str, str] = {}
+        for part in (match["query"] or "").split("&") if match["query"] else ():
+            name, equals, value = part.partition("=")
+            if not name or not equals:
+                raise InputError(f"agent {text!r:.80}: options are written name=value and joined by &; got {part!r:.40}")
+            if name in options:
+                raise InputError(f"agent {text!r:.80}: option {name} is given twice")
+            options[name] = unquote(value)
+        return cls(match["kind"], unquote(match["target"] or ""), options, text)
+
+    def __str__(self) -> str:
+        return self.text or self.kind
+
+
+def make_agent(spec: AgentSpec) -> Agent:
+    """Make the agent that `spec` names.
+
+    The kind's class is made with its target and its options, an instance of its nested pydantic model `Options`.
+    Raises InputError where the kind is unknown or ambiguous, an option is wrong, or a prerequisite is missing.
+    """
+    cls = load(GROUP, "kind of agent", spec.kind)
+    options = _options(spec, getattr(cls, "Options", _NoOptions))
+    try:
+        agent = cls(spec.target, options)
+    except LongspanError:
+        raise
+    except Exception as error:
+        raise InputError(f"agent {spec}: {_name(cls)} could not be made: {one_line(error)}") from error
+    missing = [name for name in _METHODS if not callable(getattr(agent, name, None))]
+    if missing:
+        raise InputError(f"agent {spec}: {_name(cls)} has no {', '.join(missing)}; derive it from longspan.BaseAgent")
+    made: Agent = agent
+    return made
+
+
+def reaches_out(spec: str) -> bool:
+    """Whether a spec has code run, or an address called, that it names itself.
+
+    Keys from the environment go to that address. So a spec that came with somebody else's file has to be trusted first.
+    """
+    return re.match(r"\s*(python|exec|https?)\b", spec) is not None or "://" in unquote(spec)
+
+
+class _NoOptions(BaseModel):
+    """For agents that take no options."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
+    """The spec's options as the agent's own model of them."""
+    known = [info.alias or name for name, info in model.model_fields.items()]
+    there_are = f"its options are {', '.join(known)}" if known else "it takes no options"
+    if model.model_config.get("extra") != "allow":
+        for name in spec.options:
+            if name not in known:
+                raise InputError(f"agent {spec}: there is no option {name!r:.40}; {there_are}")
+    try:
+        return model.model_validate(dict(spec.options))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"]) or "options"
+        why = " ".join(first["msg"].removeprefix("Value error, ").split())
+        raise InputError(f"agent {spec}: option {name}: {why}; {there_are}") from None
+
+
+def _name(cls: Any) -> str:
+    return f"{getattr(cls, '__module__', '?')}.{getattr(cls, '__qualname__', repr(cls))}"

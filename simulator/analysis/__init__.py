@@ -1,0 +1,1 @@
+"""Analysis of graded runs: comparisons, statistics, exports, commitments."""

@@ -1,0 +1,247 @@
+"""Runs set side by side: agents by spans, in pairs, by scenario, by skill and by evidence distance."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import fsum
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple, TypeVar, final
+
+from longspan.simulator.analysis.comparable import check_comparable, differences, test_key
+from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable, load
+from longspan.simulator.analysis.groups import Group, by_distance, by_scenario, by_skill, group, in_order
+from longspan.simulator.analysis.rows import names
+from longspan.simulator.analysis.statistics import Interval, Observed, holm, interval, more_tests, paired, permutation_p, spread, total
+from longspan.simulator.grading.grades import Status, TestResult, tables_of
+from longspan.simulator.plugins import installed_scenarios
+from longspan.simulator.tables import Table
+
+__all__ = ["Cell", "Comparison", "Pair", "compare", "load_comparison"]
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An agent at a span: all its runs together. `score` and `spread` are None where a test has no score; `bounds` then say
+    what it could be. `chance` is what guessing would score, `cost_usd` dollars a run: None where it is not known of all.
+
+    `statuses` counts the tests by how they came out, `certified` and `at_distance` are shares of them.
+    """
+
+    runs: int
+    tests: int
+    statuses: Mapping[Status, int]
+    score: float | None
+    bounds: tuple[float, float]
+    spread: float | None
+    interval: Interval | None
+    maximum: int
+    chance: float
+    certified: float
+    at_distance: float
+    cost_usd: float | None
+
+
+@final
+class Pair(NamedTuple):
+    """Two agents on the same tests of a column, the one with the higher score first; tests without a score count as 0.
+
+    `p` is of a permutation test, `corrected` for all pairs of the comparison. `more`: how many more tests would tell them
+    apart; None where no number would.
+    """
+
+    column: Column
+    better: str
+    other: str
+    difference: float
+    tests: int
+    unscored: int
+    p: float
+    corrected: float
+    more: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is known of some agents from their runs. `agents` are ranked by the lower of their bounds, best first; `own` are the
+    tables that the scenarios themselves make."""
+
+    suite: str
+    runs: int
+    agents: list[str]
+    columns: list[Column]
+    cells: dict[tuple[str, Column], Cell]
+    pairs: list[Pair]
+    scenarios: dict[Column, dict[str, dict[str, Group]]]
+    skills: dict[Column, dict[str, dict[str, Group]]]
+    distances: dict[str, dict[str, Group]]
+    own: list[Table]
+    warnings: list[str]
+    unusable: list[Unusable]
+
+
+@final
+class _Played(NamedTuple):
+    """A test of a run."""
+
+    run: Graded
+    test: TestResult
+
+
+def load_comparison(paths: Sequence[Path]) -> Comparison:
+    """The comparison of all runs in `paths`, each a run's folder or a folder of runs. Raises InputError."""
+    runs, unusable = load(paths)
+    return compare(runs, unusable)
+
+
+def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Comparison:
+    """Set runs side by side. Raises InputError for runs that are not of the same tests (see `check_comparable`)."""
+    check_comparable(runs)
+    tests = [_Played(run, test) for run in runs for test in run.result.tests]
+    by_cell = _by(tests, lambda each: [(each.run.manifest.agent, each.run.column)])
+    costs = _by(runs, lambda run: [(run.manifest.agent, run.column)])
+    cells = {key: _cell(costs[key], group) for key, group in by_cell.items()}
+    columns = sorted({column for _, column in cells}, key=lambda column: (not column.isolated, column.span))
+    agents = _ranked(cells)
+    return Comparison(
+        suite=runs[0].manifest.suite.name,
+        runs=len(runs),
+        agents=agents,
+        columns=columns,
+        cells=cells,
+        pairs=_pairs(by_cell, agents, columns),
+        scenarios={column: _grouped(tests, agents, by_scenario, column) for column in columns},
+        skills={column: _grouped(tests, agents, by_skill, column) for column in columns},
+        distances=_grouped(tests, agents, by_distance),
+        own=_own(runs),
+        warnings=differences(runs),
+        unusable=list(unusable),
+    )
+
+
+def _own(runs: Sequence[Graded]) -> list[Table]:
+    """The tables of the scenarios that are installed here; a run goes by its agent, where that has one run, and else by its name."""
+    agents, called = Counter(run.manifest.agent for run in runs), names(runs)
+    labels = [run.manifest.agent if agents[run.manifest.agent] == 1 else called[run.folder.path] for run in runs]
+    scenarios = {name: each for run in reversed(runs) for name, each in installed_scenarios(run.manifest.suite.scenarios).items()}
+    return [
+        table
+        for name, scenario in sorted(scenarios.items())
+        for table in tables_of(
+            scenario,
+            {label: [test for test in run.result.tests if test.scenario == name] for label, run in zip(labels, runs, strict=True)},
+        )
+    ]
+
+
+def _cell(runs: Sequence[Graded], tests: Sequence[_Played]) -> Cell:
+    scenarios = _by(tests, lambda each: [each.test.scenario])
+    low, high = ({name: [value(each) for each in group] for name, group in scenarios.items()} for value in (_low, _high))
+    whole = all(each.test.score is not None for each in tests)
+    costs = [run.cost_usd for run in runs]
+    statuses: dict[Status, int] = defaultdict(int)
+    for each in tests:
+        statuses[each.test.status] += 1
+    return Cell(
+        runs=len(runs),
+        tests=len(tests),
+        statuses=dict(statuses),
+        score=total(low) if whole else None,
+        bounds=(total(low), total(high)),
+        spread=spread(low) if whole else None,
+        interval=interval([_observed(each) for each in tests]),
+        maximum=len(scenarios),
+        chance=total({name: [each.test.chance for each in group] for name, group in scenarios.items()}),
+        certified=fmean(each.test.certified for each in tests),
+        at_distance=fmean(each.test.at_distance for each in tests),
+        cost_usd=None if None in costs else fmean(cost or 0.0 for cost in costs),
+    )
+
+
+def _observed(each: _Played) -> Observed:
+    conversation = f"{each.run.folder.path}\0{each.run.conversations[each.test.id]}"
+    return Observed(each.test.scenario, conversation, _low(each), _high(each))
+
+
+def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
+    """The agents, best first: by their mean share of what could be scored, over the columns that all of them have (over
+    their own, where there are none)."""
+    columns = _by(cells, lambda key: [key[0]])
+    shared = set.intersection(*({column for _, column in keys} for keys in columns.values()))
+
+    def share(agent: str) -> float:
+        counted = [cells[key] for key in columns[agent] if not shared or key[1] in shared]
+        return fmean(cell.bounds[0] / cell.maximum for cell in counted)
+
+    return sorted(columns, key=lambda agent: (-share(agent), agent))
+
+
+# ---- pairs
+
+
+def _pairs(by_cell: Mapping[tuple[str, Column], Sequence[_Played]], agents: Sequence[str], columns: Sequence[Column]) -> list[Pair]:
+    """Each two agents in each column where they have tests in common."""
+    known = {key: _by(group, lambda each: [(each.test.scenario, test_key(each.run, each.test.id))]) for key, group in by_cell.items()}
+    found: list[Pair] = []
+    for column in columns:
+        for one, other in combinations([agent for agent in agents if (agent, column) in known], 2):
+            mine, theirs = known[one, column], known[other, column]
+            shared = [key for key in mine if key in theirs]
+            apart: dict[str, list[float]] = defaultdict(list)
+            for scenario, test in shared:
+                key = (scenario, test)
+                apart[scenario].append(fmean(map(_low, mine[key])) - fmean(map(_low, theirs[key])))
+            if shared:
+                unscored = sum(any(each.test.score is None for each in (*mine[key], *theirs[key])) for key in shared)
+                found.append(_pair(column, one, other, apart, unscored))
+    corrected = holm([pair.p for pair in found])
+    return [pair._replace(corrected=p) for pair, p in zip(found, corrected, strict=True)]
+
+
+def _pair(column: Column, one: str, other: str, apart: Mapping[str, Sequence[float]], unscored: int) -> Pair:
+    parts = paired(apart)
+    difference = fsum(parts)
+    better, worse = (one, other) if difference >= 0 else (other, one)
+    p = permutation_p(parts)
+    return Pair(column, better, worse, abs(difference), len(parts), unscored, p, p, more_tests(apart))
+
+
+# ---- by scenario, skill and distance
+
+
+def _grouped(
+    tests: Iterable[_Played], agents: Sequence[str], belongs: Callable[[TestResult], Sequence[str]], column: Column | None = None
+) -> dict[str, dict[str, Group]]:
+    """The agents' groups of tests that a test belongs to, in one column or over all."""
+    chosen = [each for each in tests if column is None or each.run.column == column]
+    by_name = _by(chosen, lambda each: belongs(each.test))
+    found = {}
+    for name in in_order(by_name):
+        by_agent = _by(by_name[name], lambda each: [each.run.manifest.agent])
+        found[name] = {agent: group([each.test for each in by_agent[agent]]) for agent in agents if agent in by_agent}
+    return found
+
+
+def _low(each: _Played) -> float:
+    return each.test.score or 0.0
+
+
+def _high(each: _Played) -> float:
+    return 1.0 if each.test.score is None else each.test.score
+
+
+def _by(values: Iterable[Value], keys: Callable[[Value], Sequence[Key]]) -> dict[Key, list[Value]]:
+    """The values in groups, each in all that `keys` names."""
+    groups: dict[Key, list[Value]] = {}
+    for value in values:
+        for key in keys(value):
+            groups.setdefault(key, []).append(value)
+    return groups

@@ -1,0 +1,104 @@
+"""Runs for other programs: as tidy tables, a row for each test and one for each turn, or as eval logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from longspan.simulator.analysis.graded_runs import Graded, Unusable
+from longspan.simulator.analysis.inspect_log import logs
+from longspan.simulator.analysis.rows import TESTS, TURNS, Row, Rows, names, rows_of, text
+from longspan.simulator.analysis.spreadsheet import write_csv
+from longspan.simulator.errors import InputError, JournalError
+from longspan.simulator.files import writing_folder
+
+__all__ = ["FORMATS", "Format", "export"]
+
+Format = Literal["csv", "jsonl", "parquet", "inspect"]
+FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+
+Add = Callable[[Sequence[Row]], None]
+Write = Callable[[Graded, Rows], None]
+
+
+def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
+    """Write runs into the new folder `out`, in their order, and return those whose journals are damaged: they are left out.
+
+    `tests` and `turns`, each a file, as CSV, JSON lines or Parquet; or a log of Inspect AI for each run. The folder is there
+    as a whole or not at all. Raises InputError where it exists already, the disk refuses, or a package is missing.
+    """
+    unusable: list[Unusable] = []
+    called = names(runs)
+    with writing_folder(out) as folder, _writers(format, folder) as write:
+        for run in runs:
+            try:
+                write(run, rows_of(called[run.folder.path], run))
+            except JournalError as error:
+                unusable.append(Unusable(run.folder.path, str(error)))
+        if len(unusable) == len(runs):
+            raise InputError(f"nothing can be exported: {unusable[0].why}")
+    return unusable
+
+
+@contextmanager
+def _writers(format: Format, folder: Path) -> Iterator[Write]:
+    if format == "inspect":
+        yield logs(folder)
+        return
+    with ExitStack() as files:
+        open_table = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format]
+        tests = files.enter_context(open_table(folder / f"tests.{format}", TESTS))
+        turns = files.enter_context(open_table(folder / f"turns.{format}", TURNS))
+
+        def write(run: Graded, rows: Rows) -> None:
+            tests(rows.tests)
+            turns(rows.turns)
+
+        yield write
+
+
+# ---- files
+
+
+@contextmanager
+def _csv(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        write_csv(file, list(columns), [])
+        yield lambda rows: write_csv(file, list(columns), _clean(rows, columns), head=False)
+
+
+@contextmanager
+def _jsonl(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+
+        def add(rows: Sequence[Row]) -> None:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _clean(rows, columns))
+
+        yield add
+
+
+@contextmanager
+def _parquet(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
+    try:
+        pa: Any = import_module("pyarrow")
+        parquet: Any = import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise InputError("--format parquet needs more than longspan itself: pip install 'longspan[parquet]'") from error
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
+    with parquet.ParquetWriter(path, schema) as writer:
+
+        def add(rows: Sequence[Row]) -> None:
+            writer.write_table(pa.Table.from_pylist(list(_clean(rows, columns)), schema=schema))
+
+        yield add
+
+
+def _clean(rows: Iterable[Row], columns: Mapping[str, type]) -> Iterator[Row]:
+    """Rows with every column, in order, and texts that can be encoded."""
+    for row in rows:
+        yield {name: text(value) if isinstance(value := row.get(name), str) else value for name in columns}

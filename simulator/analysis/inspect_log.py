@@ -1,0 +1,238 @@
+"""A run as an eval log of Inspect AI: a sample for each test, with what was said, its score and what is known of it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from math import fsum
+from pathlib import Path
+from typing import Any, Final, final
+
+from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.analysis.rows import Row, Rows, text
+from longspan.simulator.analysis.turns import Conversation, Turn
+from longspan.simulator.errors import InputError
+from longspan.simulator.grading.grades import TestResult
+
+__all__ = ["logs"]
+
+SCORER: Final = "longspan"
+
+OF_RUN: Final = ("run", "suite", "span", "isolated", "placement", "seed", "agent")
+"""Columns of a test that are the same in all of its run: the log has them once."""
+
+ASKED: Final = ("turn", "sent_at", "kind", "test", "needle", "needs", "start", "tokens")
+REPLIED: Final = ("reply_tokens", "latency_s", "repeated", "trace")
+"""Columns of a turn that stand beside its message and its reply, where they say something."""
+
+
+def logs(folder: Path) -> Callable[[Graded, Rows], None]:
+    """Writes runs into `folder`, each as a file called after it. Raises InputError where Inspect AI is missing."""
+    try:
+        log, model, scorer = (import_module(f"inspect_ai.{name}") for name in ("log", "model", "scorer"))
+    except ImportError as error:
+        raise InputError("--format inspect needs more than longspan itself: pip install 'longspan[inspect]'") from error
+    made = _Made(log, model, scorer)
+    taken: Counter[str] = Counter()
+
+    def write(run: Graded, rows: Rows) -> None:
+        taken[run.name] += 1
+        number = "" if taken[run.name] == 1 else f"-{taken[run.name]}"
+        log.write_eval_log(made.log(run, rows), folder / f"{run.name}{number}.eval", format="eval")
+
+    return write
+
+
+@final
+class _Made:
+    """Makes Inspect AI's objects. Its modules are `Any`: they take seconds to import, and to be checked against."""
+
+    def __init__(self, log: Any, model: Any, scorer: Any) -> None:
+        self._log, self._model, self._scorer = log, model, scorer
+
+    def log(self, run: Graded, rows: Rows) -> Any:
+        """A run's log."""
+        manifest, result = run.manifest, run.result
+        turns = {(row["conversation"], row["turn"]): row for row in rows.turns}
+        samples = [self._sample(run, test, row, rows.played, turns) for test, row in zip(result.tests, rows.tests, strict=True)]
+        unended = [sample for sample in samples if sample.error is not None]
+        began, ended = _times(run)
+        id = manifest.commitment[:32]  # unlike those of all other runs: it is made with a nonce
+        return self._log.EvalLog(
+            status="error" if unended else "success",
+            eval=self._log.EvalSpec(
+                created=began,
+                eval_id=id,
+                run_id=id,
+                task_id=id,
+                task=text(manifest.suite.name),
+                task_display_name=text(f"{manifest.suite.name} {run.column}"),
+                task_args={key: rows.tests[0][key] for key in ("span", "isolated", "placement", "seed")},
+                dataset=self._log.EvalDataset(
+                    name=text(manifest.suite.name), samples=len(samples), sample_ids=[sample.id for sample in samples], shuffled=False
+                ),
+                model=text(manifest.agent),
+                config=self._log.EvalConfig(epochs=1),
+                packages={name: text(version) for name, version in manifest.versions.items()},
+                metadata=_json({"run": run.name, "judge": manifest.judge, "left_out": manifest.left_out}),
+            ),
+            results=self._log.EvalResults(
+                total_samples=len(samples), completed_samples=len(samples) - len(unended), scores=[self._totals(run)]
+            ),
+            stats=self._log.EvalStats(
+                started_at=began,
+                completed_at=ended,
+                model_usage={
+                    part: self._usage(spent.input_tokens, spent.cached_tokens, spent.output_tokens, spent.cost_usd)
+                    for part, spent in result.costs.items()
+                },
+            ),
+            error=self._error(f"{len(unended)} of {len(samples)} tests did not come to their end") if unended else None,
+            samples=samples,
+        )
+
+    def _totals(self, run: Graded) -> Any:
+        """The figures of result.json: the score is the sum over the scenarios, as everywhere in longspan, not a mean of samples."""
+        result = run.result
+        low, high = result.score_bounds
+        figures = {
+            **({} if result.score is None else {"score": result.score}),
+            "score_at_least": low,
+            "score_at_most": high,
+            "full_marks": result.max_score,
+            "chance": fsum(scenario.chance for scenario in result.scenarios.values()),
+            "certified": result.certified,
+            "at_distance": result.at_distance,
+        }
+        scored = sum(test.score is not None for test in result.tests)
+        return self._log.EvalScore(
+            name=SCORER,
+            scorer=SCORER,
+            scored_samples=scored,
+            unscored_samples=len(result.tests) - scored,
+            metrics={name: self._log.EvalMetric(name=name, value=value) for name, value in figures.items()},
+            metadata=_json({name: each.model_dump() for name, each in result.scenarios.items()}),
+        )
+
+    def _sample(
+        self, run: Graded, test: TestResult, row: Row, played: Mapping[str, Conversation], turns: Mapping[tuple[str, int], Row]
+    ) -> Any:
+        """A test: its own turns and those that prove its grade. What was said between them is in the table of turns."""
+        id = run.conversations[test.id]
+        conversation = played[id]
+        own = [turn for turn in conversation.turns if turn.message.test == test.id]
+        shown = {turn.message.turn: turn for turn in own}
+        shown |= {number: conversation.turns[number] for number in test.turns if 0 <= number < len(conversation.turns)}
+        rows = [turns[id, number] for number in sorted(shown)]
+        asked = [turn for turn in own if turn.message.kind == "question"]
+        opened = conversation.opened.get(test.id)
+        messages = [message for row in rows for message in self._messages(run, row)]
+        last = next((turn.reply.text for turn in reversed(asked) if turn.reply is not None), None)
+        return self._log.EvalSample(
+            id=test.id,
+            epoch=1,
+            uuid=f"{run.manifest.commitment[:16]}-{test.id}",
+            input=text("\n\n".join(turn.message.text for turn in asked)),
+            target=[text(ideal) for ideal in _expected(opened.lines if opened is not None else [], own)],
+            messages=messages,
+            output=self._output(run, messages),
+            scores={SCORER: self._score(test, last)},
+            error=self._error(test.reason) if test.status in ("scenario_error", "agent_error", "unfinished") else None,
+            metadata=_json(
+                {name: value for name, value in row.items() if name not in (*OF_RUN, "reason")}
+                | {
+                    "skills": list(test.tags),
+                    "turns": list(test.turns),
+                    "evidence": [{"needle": e.needle_turn, "question": e.question_turn, "tokens": e.tokens} for e in test.evidence],
+                    "facts": opened.facts if opened is not None else None,
+                }
+            ),
+            model_usage=self._usages(rows),
+            total_time=fsum(row["latency_s"] for row in rows if row.get("latency_s") is not None),
+        )
+
+    def _score(self, test: TestResult, answer: str | None) -> Any:
+        more: dict[str, Any] = {"chance": test.chance}
+        if test.items:
+            more["parts"] = [item.model_dump() for item in test.items]
+        if test.correction is not None:
+            more |= {"corrected_by": test.correction.by, "corrected_why": test.correction.why}
+        made = {"answer": None if answer is None else text(answer), "explanation": text(test.reason), "metadata": _json(more)}
+        if test.score is None:
+            return self._scorer.Score.unscored(reason=test.status, **made)
+        return self._scorer.Score(value=test.score, **made)
+
+    def _messages(self, run: Graded, row: Row) -> list[Any]:
+        """What the user said in a turn, and what the agent replied."""
+        id = f"{row['conversation']}-{row['turn']}"
+        asked, replied = (_json({name: row[name] for name in names if row.get(name)}) for names in (ASKED, REPLIED))
+        asked["turn"], asked["start"] = row["turn"], row["start"]
+        made = [self._model.ChatMessageUser(id=f"{id}-user", content=text(row["message"]), source="input", metadata=asked)]
+        if row.get("reply") is not None:
+            agent = text(run.manifest.agent)
+            made.append(self._model.ChatMessageAssistant(id=f"{id}-agent", content=text(row["reply"]), model=agent, metadata=replied))
+        return made
+
+    def _output(self, run: Graded, messages: Sequence[Any]) -> Any:
+        replies = [message for message in messages if message.role == "assistant"]
+        choices = [self._model.ChatCompletionChoice(message=replies[-1])] if replies else []
+        return self._model.ModelOutput(model=text(run.manifest.agent), choices=choices)
+
+    def _usages(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """What the agent's model used for the replies in `rows`; nothing where none says."""
+        told = [row for row in rows if row.get("input_tokens") is not None or row.get("output_tokens") is not None]
+        if not told:
+            return {}
+        used: dict[str, int] = defaultdict(int)
+        for row in told:
+            for name in ("input_tokens", "cached_tokens", "output_tokens"):
+                used[name] += row.get(name) or 0
+        costs = [row.get("cost_usd") for row in told]
+        cost = None if None in costs else fsum(cost or 0.0 for cost in costs)
+        return {"agent": self._usage(used["input_tokens"], used["cached_tokens"], used["output_tokens"], cost)}
+
+    def _usage(self, read: int, cached: int, written: int, dollars: float | None) -> Any:
+        """Tokens and dollars. Inspect AI counts what was read from a cache apart from the rest."""
+        return self._model.ModelUsage(
+            input_tokens=max(0, read - cached),
+            input_tokens_cache_read=cached,
+            output_tokens=written,
+            total_tokens=read + written,
+            total_cost=dollars,
+        )
+
+    def _error(self, message: str) -> Any:
+        return self._log.EvalError(message=text(message), traceback="", traceback_ansi="")
+
+
+def _expected(lines: Sequence[Mapping[str, Any]], said: Sequence[Turn]) -> list[str]:
+    """The ideal replies to a scripted test's questions: its lines are said in their order, each as it stands."""
+    pairs = zip(lines, said, strict=False)
+    return [
+        ideal
+        for line, turn in pairs
+        if line.get("asks") and line.get("text") == turn.message.text and isinstance(ideal := line.get("ideal"), str)
+    ]
+
+
+def _json(value: Any) -> Any:
+    """JSON of anybody's, with texts that can be encoded."""
+    match value:
+        case str():
+            return text(value)
+        case dict():
+            return {text(str(key)): _json(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_json(each) for each in value]
+        case _:
+            return value
+
+
+def _times(run: Graded) -> tuple[str, str]:
+    """When a run began and when its last journal was written to, ISO 8601. Only its files' own dates tell: time in them is virtual."""
+    manifest = run.folder.path / "manifest.json"
+    written = [manifest, *(path for path in map(run.folder.journal, run.manifest.conversations) if path.exists())]
+    dates = [datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds") for path in written]
+    return dates[0], max(dates)

@@ -1,0 +1,185 @@
+"""Runs as tidy rows: one for each test and one for each turn."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final, NamedTuple, final
+
+from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.analysis.turns import Conversation, Turn, conversations
+from longspan.simulator.errors import JournalError
+from longspan.simulator.grading.grades import TestResult
+
+__all__ = ["TESTS", "TURNS", "Row", "Rows", "names", "rows_of", "text"]
+
+MOST: Final = 2**63
+
+Row = dict[str, Any]
+
+TESTS: Final[dict[str, type]] = {
+    "run": str,
+    "suite": str,
+    "span": int,
+    "isolated": bool,
+    "placement": str,
+    "seed": int,
+    "agent": str,
+    "conversation": str,
+    "test": str,
+    "scenario": str,
+    "skills": str,
+    "status": str,
+    "score": float,
+    "machine_score": float,
+    "corrected_by": str,
+    "chance": float,
+    "certified": bool,
+    "at_distance": bool,
+    "exempt": str,
+    "span_used": int,
+    "evidence": int,
+    "evidence_nearest": int,
+    "evidence_mean": float,
+    "evidence_furthest": int,
+    "turns": str,
+    "reason": str,
+}
+"""The columns of the table of tests; docs/comparing.md describes each."""
+
+TURNS: Final[dict[str, type]] = {
+    "run": str,
+    "conversation": str,
+    "turn": int,
+    "sent_at": str,
+    "kind": str,
+    "test": str,
+    "scenario": str,
+    "needle": bool,
+    "needs": str,
+    "message": str,
+    "tokens": int,
+    "start": int,
+    "reply": str,
+    "reply_tokens": int,
+    "end": int,
+    "asked": bool,
+    "repeated": bool,
+    "latency_s": float,
+    "input_tokens": int,
+    "cached_tokens": int,
+    "output_tokens": int,
+    "cost_usd": float,
+    "trace": str,
+}
+"""The columns of the table of turns; docs/comparing.md describes each."""
+
+
+@final
+class Rows(NamedTuple):
+    """A run's tests and turns as rows, and its conversations, which the turns are from."""
+
+    tests: list[Row]
+    turns: list[Row]
+    played: Mapping[str, Conversation]
+
+
+def names(runs: Sequence[Graded]) -> dict[Path, str]:
+    """What each run is called: its folder's name, or its path where two have the same."""
+    taken = Counter(run.name for run in runs)
+    return {run.folder.path: run.name if taken[run.name] == 1 else str(run.folder.path) for run in runs}
+
+
+def rows_of(name: str, run: Graded) -> Rows:
+    """A run's rows; `name` is what it is called. Raises JournalError for a damaged journal."""
+    played = conversations(run.folder)
+    said = [turn_row(name, run, id, turn) for id, conversation in played.items() for turn in conversation.turns]
+    asked = [test_row(name, run, test) for test in run.result.tests]
+    _check(run, [*said, *asked])
+    return Rows(asked, said, played)
+
+
+def _check(run: Graded, rows: Iterable[Row]) -> None:
+    """Raises JournalError for numbers that no table can hold: 64 bits, and neither infinite nor none."""
+    for row in rows:
+        for column, value in row.items():
+            if isinstance(value, int | float) and not -MOST < value < MOST:
+                where = row.get("turn", row.get("test"))
+                raise JournalError(f"{run.folder.path}: {column} of {where} cannot be: {value!r:.40}")
+
+
+def test_row(name: str, run: Graded, test: TestResult) -> Row:
+    """A test with what its run was played with. Lists are joined by "; "."""
+    distances = [each.tokens for each in test.evidence]
+    manifest = run.manifest
+    return {
+        "run": name,
+        "suite": manifest.suite.name,
+        "span": manifest.span,
+        "isolated": manifest.isolated,
+        "placement": manifest.placement,
+        "seed": manifest.seed,
+        "agent": manifest.agent,
+        "conversation": run.conversations[test.id],
+        "test": test.id,
+        "scenario": test.scenario,
+        "skills": "; ".join(test.tags),
+        "status": test.status,
+        "score": test.score,
+        "machine_score": test.machine_score,
+        "corrected_by": test.correction.by if test.correction else None,
+        "chance": test.chance,
+        "certified": test.certified,
+        "at_distance": test.at_distance,
+        "exempt": test.exempt,
+        "span_used": test.span_used,
+        "evidence": len(distances),
+        "evidence_nearest": min(distances, default=None),
+        "evidence_mean": fmean(distances) if distances else None,
+        "evidence_furthest": max(distances, default=None),
+        "turns": "; ".join(map(str, test.turns)),
+        "reason": test.reason,
+    }
+
+
+def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
+    """A turn. What only a reply has is None where there was none."""
+    said, reply = turn
+    scenarios = {test.id: test.scenario for test in run.result.tests}
+    row: Row = {
+        "run": name,
+        "conversation": conversation,
+        "turn": said.turn,
+        "sent_at": said.sent_at.isoformat(),
+        "kind": said.kind,
+        "test": said.test,
+        "scenario": scenarios.get(said.test or ""),
+        "needle": said.needle,
+        "needs": "; ".join(map(str, said.needs or [])),
+        "message": said.text,
+        "tokens": said.tokens,
+        "start": said.start,
+    }
+    if reply is None:
+        return row
+    latency = (reply.measured or {}).get("latency_s")
+    costs = list((reply.cost_usd or {}).values())
+    return row | {
+        "reply": reply.text,
+        "reply_tokens": reply.tokens,
+        "end": reply.end,
+        "asked": reply.asked,
+        "repeated": bool(reply.repeated),
+        "latency_s": latency if isinstance(latency, int | float) else None,
+        **{key: (reply.usage or {}).get(key) for key in ("input_tokens", "cached_tokens", "output_tokens")},
+        "cost_usd": sum(cost or 0.0 for cost in costs) if costs and None not in costs else None,
+        "trace": json.dumps(reply.trace, ensure_ascii=False) if reply.trace is not None else None,
+    }
+
+
+def text(value: str) -> str:
+    """A text that can be encoded, whatever an agent made of it."""
+    return value.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,92 @@
+"""TriviaQA as a source of filler, as in the LTM benchmark (GoodAI, section 3.1 and figure 4)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any, final
+
+from longspan.simulator.errors import InputError
+from longspan.simulator.filler.filler import Count, Pair
+
+__all__ = ["Trivia"]
+
+GZIP = b"\x1f\x8b"
+REMEDY = "give one of TriviaQA's question files with answers, as JSON, plain or .gz"
+
+
+@final
+class Trivia:
+    """The questions of a TriviaQA file in an order of the seed's; after the last, all again in another order.
+
+    `path` is JSON, plain or gzipped: `{"Data": [{"Question": ..., "Answer": {"Value": ...}}, ...]}` as published, or with
+    `"AnswerValue": ...` in place of the answer. Line breaks and control characters become spaces.
+
+    Raises InputError for a file that cannot be read, is not JSON, or holds an entry without a question or an answer.
+    """
+
+    def __init__(self, path: str | Path, *, seed: int | str = 0) -> None:
+        self._seed = seed
+        self._pairs = _pairs(Path(path))
+
+    def __len__(self) -> int:
+        """How many questions the file holds."""
+        return len(self._pairs)
+
+    def pairs(self, count_piece: Count) -> Iterator[Pair]:
+        for turn in count():
+            order = list(range(len(self._pairs)))
+            Random(f"{self._seed}/{turn}").shuffle(order)
+            for question, answer in (self._pairs[place] for place in order):
+                yield question, count_piece(question), answer
+
+
+def _pairs(path: Path) -> list[tuple[str, str]]:
+    data = _read(path)
+    entries = data.get("Data") if isinstance(data, dict) else None
+    if not isinstance(entries, list):
+        raise InputError(f'{path}: no list "Data" at the top: {REMEDY}')
+    if not entries:
+        raise InputError(f'{path}: "Data" is empty: {REMEDY}')
+    return [_pair(entry, f"{path}: Data[{place}]") for place, entry in enumerate(entries)]
+
+
+def _read(path: Path) -> Any:
+    """The file's JSON."""
+    try:
+        raw = path.read_bytes()
+        if raw.startswith(GZIP):
+            raw = gzip.decompress(raw)
+        return json.loads(raw.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: line {error.lineno}, column {error.colno}: not JSON ({error.msg}): {REMEDY}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: byte {error.start}: not UTF-8: {REMEDY}") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: nested too deeply: {REMEDY}") from error
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}): {REMEDY}") from error
+
+
+def _pair(entry: Any, place: str) -> tuple[str, str]:
+    """A question, with a space before it, and its answer."""
+    if not isinstance(entry, dict):
+        raise InputError(f"{place}: not an object: {REMEDY}")
+    answer = entry.get("AnswerValue")
+    if answer is None and isinstance(entry.get("Answer"), dict):
+        answer = entry["Answer"].get("Value")
+    return f" {_text(entry.get('Question'), f'{place}: no question')}", _text(answer, f"{place}: no answer")
+
+
+def _text(value: Any, missing: str) -> str:
+    """`value` on one line, without control characters and lone surrogates."""
+    text = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", value).split()) if isinstance(value, str) else ""
+    if not text:
+        raise InputError(f"{missing}: {REMEDY}")
+    return text

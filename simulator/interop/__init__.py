@@ -1,0 +1,1 @@
+"""Interop: other people's files, conversations, test definitions, papers and retrieval models."""

@@ -1,0 +1,225 @@
+"""Runs played by several processes of longspan, one run at a time each: for agents that compute.
+
+A worker is told on its standard input what to play, a JSON object a line, and tells on its standard output every event
+and how it came out. When its input ends, whoever started it has gone: it ends at once, and journals survive that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from subprocess import PIPE
+from typing import IO, Any, Final, cast, final
+
+import trio
+
+from longspan.simulator import events
+from longspan.simulator.errors import AgentError, LongspanError, StoppedError
+from longspan.simulator.grading.grades import Result
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.runner import Listener, Outcome, Plan, resume, spent
+from longspan.simulator.sweeps.sweep import finished
+
+__all__ = ["PROCESSES", "main", "play_apart", "result_of"]
+
+PROCESSES: Final = "LONGSPAN_PROCESSES"
+"""The environment variable that tells a worker how many share a provider's limits (see agents/provider.py)."""
+
+# The one who hands out runs.
+
+
+@final
+class _GoneError(Exception):
+    """A worker has gone before its run was over."""
+
+
+async def play_apart(
+    pairs: Sequence[tuple[Plan, RunFolder]], jobs: int, *, lock: int, listener: Listener | None = None, most: float = inf
+) -> list[Outcome]:
+    """Play runs from where their journals end, in `jobs` processes, and grade them. A process that dies ends its run alone.
+
+    All workers are given the handle `lock`, so that what it locks stays locked until the last of them has ended. Each may
+    spend the same part of `most` dollars. SIGINT, SIGTERM and SIGHUP stop them as they stop `play`.
+    """
+    office = _Office(list(pairs), listener)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(office.obey)
+        async with trio.open_nursery() as workers:
+            for _ in range(jobs):
+                workers.start_soon(office.employ, jobs, lock, most / jobs)
+        nursery.cancel_scope.cancel()
+    return [office.outcomes[run.path] for _, run in pairs]
+
+
+@final
+class _Office:
+    """Runs still to be handed out, the workers who play, and what came out."""
+
+    def __init__(self, pairs: list[tuple[Plan, RunFolder]], listener: Listener | None) -> None:
+        self.outcomes: dict[Path, Outcome] = {}
+        self._left = pairs[::-1]
+        self._listener = listener
+        self._processes: set[trio.Process] = set()
+        self._stopped = False
+
+    async def obey(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Hand signals on to the workers, who are in sessions of their own."""
+        hangup = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, *hangup) as received:
+            task_status.started()
+            async for _ in received:
+                self._stopped = True
+                for process in self._processes:
+                    with suppress(ProcessLookupError):
+                        process.send_signal(signal.SIGTERM)
+
+    async def employ(self, jobs: int, lock: int, budget: float) -> None:
+        """Have a worker play one run after another; another worker where it dies."""
+        while self._left:
+            # Its own sys.path, not PYTHONPATH: that would reach the interpreters of agents.
+            code = f"import sys; sys.path[:] = {sys.path}; from longspan.simulator.sweeps.processes import main; main()"
+            environment = os.environ | {PROCESSES: str(jobs)}
+            process = await trio.lowlevel.open_process(
+                [sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, env=environment, pass_fds=(lock,), start_new_session=True
+            )
+            self._processes.add(process)
+            try:
+                budget = await self._serve(process, budget)
+            finally:
+                self._processes.discard(process)
+                with trio.CancelScope(shield=True):
+                    await _input(process).aclose()
+                    await process.wait()
+
+    async def _serve(self, process: trio.Process, budget: float) -> float:
+        """Hand runs to one worker until there are no more, or it dies. Returns what is left of its dollars."""
+        lines = _Lines(cast(trio.abc.ReceiveStream, process.stdout))
+        while self._left:
+            each, run = self._left.pop()
+            if self._stopped:
+                self.outcomes[run.path] = Outcome(run.path, finished(run), StoppedError("stopped before its first turn"))
+                continue
+            try:
+                await _input(process).send_all(_line({"run": str(run.path), "most": None if budget == inf else budget}))
+                answer = await self._listen(each, run, lines)
+            except (_GoneError, trio.BrokenResourceError):
+                code = await process.wait()
+                error = AgentError(f"the process that played {run.path.name} ended with {_ending(code)}")
+                run.incident(conversation="", type="broken_off", error=str(error))
+                self.outcomes[run.path] = Outcome(run.path, None, StoppedError(str(error)) if self._stopped else error)
+                return budget
+            budget -= answer["spent"]
+            self.outcomes[run.path] = Outcome(run.path, result_of(run), _error(answer))
+        return budget
+
+    async def _listen(self, each: Plan, run: RunFolder, lines: _Lines) -> dict[str, Any]:
+        """Pass on a run's events until the worker says how it came out."""
+        while True:
+            message: dict[str, Any] = json.loads(await lines.next())
+            if "event" not in message:
+                return message
+            if self._listener is not None:
+                self._listener(each, run.path, message["conversation"], events.parse(message["event"]))
+
+
+@final
+class _Lines:
+    """The lines of a stream."""
+
+    def __init__(self, stream: trio.abc.ReceiveStream) -> None:
+        self._stream = stream
+        self._rest = bytearray()
+
+    async def next(self) -> bytes:
+        """The next line. Raises _GoneError where the stream ends before it does."""
+        start = 0
+        while (end := self._rest.find(b"\n", start)) < 0:
+            start = len(self._rest)
+            more = await self._stream.receive_some()
+            if not more:
+                raise _GoneError
+            self._rest += more
+        line = bytes(self._rest[:end])
+        del self._rest[: end + 1]
+        return line
+
+
+def _input(process: trio.Process) -> trio.abc.SendStream:
+    return cast(trio.abc.SendStream, process.stdin)
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def _ending(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def result_of(run: RunFolder) -> Result | None:
+    """The results that whoever played a run has written; None where there are none."""
+    try:
+        return Result.model_validate_json((run.path / "result.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _error(answer: dict[str, Any]) -> LongspanError | None:
+    if answer["error"] is None:
+        return None
+    return StoppedError(answer["error"]) if answer["stopped"] else LongspanError(answer["error"])
+
+
+# The worker.
+
+
+def main() -> None:
+    """What a worker does."""
+    with os.fdopen(os.dup(1), "wb") as told:
+        os.dup2(2, 1)  # what an agent prints is not for whoever listens here
+        orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        threading.Thread(target=_read, args=(orders,), daemon=True).start()
+        while True:
+            order = orders.get()
+            _tell(told, _play(Path(order["run"]), order["most"], told))
+
+
+def _read(orders: queue.SimpleQueue[dict[str, Any]]) -> None:
+    for line in sys.stdin.buffer:
+        orders.put(json.loads(line))
+    os._exit(0)
+
+
+def _tell(told: IO[bytes], message: dict[str, Any]) -> None:
+    try:
+        told.write(_line(message))
+        told.flush()
+    except BrokenPipeError:  # nobody listens any more: as when the input ends
+        os._exit(0)
+
+
+def _play(path: Path, left: float | None, told: IO[bytes]) -> dict[str, Any]:
+    """Play one run, with `left` dollars beside what it has spent already (None: no limit)."""
+    run = RunFolder(path)
+
+    def heard(each: Plan, folder: Path, conversation: str, event: events.Event) -> None:
+        _tell(told, {"conversation": conversation, "event": event.model_dump(mode="json")})
+
+    error: LongspanError | None = None
+    before = 0.0
+    try:
+        before = spent(run) if left is not None else 0.0
+        most = inf if left is None else before + left
+        error = trio.run(lambda: resume(run, run.manifest.agent, listener=heard, signals=True, most=most)).error
+    except LongspanError as failure:
+        error = failure
+    after = spent(run) if left is not None else 0.0
+    return {"error": None if error is None else str(error), "stopped": isinstance(error, StoppedError), "spent": after - before}

@@ -1,0 +1,1 @@
+"""Tools around a run: checking an agent, estimating cost, rehearsing a test."""

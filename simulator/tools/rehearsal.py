@@ -1,0 +1,99 @@
+"""Play one test by itself, at once, without agent, journal or conductor: for people who write scenarios.
+
+rehearsal = rehearse(Colours(), seed=1, reply=lambda text, ideal: ideal)
+assert rehearsal.grade.score == 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, final
+
+from longspan.simulator.errors import ScenarioError
+from longspan.simulator.messages import Turn
+from longspan.simulator.record import Award, Exchange, Grade, Record, watched
+from longspan.simulator.scenario import Scenario, Test
+from longspan.simulator.script import Script
+from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait, Watch
+
+__all__ = ["Rehearsal", "rehearse"]
+
+ReplyTo = Callable[[str, str], str]
+"""Given a message and its ideal reply, the reply to play with."""
+
+PACE = timedelta(seconds=30)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    script: Script
+    record: Record
+    grade: Grade
+
+
+@final
+class _House:
+    """An empty house: the smallest thing a Stage can stand in."""
+
+    def __init__(self, reply: ReplyTo) -> None:
+        self.now = datetime(2024, 1, 1, 9, 0)
+        self.reply = reply
+        self.exchanges: list[Exchange] = []
+        self.watched: list[Exchange] = []
+        self.awards: list[Award] = []
+        self.turns = 0
+
+    def exchange(self, test: str | None, text: str, ideal: str, asks: bool, needle: bool) -> Turn:
+        reply = self.reply(text, ideal)
+        turn = Turn(self.turns, test, text, reply, self.now, start=0, end=0, asked=True)
+        if test is not None:
+            self.exchanges.append(Exchange(turn.number, text, reply, asks, needle))
+        self.turns += 1
+        self.now += PACE
+        return turn
+
+    def answer(self, test: str, request: object) -> Any:
+        match request:
+            case Say():
+                return self.exchange(test, request.text, request.ideal, request.asks, request.needle).reply
+            case Wait():
+                self.now += request.time or timedelta(0)
+                return None
+            case Watch():
+                if request.until is None and request.turn >= 100:
+                    return None
+                ideal = '["so", "so"]'
+                amended = request.amend(request.count, ideal) if request.amend else ideal
+                turn = self.exchange(None, "Something else entirely.", amended, asks=False, needle=False)
+                self.watched.append(watched(turn))
+                return turn
+            case AskJudge():
+                return Verdict(None, "no judge at a rehearsal")
+            case _:
+                raise ScenarioError(f"a test may await only its Stage, not {request!r}")
+
+
+def rehearse(scenario: Scenario, *, seed: int, reply: ReplyTo) -> Rehearsal:
+    """Make the scenario's test from `seed`, play it against `reply` and grade it. Waits are over at once."""
+    script = scenario.make(Random(f"{scenario.name}/{seed}"))
+    test = Test(f"{scenario.name}-1", scenario, script, seed=str(seed), order=0)
+    house = _House(reply)
+
+    def award(points: float, why: str) -> None:
+        house.awards.append(Award(points, why, house.turns - 1))
+
+    stage = Stage(test.script, test.seed, house, award)
+    play = scenario.play(stage)
+    answer: Any = None
+    while True:
+        try:
+            request = play.send(answer)
+        except StopIteration:
+            break
+        answer = house.answer(test.id, request)
+    record = Record(house.exchanges, house.watched, house.awards)
+    return Rehearsal(script, record, scenario.grade(script.facts, record))
