@@ -1,0 +1,138 @@
+"""Draws which room of the house imports from which, measured from the code: boxes in floors, arrows downwards.
+
+python scripts/import_graph.py docs/import-graph.svg
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from xml.sax.saxutils import escape
+
+ROOT: Final = Path(__file__).parents[1]
+
+FLOORS: Final = (
+    ("foundation",),
+    ("filler",),
+    ("engine",),
+    ("grading",),
+    ("judging",),
+    ("analysis",),
+    ("report",),
+    ("runner",),
+    ("interop", "sweeps", "tools"),
+    ("arena", "view"),
+    ("cli", "scenarios", "agents"),
+)
+"""The rooms from the ground up. A room imports only from floors below its own."""
+
+FOUNDATION: Final = frozenset({"clock", "errors", "files", "messages", "queries", "sizes", "tables", "tokens"})
+RUNNER: Final = frozenset({"runner", "scoring"})
+"""Modules of the flat folder `simulator/` that lie below and above the engine proper."""
+
+BOX, GAP, FLOOR, EDGE = 130, 60, 64, 16
+STYLE = """
+text { font: 12px system-ui, sans-serif; fill: #1f2328; text-anchor: middle }
+.count { font-size: 10px; fill: #57606a }
+rect { fill: #f6f8fa; stroke: #8c959f }
+path { fill: none; stroke: #0969da; stroke-opacity: .55 }
+marker path { fill: #0969da; stroke: none }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3 } .count { fill: #9198a1 } rect { fill: #161b22 } path { stroke: #4493f8 } marker path { fill: #4493f8 }
+}
+"""
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the three folders, by its name without `longspan.`."""
+    found = {}
+    for top in ("simulator", "scenarios", "agents"):
+        for path in sorted((ROOT / top).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
+    """The modules among `known` that a file imports anywhere, inside functions and for types alone too."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("longspan"):
+            home = node.module.removeprefix("longspan").removeprefix(".")
+            for alias in node.names:
+                full = f"{home}.{alias.name}".removeprefix(".")
+                if full in known or home in known:
+                    yield full if full in known else home
+        elif isinstance(node, ast.Import):
+            yield from (name for alias in node.names if (name := alias.name.removeprefix("longspan.")) in known)
+
+
+def graph() -> dict[str, set[str]]:
+    """For each module, those it imports."""
+    known = modules()
+    return {name: {other for other in imports(path, known) if other != name} for name, path in known.items()}
+
+
+def room(module: str) -> str:
+    """The room that a module stands in."""
+    top, *rest = module.split(".")
+    if top != "simulator":
+        return top
+    if rest and (len(rest) > 1 or (ROOT / "simulator" / rest[0]).is_dir()):
+        return rest[0]
+    name = rest[0] if rest else ""
+    return "foundation" if not name or name in FOUNDATION else "runner" if name in RUNNER else "engine"
+
+
+def rooms() -> dict[str, set[str]]:
+    """For each room, those that its modules import from."""
+    found: dict[str, set[str]] = {name: set() for floor in FLOORS for name in floor}
+    for module, others in graph().items():
+        found[room(module)] |= {room(other) for other in others} - {room(module)}
+    return found
+
+
+def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The arrows that no way over other rooms says already."""
+
+    def below(name: str) -> set[str]:
+        return edges[name].union(*(below(other) for other in edges[name]))
+
+    return {name: {other for other in others if not any(other in below(each) for each in others - {other})} for name, others in edges.items()}
+
+
+def draw() -> str:
+    """The picture, as SVG."""
+    sizes = Counter(room(name) for name, path in modules().items() if path.name != "__init__.py")
+    widest = max(len(floor) for floor in FLOORS)
+    width = 2 * EDGE + widest * BOX + (widest - 1) * GAP
+    height = 2 * EDGE + len(FLOORS) * FLOOR - (FLOOR - 34)
+    places = {}
+    for level, floor in enumerate(reversed(FLOORS)):
+        left = (width - len(floor) * BOX - (len(floor) - 1) * GAP) / 2
+        for number, name in enumerate(floor):
+            places[name] = (left + number * (BOX + GAP), EDGE + level * FLOOR)
+    title = "Which room imports from which; a room may also import from whatever lies further down its arrows"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">',
+        f"<style>{STYLE}</style>",
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0L8 4L0 8z"/></marker></defs>',
+    ]
+    for name, others in reduced(rooms()).items():
+        x, y = places[name][0] + BOX / 2, places[name][1] + 34
+        for number, other in enumerate(sorted(others)):
+            to_x, to_y = places[other][0] + BOX / 2, places[other][1]
+            bend = 0.0 if to_y - y < FLOOR else (BOX / 2 + 24) * (1 if (number + (x >= width / 2)) % 2 else -1)
+            parts.append(f'<path d="M{x} {y}C{x + bend} {y + 22} {to_x + bend} {to_y - 22} {to_x} {to_y}" marker-end="url(#tip)"/>')
+    for name, (x, y) in places.items():
+        parts.append(f'<rect x="{x}" y="{y}" width="{BOX}" height="34" rx="5"/><text x="{x + BOX / 2}" y="{y + 15}">{escape(name)}</text>')
+        parts.append(f'<text class="count" x="{x + BOX / 2}" y="{y + 28}">{sizes[name]} modules</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(draw(), "utf-8")
