@@ -18,6 +18,7 @@ from longspan.scenarios.ltm.restaurant.menu import Item
 from longspan.scenarios.ltm.restaurant.scenario import Restaurant
 from longspan.simulator.record import Record
 from longspan.simulator.scenario import Test
+from longspan.simulator.script import Placement
 from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait
 from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
