@@ -21,7 +21,8 @@ import trio
 from longspan.simulator import events
 from longspan.simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
 from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.conversation import PACE, STARTS_AT, Conversation, Setting, definition, left_out
+from longspan.simulator.clock import PACE, STARTS_AT
+from longspan.simulator.conversation import Conversation, Setting
 from longspan.simulator.errors import AgentError, InputError, LongspanError, StoppedError
 from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler, Source
@@ -33,6 +34,7 @@ from longspan.simulator.journal import Journal
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.judge import LLMJudge, completing
 from longspan.simulator.ledger import Ledger, check_priced
+from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.manifest import Manifest, Planned, commit, versions
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.run_folder import RunFolder
@@ -144,7 +146,7 @@ def plan(
     tests: list[Test] = []
     made, dropped = tests_for(suite, seed, span, definitions)
     for test in made:
-        why = left_out(test, setting)
+        why = setting.left_out(test)
         if why is None:
             tests.append(test)
         else:
@@ -175,7 +177,7 @@ def plan(
         left_out=dropped,
         late=late,
         nonce=nonce,
-        commitment=commit(nonce, seed, map(definition, tests)),
+        commitment=commit(nonce, seed, (test.definition() for test in tests)),
         versions=versions(),
     )
     return Plan(manifest, conversations, spec, out)
@@ -197,7 +199,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
         digest = hashlib.sha256(_bytes(Path(manifest.filler))).hexdigest()
         if digest != manifest.filler_sha256:
             raise InputError(f"filler {manifest.filler}: not the file that the run was made with")
-    definitions = (definition(made[id]) for id in ids)
+    definitions = (made[id].definition() for id in ids)
     if commit(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
         raise InputError(
             "the tests made from the manifest are not those it was made with: a scenario, its data or the manifest has changed, "
@@ -314,11 +316,11 @@ async def play_on(
 
     Raises InputError where another process plays one of them.
     """
-    stage = _Playing(trio.CapacityLimiter(at_once), listener, ledger)
+    playing = _Playing(trio.CapacityLimiter(at_once), listener, ledger)
     outcomes: dict[Path, Outcome] = {}
 
     async def one(each: Plan, run: RunFolder) -> None:
-        error = await stage.run(each, run)
+        error = await playing.run(each, run)
         try:
             outcomes[run.path] = Outcome(run.path, score(run), error)
         except LongspanError as failure:
@@ -329,9 +331,9 @@ async def play_on(
             locks.enter_context(run.lock())
         async with trio.open_nursery() as nursery:
             if signals:
-                await nursery.start(stage.obey)
+                await nursery.start(playing.obey)
             if stop is not None:
-                nursery.start_soon(stage.stop_at, stop)
+                nursery.start_soon(playing.stop_at, stop)
             async with trio.open_nursery() as runs:
                 for each, run in pairs:
                     runs.start_soon(one, each, run)
@@ -407,7 +409,7 @@ class _Playing:
             raise StoppedError("stopped before its first turn")
         agent = make_agent(each.agent)
 
-        def heard(event: events.Event) -> None:
+        def forward(event: events.Event) -> None:
             if judging is not None:
                 judging.heard(event)
             if self._listener is not None:
@@ -417,13 +419,10 @@ class _Playing:
             conversation = Conversation(
                 setting_of(each.manifest, id),
                 each.tests[id],
-                agent,
+                LiveAgent(agent, snapshots=Snapshots(run.snapshots(id)), ledger=self._ledger, give_ideal=_ideal_channel(each.agent, agent)),
                 journal,
-                snapshots=Snapshots(run.snapshots(id)),
                 judge=judging.judge if judging is not None else None,
-                ledger=self._ledger,
-                whisper=_whisper(each.agent, agent),
-                listener=heard,
+                listener=forward,
             )
             self._conversations.add(conversation)
             self._scopes.add(scope)
@@ -453,8 +452,8 @@ def setting_of(manifest: Manifest, conversation: str) -> Setting:
     )
 
 
-def _whisper(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
-    """The channel of ideal replies: the kind `oracle` has one, and no other kind of agent."""
+def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
+    """How the agent is given ideal replies: only the kind `oracle` ever is."""
     return agent.prompt if spec.kind == "oracle" and isinstance(agent, Prompted) else None
 
 
@@ -480,5 +479,5 @@ async def replay(run: RunFolder) -> Result:
         if not run.journal(id).exists():
             raise StoppedError(f"{run.path}: the conversation {id} was never begun; `longspan resume` plays it")
         with Journal(run.journal(id), replay_only=True) as journal:
-            await Conversation(setting_of(each.manifest, id), tests, Absent(), journal).play()
+            await Conversation(setting_of(each.manifest, id), tests, LiveAgent(Absent()), journal).play()
     return grade_run(run)

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator import events
-from longspan.simulator.conversation import definition
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.grading.grades import Result, ScenarioResult, grade_run
 from longspan.simulator.interop.definitions import tests_of
@@ -100,7 +99,7 @@ def verify(published: Published, run: RunFolder) -> Iterator[Check]:
     """
     _refuse_import(run)
     manifest = run.manifest
-    made = {id: definition(test) for id, test in tests_of(manifest).items()}
+    made = {id: test.definition() for id, test in tests_of(manifest).items()}
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
     known = all(id in made for id in ids)
     opened = commit(manifest.nonce, manifest.seed, [made[id] for id in ids]) if known else "tests this longspan does not make"

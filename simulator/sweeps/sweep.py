@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NaiveDatetime, ValidationError
 
-from longspan.simulator.conversation import PACE, STARTS_AT
+from longspan.simulator.clock import PACE, STARTS_AT
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.interop.definitions import read_definitions
