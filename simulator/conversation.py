@@ -15,7 +15,7 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.agent import Agent, has_snapshots, repeatable
-from longspan.simulator.clock import VirtualClock
+from longspan.simulator.clock import PACE, STARTS_AT, VirtualClock
 from longspan.simulator.conductor import Conductor, Fill, Part, Release, Speak
 from longspan.simulator.errors import AgentError, JournalError, LongspanError, ReplayError, StoppedError
 from longspan.simulator.filler.filler import Distraction, Filler
@@ -29,18 +29,12 @@ from longspan.simulator.stage import AskJudge, Judge, Say, Verdict, Wait, Watch
 from longspan.simulator.test_task import Player, told
 from longspan.simulator.tokens import Tokenizer
 
-__all__ = ["PACE", "STARTS_AT", "Conversation", "Setting", "definition", "left_out"]
+__all__ = ["Conversation", "Setting", "definition", "left_out"]
 
 Answer = TypeVar("Answer")
 
 DISK: Final = trio.CapacityLimiter(4)
 """Threads that sync and save: their own, so that agents that block threads do not keep them waiting."""
-
-STARTS_AT: Final = datetime(2024, 1, 1, 9, 0)
-"""The virtual date and time at which a conversation starts, unless its manifest says otherwise."""
-
-PACE: Final = timedelta(seconds=30)
-"""The virtual time that a turn takes."""
 
 OPENING: Final = (
     "Over the course of this conversation I will bring up many unrelated things: facts about me, small tasks, stories, "

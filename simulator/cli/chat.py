@@ -21,8 +21,7 @@ def chat(agent: Annotated[str, typer.Option(help="Who is talked to: KIND/MODEL?o
 
     from longspan.simulator.agent import close
     from longspan.simulator.agent_spec import AgentSpec, make_agent
-    from longspan.simulator.clock import VirtualClock
-    from longspan.simulator.conversation import PACE, STARTS_AT
+    from longspan.simulator.clock import PACE, STARTS_AT, VirtualClock
     from longspan.simulator.errors import InputError
     from longspan.simulator.messages import Message
 

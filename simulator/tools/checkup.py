@@ -13,7 +13,7 @@ import trio
 
 from longspan.simulator.agent import Agent, Prompted, close, has_snapshots, observes
 from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.conversation import PACE, STARTS_AT
+from longspan.simulator.clock import PACE, STARTS_AT
 from longspan.simulator.errors import LongspanError, one_line
 from longspan.simulator.messages import Message, Reply
 
