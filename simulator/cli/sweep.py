@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longspan.simulator.cli.options import refuse_code
-from longspan.simulator.cli.runs import TrustOption
 
 if TYPE_CHECKING:
     from longspan.simulator.planning import Plan
@@ -30,7 +29,7 @@ def sweep(
     max_cost: Annotated[
         float | None, typer.Option(help="Dollars that the sweep may cost in all, what it has cost so far included.", min=0, metavar="USD")
     ] = None,
-    trust: TrustOption = False,
+    trust: Annotated[bool, typer.Option("--trust", help="Run code and call addresses that only the file names.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print a JSON list of the results and nothing else.")] = False,
 ) -> int:
     """Play every run that a file names, as far as it is not yet.

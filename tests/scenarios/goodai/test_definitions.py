@@ -351,7 +351,7 @@ def test_the_configuration_may_change_once_a_run_has_its_span(written: Path, tmp
 def test_a_manifest_may_name_any_folder(place: str, written: Path, tmp_path: Path) -> None:
     made = planned(read_definitions(written), tmp_path).manifest
     with pytest.raises(InputError, match="there is no such folder"):
-        replan(made.model_copy(update={"definitions": place}), "silent", tmp_path)
+        replan(made.model_copy(update={"definitions": Path(place)}), "silent", tmp_path)
 
 
 # The command line.
