@@ -58,7 +58,7 @@ def options(
     """What holds for all commands."""
 
 
-COMMANDS: Final[dict[str, dict[str, Callable[..., int]]]] = {
+COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
     "Play": {
         "run": run.run,
         "sweep": sweep.sweep,
