@@ -1,18 +1,14 @@
-"""Runs: planned at the door, played in a nursery of conversations under a limit, graded from their journals."""
+"""Runs: planned elsewhere, played in a nursery of conversations under a limit, graded from their journals."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from math import fsum, inf
 from pathlib import Path
-from secrets import token_hex
 from traceback import format_exception
 from typing import Final, final
 
@@ -21,40 +17,27 @@ import trio
 from longspan.simulator import events
 from longspan.simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
 from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.clock import PACE, STARTS_AT
-from longspan.simulator.conversation import Conversation, Setting
-from longspan.simulator.errors import AgentError, InputError, LongspanError, StoppedError
-from longspan.simulator.filler.almanac import Almanac
-from longspan.simulator.filler.filler import Filler, Source
-from longspan.simulator.filler.trivia import Trivia
+from longspan.simulator.conversation import Conversation
+from longspan.simulator.errors import AgentError, LongspanError, StoppedError
 from longspan.simulator.grading.grades import Result, grade_run, judge_costs, scenarios_of
 from longspan.simulator.interop.coherence import check
-from longspan.simulator.interop.definitions import Definitions, tests_for, tests_of
 from longspan.simulator.journal import Journal
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.judge import LLMJudge, completing
 from longspan.simulator.ledger import Ledger, check_priced
 from longspan.simulator.live_agent import LiveAgent
-from longspan.simulator.manifest import Manifest, Planned, commit, versions
-from longspan.simulator.plugins import make_scenario
+from longspan.simulator.planning import Plan, replan, setting_of
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.scenario import Test
 from longspan.simulator.scoring import score
-from longspan.simulator.script import Placement
 from longspan.simulator.snapshots import Snapshots
-from longspan.simulator.suite import Suite
-from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = [
     "Listener",
     "Outcome",
-    "Plan",
     "catching_up",
     "check_limit",
-    "plan",
     "play",
     "play_on",
-    "replan",
     "replay",
     "resume",
     "spent",
@@ -65,27 +48,6 @@ AT_ONCE: Final = 100
 
 GRACE: Final = 10.0
 """Seconds that the turn in hand gets to end when a run is stopped."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A run about to be played: its manifest, the tests of each conversation, and where it will land."""
-
-    manifest: Manifest
-    tests: dict[str, list[Test]]
-    agent: AgentSpec
-    out: Path
-
-    @property
-    def name(self) -> str:
-        """The folder's name, where it is not taken."""
-        manifest = self.manifest
-        span = f"-{manifest.span // 1000}k" if manifest.span % 1000 == 0 else f"-{manifest.span}"
-        span = "" if manifest.alone else span
-        agent = re.sub(r"[^A-Za-z0-9.]+", "-", manifest.agent).strip("-.")[:60] or "agent"
-        mode = ("-definitions" if manifest.definitions else "") + ("-isolated" if manifest.isolated else "")
-        return f"{manifest.suite.name}{span}{mode}-{agent}-seed{manifest.seed}"
 
 
 Listener = Callable[[Plan, Path, str, events.Event], None]
@@ -100,124 +62,6 @@ class Outcome:
     folder: Path
     result: Result | None
     error: LongspanError | None
-
-
-def plan(
-    suite: Suite,
-    *,
-    span: int,
-    seed: int,
-    agent: str,
-    out: Path,
-    isolated: bool = False,
-    placement: Placement = "uniform",
-    tokenizer: EncodingName = "cl100k_base",
-    filler: Path | None = None,
-    filler_size: int = 2000,
-    definitions: Definitions | None = None,
-    judge: str | None = None,
-    starts_at: datetime = STARTS_AT,
-    pace: timedelta = PACE,
-) -> Plan:
-    """Make a run's tests, or take those of `definitions`, and check all that can be checked before anything is written.
-
-    Raises InputError for what is wrong, also where no test fits into the span.
-    """
-    spec = AgentSpec.parse(agent)
-    make_agent(spec)
-    if judge is not None:
-        completing(AgentSpec.parse(judge))
-    filler = filler.resolve() if filler else None
-    suite = suite.counted_in(tokenizer)
-    if definitions is not None and placement == "early":
-        raise InputError("--placement early places generated tests only: definitions say themselves where their lines go")
-    if placement == "early":
-        late = [name for name, parameters in suite.scenarios.items() if not make_scenario(name, parameters).early]
-    else:
-        late = []
-    setting = Setting(
-        id="all",
-        span=span,
-        placement=placement,
-        isolated=isolated,
-        tokenizer=Tokenizer(tokenizer),
-        filler=_filler(filler, seed, Tokenizer(tokenizer), filler_size),
-    )
-    tests: list[Test] = []
-    made, dropped = tests_for(suite, seed, span, definitions)
-    for test in made:
-        why = setting.left_out(test)
-        if why is None:
-            tests.append(test)
-        else:
-            dropped.append(why)
-    if not tests:
-        raise InputError(f"no test of suite {suite.name} fits into a span of {span:,} tokens: {dropped[0]}")
-    conversations = {test.id: [test] for test in tests if isolated or test.script.alone}
-    if woven := [test for test in tests if test.id not in conversations]:
-        conversations = {"main": woven} | conversations
-    nonce = token_hex(32)
-    manifest = Manifest(
-        suite=suite,
-        span=span,
-        seed=seed,
-        agent=str(spec),
-        judge=judge,
-        placement=placement,
-        isolated=isolated,
-        tokenizer=tokenizer,
-        filler=str(filler) if filler else None,
-        filler_sha256=hashlib.sha256(_bytes(filler)).hexdigest() if filler else None,
-        filler_size=filler_size,
-        definitions=str(definitions.folder) if definitions else None,
-        definitions_sha256=definitions.sha256 if definitions else None,
-        starts_at=starts_at,
-        pace_s=pace.total_seconds(),
-        conversations={id: [_planned(test) for test in group] for id, group in conversations.items()},
-        left_out=dropped,
-        late=late,
-        nonce=nonce,
-        commitment=commit(nonce, seed, (test.definition() for test in tests)),
-        versions=versions(),
-    )
-    return Plan(manifest, conversations, spec, out)
-
-
-def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
-    """The plan of a run that has a manifest, for `agent`. Raises InputError where this longspan makes other tests of it, and for
-    a run that was imported: nobody knows what would have come next."""
-    if manifest.imported is not None:
-        raise InputError(
-            f"the run was imported from {manifest.imported.file}: it cannot be gone on with, nor played with another agent; "
-            "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"
-        )
-    made = tests_of(manifest)
-    ids = [plan.id for group in manifest.conversations.values() for plan in group]
-    if any(id not in made for id in ids):
-        raise InputError("the manifest lists tests that its suite does not make: it was changed, or made by another longspan")
-    if manifest.filler is not None:
-        digest = hashlib.sha256(_bytes(Path(manifest.filler))).hexdigest()
-        if digest != manifest.filler_sha256:
-            raise InputError(f"filler {manifest.filler}: not the file that the run was made with")
-    definitions = (made[id].definition() for id in ids)
-    if commit(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
-        raise InputError(
-            "the tests made from the manifest are not those it was made with: a scenario, its data or the manifest has changed, "
-            f"or the run needs another longspan (it was made with {manifest.versions.get('longspan')})"
-        )
-    tests = {id: [made[plan.id] for plan in group] for id, group in manifest.conversations.items()}
-    return Plan(manifest, tests, AgentSpec.parse(agent), out)
-
-
-def _planned(test: Test) -> Planned:
-    scenario = test.scenario
-    chance = scenario.chance(test.script.facts)
-    return Planned(id=test.id, scenario=scenario.name, skills=list(scenario.skills), chance=chance, alone=test.script.alone)
-
-
-def _filler(path: Path | None, seed: int, tokenizer: Tokenizer, size: int) -> Filler:
-    source: Source = Trivia(path, seed=seed) if path else Almanac(seed)
-    return Filler(source, tokenizer, most=size)
 
 
 async def play(
@@ -436,32 +280,9 @@ class _Playing:
             raise StoppedError(f"stopped while turn {conversation.turns} was being answered")
 
 
-def setting_of(manifest: Manifest, conversation: str) -> Setting:
-    """What a conversation of a run is played with."""
-    tokenizer = Tokenizer(manifest.tokenizer)
-    return Setting(
-        id=conversation,
-        span=manifest.span,
-        placement=manifest.placement,
-        isolated=manifest.isolated,
-        alone=any(planned.alone for planned in manifest.conversations[conversation]),
-        tokenizer=tokenizer,
-        filler=_filler(Path(manifest.filler) if manifest.filler else None, manifest.seed, tokenizer, manifest.filler_size),
-        starts_at=manifest.starts_at,
-        pace=timedelta(seconds=manifest.pace_s),
-    )
-
-
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
     """How the agent is given ideal replies: only the kind `oracle` ever is."""
     return agent.prompt if spec.kind == "oracle" and isinstance(agent, Prompted) else None
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 async def replay(run: RunFolder) -> Result:

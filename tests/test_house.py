@@ -53,6 +53,7 @@ def test_scenarios_see_neither_agents_nor_what_plays_them() -> None:
         "grading.grades",
         "journal",
         "manifest",
+        "planning",
         "plugins",
         "runner",
         "suite",

@@ -39,8 +39,9 @@ def resume(
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
     from longspan.simulator.errors import InputError
+    from longspan.simulator.planning import replan
     from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.runner import catching_up, replan
+    from longspan.simulator.runner import catching_up
     from longspan.simulator.runner import resume as go_on
 
     manifest = RunFolder(run).manifest
@@ -78,7 +79,8 @@ def replay(
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
     from longspan.simulator.manifest import versions
-    from longspan.simulator.runner import play, replan
+    from longspan.simulator.planning import replan
+    from longspan.simulator.runner import play
     from longspan.simulator.runner import replay as play_again
 
     folder = open_run(run, trust, [agent] if agent else [], agents=False)
@@ -165,7 +167,7 @@ def correct(
 
 def open_run(run: Path, trust: bool, named: list[str], *, agents: bool = True) -> RunFolder:
     """A run's folder, unless playing or grading it would run code that nobody here has asked for."""
-    from longspan.simulator.cli.run import refuse_code
+    from longspan.simulator.cli.options import refuse_code
     from longspan.simulator.run_folder import RunFolder
 
     folder = RunFolder(run)

@@ -14,7 +14,7 @@ from longspan.simulator.conversation import Conversation
 from longspan.simulator.journal import Journal, read_journal
 from longspan.simulator.ledger import Spent, tally
 from longspan.simulator.live_agent import LiveAgent
-from longspan.simulator.runner import Plan, setting_of
+from longspan.simulator.planning import Plan, setting_of
 from longspan.simulator.transcript import Transcript
 
 __all__ = ["Estimate", "estimate"]

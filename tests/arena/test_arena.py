@@ -23,7 +23,9 @@ from longspan.simulator.arena.results import Result, Rules
 from longspan.simulator.arena.summaries import Gathered, gather
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, StoppedError
-from longspan.simulator.runner import plan, play
+from longspan.simulator.planning import plan
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from tests.arena.judges import by_sentences, lines
 from tests.loopback import Hang, Say, Server, Status
@@ -280,7 +282,7 @@ def test_it_can_be_stopped(tmp_path: Path, server: Server) -> None:
 def test_runs_are_compared_by_their_last_replies(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     suite = load_suite("ltm").changed([], [], ["python:tests.arena.minutes:Minutes", "colours"], 2)
     agents = [f"python:tests.arena.minutes:{name}" for name in ("Full", "Brief")]
-    plans = [plan(suite, span=2000, seed=1, agent=agent, out=tmp_path / "runs", isolated=True) for agent in agents]
+    plans = [plan(RunSettings(suite=suite, span=2000, seed=1, agent=agent, isolated=True), tmp_path / "runs") for agent in agents]
     outcomes = trio.run(play, plans)
     assert [outcome.error for outcome in outcomes] == [None, None]
     found = gather([tmp_path / "runs"])
@@ -308,7 +310,9 @@ def test_runs_are_compared_by_their_last_replies(tmp_path: Path, server: Server,
 def test_suites_that_ask_for_summaries_can_be_compared(tmp_path: Path, suite: str, chosen: list[str], sources: int) -> None:
     """Their tests of one seed have the same sources for every agent, and of another seed others."""
     made = load_suite(suite).changed(chosen, [], [], 1)
-    plans = [plan(made, span=2000, seed=seed, agent=agent, out=tmp_path) for seed in (1, 2) for agent in ("oracle", "silent")]
+    plans = [
+        plan(RunSettings(suite=made, span=2000, seed=seed, agent=agent), tmp_path) for seed in (1, 2) for agent in ("oracle", "silent")
+    ]
     assert [outcome.error for outcome in trio.run(play, plans)] == [None] * 4
     if not sources:
         with pytest.raises(InputError, match="there are 0 summaries in all"):

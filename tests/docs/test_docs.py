@@ -21,6 +21,7 @@ from tests.conftest import skip
 from longspan.simulator import events
 from longspan.simulator.analysis.rows import TESTS, TURNS
 from longspan.simulator.grading.grades import Result, ScenarioResult, TestResult
+from longspan.simulator.grid import Grid
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest, Planned
 from longspan.simulator.messages import Message, Reply, Usage
@@ -31,7 +32,6 @@ from longspan.simulator.scenario import Skill
 from longspan.simulator.script import Line, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.suite import Suite
-from longspan.simulator.sweeps.sweep import Entry
 from longspan.simulator.transcript import Evidence
 
 ROOT = Path(__file__).parents[2]
@@ -244,7 +244,7 @@ def test_every_key_and_option_of_a_sweep_is_described_and_no_other(site: Path, t
     there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
     cells = first_cells(section("running.md", "Sweeps"))
     assert {option for cell in cells for option in re.findall(r"--[a-z-]+", cell)} == there_are
-    assert {key for cell in cells for key in re.findall(r"`(\w+)`", cell)} == set(Entry.model_fields)
+    assert {key for cell in cells for key in re.findall(r"`(\w+)`", cell)} == set(Grid.model_fields)
 
 
 @pytest.mark.parametrize("command", ["resume", "replay", "score", "correct", "publish", "verify", "import"])
@@ -280,7 +280,7 @@ def test_every_option_of_the_arena_is_described_and_no_other(site: Path, tmp_pat
 
 def test_every_command_is_described(site: Path, tmp_path: Path) -> None:
     usage = longspan(tmp_path, site, arguments=["--help"])
-    names = re.findall(r"^│ ([a-z]+) ", usage.partition("Commands")[2], re.MULTILINE)
+    names = re.findall(r"^│ ([a-z]+) ", usage, re.MULTILINE)
     text = "".join(page.read_text("utf-8") for page in DOCS.glob("*.md"))
     assert len(names) >= 4
     assert [name for name in names if f"longspan {name}" not in text] == []

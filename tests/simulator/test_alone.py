@@ -17,13 +17,15 @@ from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import Result, grade_run
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.judge import LLMJudge
+from longspan.simulator.planning import plan
 from longspan.simulator.queries import Answer, Free, Query
 from longspan.simulator.record import Grade, Item, Marked, Record
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play, replay, resume
+from longspan.simulator.runner import play, replay, resume
 from longspan.simulator.scenario import Scenario, Skill
 from longspan.simulator.scoring import score
 from longspan.simulator.script import Line, Script
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import Suite, load_suite, make_tests
 from longspan.simulator.tables import Table
 
@@ -103,7 +105,7 @@ def suite(scenario: str, **parameters: Any) -> Suite:
 
 
 def played(out: Path, made: Suite, agent: str = "oracle", **arguments: Any) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(play, [plan(made, span=2000, seed=0, agent=agent, out=out, **arguments)])
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=made, span=2000, seed=0, agent=agent, **arguments), out)])
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result

@@ -18,8 +18,10 @@ from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.judge import LLMJudge
 from longspan.simulator.ledger import Ledger
+from longspan.simulator.planning import Plan, plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Plan, plan, play
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 pytestmark = pytest.mark.usefixtures("openai_key")
@@ -43,7 +45,7 @@ def does(server: Server, acts: Any) -> None:
 
 def planned(out: Path, judge: str | None, agent: str = "silent", scenario: str = "jokes", tests: int = 2) -> Plan:
     suite = load_suite("ltm").changed([], [], [scenario], tests)
-    return plan(suite, span=2000, seed=SEED, agent=agent, out=out, isolated=True, judge=judge)
+    return plan(RunSettings(suite=suite, span=2000, seed=SEED, agent=agent, isolated=True, judge=judge), out)
 
 
 def judged(out: Path, server: Server, *acts: Any, **arguments: Any) -> RunFolder:
@@ -118,7 +120,7 @@ def test_a_verdict_that_a_test_waits_for_is_an_event_and_a_failed_one_leaves_the
     for acts, status in (((YES,), "scored"), ((Say("hm"),), "unscored")):
         does(server, acts)
         suite = load_suite("ltm").changed([], [], [scenario], 1)
-        each = plan(suite, span=2000, seed=0, agent="silent", out=tmp_path, isolated=True, judge=server.model())
+        each = plan(RunSettings(suite=suite, span=2000, seed=0, agent="silent", isolated=True, judge=server.model()), tmp_path)
         (outcome,) = trio.run(play, [each])
         run = RunFolder(outcome.folder)
         (verdict,) = [json.loads(line) for line in run.journal(next(iter(each.tests))).read_text().splitlines() if '"verdict"' in line]

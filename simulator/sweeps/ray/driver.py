@@ -17,8 +17,9 @@ from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.journal_tail import Tail
 from longspan.simulator.ledger import LOCAL, models_of
+from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Listener, Outcome, Plan
+from longspan.simulator.runner import Listener, Outcome
 from longspan.simulator.sweeps.processes import result_of
 from longspan.simulator.sweeps.ray.coordinator import Hub
 from longspan.simulator.sweeps.ray.node import Order, answer_of, play

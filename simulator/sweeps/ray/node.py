@@ -21,8 +21,9 @@ from longspan.simulator.agent import repeatable
 from longspan.simulator.agent_spec import make_agent
 from longspan.simulator.errors import LongspanError, StoppedError
 from longspan.simulator.ledger import Account, Ledger
+from longspan.simulator.planning import Plan, replan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Plan, play_on, replan
+from longspan.simulator.runner import play_on
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, Shipper
 from longspan.simulator.sweeps.shared_limits import GATE
 
