@@ -21,6 +21,7 @@ import trio
 from longspan.simulator import events
 from longspan.simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
 from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.conversation import PACE, STARTS_AT, Conversation, Setting, definition, left_out
 from longspan.simulator.errors import AgentError, InputError, LongspanError, StoppedError
 from longspan.simulator.filler.almanac import Almanac
@@ -31,7 +32,7 @@ from longspan.simulator.interop.coherence import check
 from longspan.simulator.interop.definitions import Definitions, tests_for, tests_of
 from longspan.simulator.journal import Journal
 from longspan.simulator.judging.background import Judging
-from longspan.simulator.judging.judge import LLMJudge, completing
+from longspan.simulator.judging.cached_model import CachedModel, check_model
 from longspan.simulator.ledger import Ledger, check_priced
 from longspan.simulator.manifest import Manifest, Planned, commit, versions
 from longspan.simulator.plugins import make_scenario
@@ -124,7 +125,7 @@ def plan(
     spec = AgentSpec.parse(agent)
     make_agent(spec)
     if judge is not None:
-        completing(AgentSpec.parse(judge))
+        check_model(judge)
     filler = filler.resolve() if filler else None
     suite = suite.counted_in(tokenizer)
     if definitions is not None and placement == "early":
@@ -266,7 +267,7 @@ def check_limit(plans: Sequence[Plan], most: float) -> None:
         for each in plans:
             check_priced(make_agent(each.agent), str(each.agent))
             if each.manifest.judge is not None:
-                check_priced(completing(AgentSpec.parse(each.manifest.judge)), each.manifest.judge)
+                check_model(each.manifest.judge, most)
 
 
 def spent(run: RunFolder) -> float:
@@ -379,15 +380,16 @@ class _Playing:
     async def run(self, each: Plan, run: RunFolder) -> LongspanError | None:
         """Play all of a run's conversations. Returns the first error that broke one off."""
         errors: list[LongspanError] = []
-        judge = LLMJudge(each.manifest.judge, run, self._ledger) if each.manifest.judge is not None else None
+        spec = each.manifest.judge
+        model = CachedModel(spec, AnswerStore(run.path), self._ledger) if spec is not None else None
 
         async def one(id: str) -> None:
             async with self._limit:
                 try:
-                    if judge is None:
+                    if model is None:
                         await self._converse(each, run, id, None)
                     else:
-                        async with Judging(judge, scenarios_of(each.manifest)) as judging:
+                        async with Judging(model, scenarios_of(each.manifest)) as judging:
                             await self._converse(each, run, id, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict
 
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError, one_line
 from longspan.simulator.ledger import Spent, tally
 from longspan.simulator.manifest import Manifest, Planned
@@ -308,7 +309,7 @@ def grade_run(run: RunFolder, heard: Heard | None = None) -> Result:
 
 def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]]:
     """What the run's judge used and cost, judgement by judgement."""
-    entries = (entry for entry in run.judgements() if isinstance(entry.get("usage"), dict))
+    entries = (entry for entry in AnswerStore(run.path).entries() if isinstance(entry.get("usage"), dict))
     return [("judge", entry["usage"], (entry.get("cost_usd") or {}).get("judge")) for entry in entries]
 
 
@@ -316,5 +317,6 @@ def said(run: RunFolder) -> dict[str, dict[str, Any] | str]:
     """What the run's judge has said so far; why it could not, where it never did."""
     failures = (entry for entry in run.incidents() if entry.get("type") == "judge_error")
     found: dict[str, dict[str, Any] | str] = {str(entry.get("about")): str(entry.get("error")) for entry in failures}
-    found.update({str(entry.get("about")): entry["answer"] for entry in run.judgements() if isinstance(entry.get("answer"), dict)})
+    answers = AnswerStore(run.path).entries()
+    found.update({str(entry.get("about")): entry["answer"] for entry in answers if isinstance(entry.get("answer"), dict)})
     return found

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Final
 
 from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
+from longspan.simulator.files import write_text
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.judging.calibration import standing
 from longspan.simulator.report.page import environment, policy
@@ -42,11 +43,7 @@ def write_report(run: RunFolder, result: Result, reading: Reading | None = None)
     damaged, OSError for a disk that refuses.
     """
     path = run.path / NAME
-    partial = path.with_name(f".{NAME}.partial")
-    partial.unlink(missing_ok=True)  # never through a link that somebody left there
-    with partial.open("x", encoding="utf-8") as file:
-        file.writelines(report_of(run, result, reading))
-    partial.replace(path)
+    write_text(path, report_of(run, result, reading))
     return path
 
 
