@@ -84,11 +84,11 @@ def write_json(path: Path, model: BaseModel) -> None:
     write_text(path, model.model_dump_json(indent=1) + "\n")
 
 
-def read_packed(path: Path, largest: int, remedy: str = "split it") -> bytes:
+def read_packed(path: Path, largest: int, remedy: str = "") -> bytes:
     """A file's content, unpacked where it is gzip.
 
-    Raises InputError for a file that cannot be read, and, with the remedy, for one that has more than `largest` bytes unpacked: a
-    few kilobytes of gzip can unpack to anything.
+    Raises InputError, with the remedy, for a file that cannot be read, and for one that has more than `largest` bytes unpacked:
+    a few kilobytes of gzip can unpack to anything.
     """
     try:
         with path.open("rb") as file:
@@ -96,9 +96,10 @@ def read_packed(path: Path, largest: int, remedy: str = "split it") -> bytes:
             file.seek(0)
             content = (gzip.GzipFile(fileobj=file) if packed else file).read(largest + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or one_line(error)}") from error
+        why = getattr(error, "strerror", None) or f"damaged gzip: {one_line(error)}"
+        raise InputError(f"{path}: cannot be read: {why}{remedy and f'; {remedy}'}") from error
     if len(content) > largest:
-        raise InputError(f"{path}: larger than {largest:,} bytes; {remedy}")
+        raise InputError(f"{path}: larger than {largest:,} bytes; {remedy or 'split it'}")
     return content
 
 

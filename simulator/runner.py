@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import fsum, inf
+from math import inf
 from pathlib import Path
 from secrets import token_hex
 from traceback import format_exception
@@ -33,7 +33,7 @@ from longspan.simulator.interop.definitions import Definitions, tests_for, tests
 from longspan.simulator.journal import Journal
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
-from longspan.simulator.ledger import Ledger, check_priced
+from longspan.simulator.ledger import Ledger, check_priced, known_cost
 from longspan.simulator.manifest import Manifest, Planned, commit, versions
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.run_folder import RunFolder
@@ -223,11 +223,10 @@ async def play(
     plans: Sequence[Plan],
     *,
     listener: Listener | None = None,
-    at_once: int = AT_ONCE,
     signals: bool = False,
     most: float = inf,
 ) -> list[Outcome]:
-    """Play new runs concurrently, at most `at_once` conversations at a time, and grade them.
+    """Play new runs concurrently, at most AT_ONCE conversations at a time, and grade them.
 
     Together they spend at most `most` dollars; what would pass that is broken off. Raises InputError for an agent whose
     price is unknown, where there is such a limit.
@@ -237,7 +236,7 @@ async def play(
     """
     check_limit(plans, most)
     runs = [RunFolder.create(each.out, each.name, each.manifest) for each in plans]
-    return await play_on(list(zip(plans, runs, strict=True)), Ledger(most), listener=listener, at_once=at_once, signals=signals)
+    return await play_on(list(zip(plans, runs, strict=True)), Ledger(most), listener=listener, signals=signals)
 
 
 async def resume(
@@ -245,7 +244,6 @@ async def resume(
     agent: str,
     *,
     listener: Listener | None = None,
-    at_once: int = AT_ONCE,
     signals: bool = False,
     most: float = inf,
 ) -> Outcome:
@@ -258,7 +256,7 @@ async def resume(
     each = replan(run.manifest, agent, run.path.parent)
     check_limit([each], most)
     ledger = Ledger(most, spent=spent(run) if most < inf else 0.0)
-    return (await play_on([(each, run)], ledger, listener=listener, at_once=at_once, signals=signals))[0]
+    return (await play_on([(each, run)], ledger, listener=listener, signals=signals))[0]
 
 
 def check_limit(plans: Sequence[Plan], most: float) -> None:
@@ -273,7 +271,7 @@ def check_limit(plans: Sequence[Plan], most: float) -> None:
 def spent(run: RunFolder) -> float:
     """Dollars that a run is known to have cost so far, its judge included."""
     used = [entry for transcript in run.transcripts().values() for entry in transcript.used]
-    return fsum(cost or 0.0 for _, _, cost in [*used, *judge_costs(run)])
+    return known_cost(cost for _, _, cost in [*used, *judge_costs(run)])
 
 
 async def catching_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
@@ -306,7 +304,6 @@ async def play_on(
     ledger: Ledger,
     *,
     listener: Listener | None = None,
-    at_once: int = AT_ONCE,
     signals: bool = False,
     stop: trio.Event | None = None,
 ) -> list[Outcome]:
@@ -315,7 +312,7 @@ async def play_on(
 
     Raises InputError where another process plays one of them.
     """
-    stage = _Playing(trio.CapacityLimiter(at_once), listener, ledger)
+    stage = _Playing(trio.CapacityLimiter(AT_ONCE), listener, ledger)
     outcomes: dict[Path, Outcome] = {}
 
     async def one(each: Plan, run: RunFolder) -> None:

@@ -15,6 +15,7 @@ from longspan.simulator.analysis.rows import Row, Rows, text
 from longspan.simulator.analysis.turns import Conversation, Turn
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.ledger import total_cost
 
 __all__ = ["logs"]
 
@@ -189,8 +190,7 @@ class _Made:
         for row in told:
             for name in ("input_tokens", "cached_tokens", "output_tokens"):
                 used[name] += row.get(name) or 0
-        costs = [row.get("cost_usd") for row in told]
-        cost = None if None in costs else fsum(cost or 0.0 for cost in costs)
+        cost = total_cost(row.get("cost_usd") for row in told)
         return {"agent": self._usage(used["input_tokens"], used["cached_tokens"], used["output_tokens"], cost)}
 
     def _usage(self, read: int, cached: int, written: int, dollars: float | None) -> Any:

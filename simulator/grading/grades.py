@@ -74,6 +74,16 @@ class TestResult(_Frozen):
     correction: Correction | None
     items: list[Item] = []
 
+    @property
+    def lowest(self) -> float:
+        """The least that its score can come to, where it has none yet."""
+        return 0.0 if self.score is None else self.score
+
+    @property
+    def highest(self) -> float:
+        """The most that its score can come to, where it has none yet."""
+        return 1.0 if self.score is None else self.score
+
 
 @final
 class ScenarioResult(_Frozen):
@@ -200,7 +210,7 @@ def results(
     for test in tests:
         by_scenario.setdefault(test.scenario, []).append(test)
     whole = list(transcripts.values())
-    bounds = (_total(by_scenario, lambda score: score or 0.0), _total(by_scenario, lambda score: 1.0 if score is None else score))
+    bounds = (_total(by_scenario, lambda test: test.lowest), _total(by_scenario, lambda test: test.highest))
     return Result(
         suite=suite,
         span=span,
@@ -259,9 +269,9 @@ def scenario_result(tests: Sequence[TestResult]) -> ScenarioResult:
     )
 
 
-def _total(by_scenario: Mapping[str, Sequence[TestResult]], value: Callable[[float | None], float]) -> float:
-    """The sum of the scenarios' means, with `value` of each score."""
-    return _rounded(fsum(fmean(value(test.score) for test in tests) for tests in by_scenario.values()))
+def _total(by_scenario: Mapping[str, Sequence[TestResult]], value: Callable[[TestResult], float]) -> float:
+    """The sum of the scenarios' means, with `value` of each test."""
+    return _rounded(fsum(fmean(map(value, tests)) for tests in by_scenario.values()))
 
 
 def _share(part: float, whole: float) -> float:

@@ -13,6 +13,7 @@ from longspan.simulator import events
 from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.journal import read_journal
+from longspan.simulator.ledger import total_cost
 from longspan.simulator.report.excerpts import TRACE, Excerpt
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.transcript import Evidence
@@ -59,8 +60,7 @@ class Turn:
         latency = (reply.measured or {}).get("latency_s")
         self.seconds = float(latency) if isinstance(latency, int | float) and isfinite(latency) else None
         if reply.cost_usd:
-            costs = list(reply.cost_usd.values())
-            self.dollars = None if None in costs else sum(cost or 0.0 for cost in costs)
+            self.dollars = total_cost(reply.cost_usd.values())
         if reply.trace:
             self.trace = Excerpt.of(json.dumps(reply.trace, ensure_ascii=False, indent=1), TRACE)
 

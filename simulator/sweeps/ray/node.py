@@ -187,7 +187,7 @@ class _SharedLedger(Ledger):
     @asynccontextmanager
     async def paying(self, models: Mapping[str, str] | None, worst: float = 0.0) -> AsyncIterator[Account]:
         ticket = await answer_of(self._hub.reserve.remote(self._owner, worst))
-        account = Account(models, worst)
+        account = Account(models)
         try:
             yield account
         finally:
