@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 AT_ONCE: Final = 100
-"""Conversations played at once, unless told otherwise."""
+"""Conversations played at once."""
 
 GRACE: Final = 10.0
 """Seconds that the turn in hand gets to end when a run is stopped."""
