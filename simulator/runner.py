@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import fsum, inf
+from math import inf
 from pathlib import Path
 from traceback import format_exception
 from typing import Final, final
@@ -17,14 +17,15 @@ import trio
 from longspan.simulator import events
 from longspan.simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
 from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.errors import AgentError, LongspanError, StoppedError
 from longspan.simulator.grading.grades import Result, grade_run, judge_costs, scenarios_of
 from longspan.simulator.interop.coherence import check
 from longspan.simulator.journal import Journal
 from longspan.simulator.judging.background import Judging
-from longspan.simulator.judging.judge import LLMJudge, completing
-from longspan.simulator.ledger import Ledger, check_priced
+from longspan.simulator.judging.cached_model import CachedModel, check_model
+from longspan.simulator.ledger import Ledger, check_priced, known_cost
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, replan, setting_of
 from longspan.simulator.run_folder import RunFolder
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 AT_ONCE: Final = 100
-"""Conversations played at once, unless told otherwise."""
+"""Conversations played at once."""
 
 GRACE: Final = 10.0
 """Seconds that the turn in hand gets to end when a run is stopped."""
@@ -68,11 +69,10 @@ async def play(
     plans: Sequence[Plan],
     *,
     listener: Listener | None = None,
-    at_once: int = AT_ONCE,
     signals: bool = False,
     most: float = inf,
 ) -> list[Outcome]:
-    """Play new runs concurrently, at most `at_once` conversations at a time, and grade them.
+    """Play new runs concurrently, at most AT_ONCE conversations at a time, and grade them.
 
     Together they spend at most `most` dollars; what would pass that is broken off. Raises InputError for an agent whose
     price is unknown, where there is such a limit.
@@ -82,7 +82,7 @@ async def play(
     """
     check_limit(plans, most)
     runs = [RunFolder.create(each.out, each.name, each.manifest) for each in plans]
-    return await play_on(list(zip(plans, runs, strict=True)), Ledger(most), listener=listener, at_once=at_once, signals=signals)
+    return await play_on(list(zip(plans, runs, strict=True)), Ledger(most), listener=listener, signals=signals)
 
 
 async def resume(
@@ -90,7 +90,6 @@ async def resume(
     agent: str,
     *,
     listener: Listener | None = None,
-    at_once: int = AT_ONCE,
     signals: bool = False,
     most: float = inf,
 ) -> Outcome:
@@ -103,7 +102,7 @@ async def resume(
     each = replan(run.manifest, agent, run.path.parent)
     check_limit([each], most)
     ledger = Ledger(most, spent=spent(run) if most < inf else 0.0)
-    return (await play_on([(each, run)], ledger, listener=listener, at_once=at_once, signals=signals))[0]
+    return (await play_on([(each, run)], ledger, listener=listener, signals=signals))[0]
 
 
 def check_limit(plans: Sequence[Plan], most: float) -> None:
@@ -112,13 +111,13 @@ def check_limit(plans: Sequence[Plan], most: float) -> None:
         for each in plans:
             check_priced(make_agent(each.agent), str(each.agent))
             if each.manifest.judge is not None:
-                check_priced(completing(AgentSpec.parse(each.manifest.judge)), each.manifest.judge)
+                check_model(each.manifest.judge, most)
 
 
 def spent(run: RunFolder) -> float:
     """Dollars that a run is known to have cost so far, its judge included."""
     used = [entry for transcript in run.transcripts().values() for entry in transcript.used]
-    return fsum(cost or 0.0 for _, _, cost in [*used, *judge_costs(run)])
+    return known_cost(cost for _, _, cost in [*used, *judge_costs(run)])
 
 
 async def catching_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
@@ -151,7 +150,6 @@ async def play_on(
     ledger: Ledger,
     *,
     listener: Listener | None = None,
-    at_once: int = AT_ONCE,
     signals: bool = False,
     stop: trio.Event | None = None,
 ) -> list[Outcome]:
@@ -160,7 +158,7 @@ async def play_on(
 
     Raises InputError where another process plays one of them.
     """
-    playing = _Playing(trio.CapacityLimiter(at_once), listener, ledger)
+    playing = _Playing(trio.CapacityLimiter(AT_ONCE), listener, ledger)
     outcomes: dict[Path, Outcome] = {}
 
     async def one(each: Plan, run: RunFolder) -> None:
@@ -225,15 +223,16 @@ class _Playing:
     async def run(self, each: Plan, run: RunFolder) -> LongspanError | None:
         """Play all of a run's conversations. Returns the first error that broke one off."""
         errors: list[LongspanError] = []
-        judge = LLMJudge(each.manifest.judge, run, self._ledger) if each.manifest.judge is not None else None
+        spec = each.manifest.judge
+        model = CachedModel(spec, AnswerStore(run.path), self._ledger) if spec is not None else None
 
         async def one(id: str) -> None:
             async with self._limit:
                 try:
-                    if judge is None:
+                    if model is None:
                         await self._converse(each, run, id, None)
                     else:
-                        async with Judging(judge, scenarios_of(each.manifest)) as judging:
+                        async with Judging(model, scenarios_of(each.manifest)) as judging:
                             await self._converse(each, run, id, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""

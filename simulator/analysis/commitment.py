@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator import events
 from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Result, ScenarioResult, grade_run
 from longspan.simulator.interop.definitions import tests_of
 from longspan.simulator.journal import read_journal
-from longspan.simulator.manifest import Manifest, commit, write_json
+from longspan.simulator.manifest import Manifest, commit
 from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["Check", "Published", "publish", "read_published", "verify"]

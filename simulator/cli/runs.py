@@ -113,16 +113,17 @@ def score(
     """
     import trio
 
+    from longspan.simulator.answer_store import AnswerStore
     from longspan.simulator.cli.progress import table_of
     from longspan.simulator.grading.grades import grade_run
     from longspan.simulator.judging.background import judge_run
-    from longspan.simulator.judging.judge import LLMJudge
+    from longspan.simulator.judging.cached_model import CachedModel
     from longspan.simulator.scoring import score as grade_again
 
     folder = open_run(run, trust, [], agents=False)
     with folder.lock():
         if judge is not None:
-            trio.run(judge_run, folder, LLMJudge(judge, folder))
+            trio.run(judge_run, folder, CachedModel(judge, AnswerStore(folder.path)))
         changed = _changes(folder, grade_run(folder))
         result = grade_again(folder)
     if json_:

@@ -39,7 +39,7 @@ def sweep(
     """
     from longspan.simulator.cli.run import exit_code, finish
     from longspan.simulator.errors import InputError
-    from longspan.simulator.run_folder import locked
+    from longspan.simulator.locks import locked
     from longspan.simulator.runner import check_limit
     from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
 

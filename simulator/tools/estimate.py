@@ -12,7 +12,7 @@ from longspan.simulator.agent import Agent, Prompted, observes
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.journal import Journal, read_journal
-from longspan.simulator.ledger import Spent, tally
+from longspan.simulator.ledger import Spent, tally, total_cost
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, setting_of
 from longspan.simulator.transcript import Transcript
@@ -41,7 +41,7 @@ class Estimate(BaseModel):
     def cost_usd(self) -> float | None:
         """Dollars in all; None where a price is unknown or the agent cannot tell what it uses."""
         costs = [part.cost_usd for part in self.parts.values()]
-        return None if not costs or None in costs else sum(cost or 0.0 for cost in costs)
+        return total_cost(costs) if costs else None
 
 
 async def estimate(plan: Plan) -> Estimate:
