@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
@@ -53,14 +54,13 @@ def write(name: str, content: bytes) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _ours(folder.lstat(), stat.S_ISDIR):
             return
-        partial = folder / f".{name}.{os.getpid()}"
-        partial.unlink(missing_ok=True)  # of a process that was killed
+        file, partial = tempfile.mkstemp(prefix=".", dir=folder)
         try:
-            with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+            with os.fdopen(file, "wb") as opened:
                 opened.write(sha256(content).digest() + content)
-            partial.replace(folder / name)
-        finally:
-            partial.unlink(missing_ok=True)
+            os.replace(partial, folder / name)  # noqa: PTH105
+        except OSError:
+            os.unlink(partial)  # noqa: PTH108
 
 
 def _folder() -> Path:

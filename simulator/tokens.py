@@ -7,7 +7,9 @@ tiktoken itself would fetch the ranks when an encoding is first used. NOTICE say
 from __future__ import annotations
 
 import hashlib
+import marshal
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -209,20 +211,33 @@ def _load(name: EncodingName) -> Encoding:
 def _ranks(name: EncodingName) -> dict[bytes, int]:
     """An encoding's tokens, each with its rank."""
     packed = (RANKS / f"{name}.xz").read_bytes()
-    records = cached(f"{name}-{hashlib.sha256(packed).hexdigest()[:16]}.ranks", lambda: _unpack(packed))
-    return {token: rank for rank, token in enumerate(_tokens(records))}
+    kept = f"{name}-{hashlib.sha256(packed).hexdigest()[:16]}-{sys.implementation.cache_tag}.ranks"
+    tokens: list[bytes] = marshal.loads(cached(kept, lambda: marshal.dumps(_unpacked(packed))))  # noqa: S302
+    return dict(zip(tokens, range(len(tokens)), strict=True))
 
 
-def _unpack(packed: bytes) -> bytes:
+def _unpacked(packed: bytes) -> list[bytes]:
+    """The tokens in a packed file: each a byte with its length, then its bytes."""
     import lzma
 
-    return lzma.decompress(packed)
-
-
-def _tokens(records: bytes) -> Iterator[bytes]:
-    """The tokens in an unpacked file: each a byte with its length, then its bytes."""
-    at = 0
+    records = lzma.decompress(packed)
+    tokens, at = [], 0
     while at < len(records):
         end = at + 1 + records[at]
-        yield records[at + 1 : end]
+        tokens.append(records[at + 1 : end])
         at = end
+    return tokens
+
+
+def _encoding(name: EncodingName) -> Encoding:
+    """tiktoken's encoding, loaded once per process."""
+    with _loading:
+        if name not in _encodings:
+            _encodings[name] = _load(name)
+        return _encodings[name]
+
+
+def _load(name: EncodingName) -> Encoding:
+    from tiktoken import Encoding
+
+    return Encoding(name, pat_str=_PATTERNS[name], mergeable_ranks=_ranks(name), special_tokens=_SPECIAL[name])
