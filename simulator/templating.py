@@ -28,7 +28,10 @@ def environment(*folders: Path, **options: Any) -> Environment:
 
 
 class _Compiled(BytecodeCache):
-    """Compiled templates in the user's cache folder. Jinja checks that their source is the same."""
+    """Compiled templates in the user's cache folder. Jinja checks that their source is the same.
+
+    Jinja applies a filter to a constant when it compiles a template, so one that has that keeps the result of an older filter.
+    """
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options

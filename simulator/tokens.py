@@ -227,17 +227,3 @@ def _unpacked(packed: bytes) -> list[bytes]:
         tokens.append(records[at + 1 : end])
         at = end
     return tokens
-
-
-def _encoding(name: EncodingName) -> Encoding:
-    """tiktoken's encoding, loaded once per process."""
-    with _loading:
-        if name not in _encodings:
-            _encodings[name] = _load(name)
-        return _encodings[name]
-
-
-def _load(name: EncodingName) -> Encoding:
-    from tiktoken import Encoding
-
-    return Encoding(name, pat_str=_PATTERNS[name], mergeable_ranks=_ranks(name), special_tokens=_SPECIAL[name])

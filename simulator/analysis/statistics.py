@@ -143,7 +143,8 @@ def permutation_p(parts: Sequence[float], *, seed: int = 0) -> float:
     part could as well have had the other sign. 1 where all are 0.
 
     Exact up to fourteen parts that are not 0; beyond, the share of random sign patterns, the observed one among them.
-    scipy.stats.permutation_test gives the same and takes thirty times as long, which shows in a table of many agents.
+    scipy.stats.permutation_test tests the same and takes 7 to 18 times as long, after an import of about a second. For all
+    pairs of twenty agents, 33 tests each, that is 10 seconds of the processor instead of 1.5.
     """
     import numpy as np
 
