@@ -72,6 +72,29 @@ def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> No
     assert names <= pinned
 
 
+def test_a_short_run_loads_and_makes_no_more_than_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What made a run of 2k slow to start: scipy, drawing, a provider's library; and in a second run, what the first has kept."""
+    monkeypatch.setenv("LONGSPAN_CACHE_DIR", str(tmp_path / "cache"))
+    code = """
+import lzma, sys
+from jinja2 import Environment
+from longspan.simulator.cli import main
+
+if sys.argv[1] == "second":
+    del lzma.decompress, Environment.compile
+try:
+    main(["run", "ltm", "--agent", "silent", "--out", sys.argv[2]])
+finally:
+    print(*sorted(sys.modules))
+"""
+    for number in ("first", "second"):
+        done = run(sys.executable, "-c", code, number, str(tmp_path / "runs"))
+        assert done.returncode == 0, done.stderr
+        loaded = set(done.stdout.splitlines()[-1].split())
+        assert "longspan.simulator.report" in loaded
+        assert loaded.isdisjoint({"scipy", "matplotlib", "genai_prices", "openai", "httpx2", "unittest", "numpy.f2py"})
+
+
 @pytest.mark.parametrize(("statement", "limit"), [("import longspan", 12), ("from longspan.simulator.cli import app", 250)])
 def test_heavy_things_are_imported_late(statement: str, limit: int) -> None:
     code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"

@@ -6,10 +6,10 @@ Names are loaded at first use, so that importing longspan costs no more than Pyt
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as typing has it: checkers know the name, and nothing is imported for it
 if TYPE_CHECKING:
+    from typing import Any
+
     from longspan.agents.base import BaseAgent
     from longspan.simulator import grading, queries
     from longspan.simulator.errors import InputError
@@ -63,6 +63,8 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
