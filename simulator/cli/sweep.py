@@ -46,6 +46,10 @@ def sweep(
         raise InputError(f"--on {on!r:.40}: a sweep is played on `ray`, or here, without --on")
     if on and jobs > 1:
         raise InputError("--jobs says how many processes play on this machine; with --on ray the cluster's processors do")
+    if on:
+        from longspan.simulator.sweeps.ray.driver import import_ray
+
+        import_ray()
     entries = read_sweep(file)
     foreign = [name for entry in entries for name in [*entry.agents, *entry.scenarios, *([entry.judge] if entry.judge else [])]]
     refuse_code(file, foreign, [], trust)
