@@ -153,7 +153,7 @@ def entry_points(project: dict[str, Any], site: Path) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment in which longspan's wheel is installed with all extras: what users have."""
     folder = tmp_path_factory.mktemp("site")
-    made = Environment(folder / "venv", ["test"])
+    made = Environment(folder / "venv", ["all"], besides=["pytest"])
     made.install(build("wheel", folder))
     return folder / "venv"
 
