@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
+import longspan
+
 ROOT = Path(__file__).parents[1]
+
+PUBLIC = (
+    *("BaseAgent", "Message", "Reply", "Usage", "AgentError", "InputError"),  # for agents
+    *("Scenario", "Script", "Line", "Segment", "Stage", "Record", "Grade", "Item", "Marked", "Table", "grading", "queries", "rehearse"),
+    "read_journal",
+)
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -19,6 +27,8 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 def test_ruff_is_clean() -> None:
     done = run(sys.executable, "-m", "ruff", "check", "--no-cache", ".")
+    assert done.returncode == 0, done.stdout
+    done = run(sys.executable, "-m", "ruff", "format", "--check", "--no-cache", ".")
     assert done.returncode == 0, done.stdout
 
 
@@ -93,6 +103,13 @@ finally:
         loaded = set(done.stdout.splitlines()[-1].split())
         assert "longspan.simulator.report" in loaded
         assert loaded.isdisjoint({"scipy", "matplotlib", "genai_prices", "openai", "httpx2", "unittest", "numpy.f2py"})
+
+
+def test_the_public_names_are_few_and_each_is_described() -> None:
+    assert longspan.__all__ == sorted(PUBLIC)
+    assert len(PUBLIC) <= 20
+    assert [name for name in PUBLIC if not getattr(longspan, name).__doc__] == []
+    assert set(PUBLIC) <= set(dir(longspan))
 
 
 @pytest.mark.parametrize(("statement", "limit"), [("import longspan", 12), ("from longspan.simulator.cli import app", 250)])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from longspan.agents.base import BaseAgent
     from longspan.simulator import grading, queries
-    from longspan.simulator.errors import InputError
+    from longspan.simulator.errors import AgentError, InputError
     from longspan.simulator.journal import read_journal
     from longspan.simulator.messages import Message, Reply, Usage
     from longspan.simulator.record import Grade, Item, Marked, Record
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from longspan.simulator.tools.rehearsal import rehearse
 
 __all__ = [
+    "AgentError",
     "BaseAgent",
     "Grade",
     "InputError",
@@ -47,7 +48,7 @@ __all__ = [
 _HOMES = {
     "agents.base": ("BaseAgent",),
     "simulator": ("grading", "queries"),
-    "simulator.errors": ("InputError",),
+    "simulator.errors": ("AgentError", "InputError"),
     "simulator.journal": ("read_journal",),
     "simulator.messages": ("Message", "Reply", "Usage"),
     "simulator.record": ("Grade", "Item", "Marked", "Record"),

@@ -24,7 +24,7 @@ from longspan.simulator.sweeps.processes import result_of
 from longspan.simulator.sweeps.ray.coordinator import Hub
 from longspan.simulator.sweeps.ray.node import Order, answer_of, play
 
-__all__ = ["play_on_ray", "wants"]
+__all__ = ["import_ray", "play_on_ray", "wants"]
 
 AT_ONCE: Final = 100_000
 """Calls that the hub serves at once: those of all conversations that wait for a place, and the segments beside them."""
@@ -40,6 +40,16 @@ LOSSES: Final = 3
 
 WAITING: Final = 0.25
 """The part of a processor that a run is given whose agent waits on a network."""
+
+
+def import_ray() -> Any:
+    """The module ray. Raises InputError where it is not installed."""
+    try:
+        import ray
+        import ray.util.scheduling_strategies
+    except ImportError as error:
+        raise InputError("--on ray needs more than longspan itself: pip install 'longspan[ray]'") from error
+    return ray
 
 
 def play_on_ray(
@@ -79,11 +89,7 @@ def _connected() -> Iterator[Any]:
     address = os.environ.get("RAY_ADDRESS", "")
     if "://" in address:
         raise InputError(f"RAY_ADDRESS={address!r:.80}: a sweep is started on a machine of the cluster, not through its client")
-    try:
-        import ray
-        import ray.util.scheduling_strategies
-    except ImportError as error:
-        raise InputError("--on ray needs more than longspan itself: pip install 'longspan[ray]'") from error
+    ray = import_ray()
     try:
         _connect(ray, address)
     except (ConnectionError, RuntimeError, ValueError) as error:
