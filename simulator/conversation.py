@@ -128,7 +128,7 @@ class Conversation:
         judge: Judge | None = None,
         ledger: Ledger | None = None,
         whisper: Callable[[str], None] | None = None,
-        listener: Callable[[events.Event], None] | None = None,
+        listener: Callable[[events.Event], object] | None = None,
     ) -> None:
         self._setting = setting
         # A conversation may be called by the test it holds, which is nothing for the agent to know.

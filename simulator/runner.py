@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from math import fsum, inf
 from pathlib import Path
 from secrets import token_hex
 from traceback import format_exception
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import trio
 
@@ -26,7 +27,7 @@ from longspan.simulator.errors import AgentError, InputError, LongspanError, Sto
 from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.trivia import Trivia
-from longspan.simulator.grading.grades import Result, grade_run, judge_costs, scenarios_of
+from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
 from longspan.simulator.interop.coherence import check
 from longspan.simulator.interop.definitions import Definitions, tests_for, tests_of
 from longspan.simulator.journal import Journal
@@ -37,13 +38,15 @@ from longspan.simulator.manifest import Manifest, Planned, commit, versions
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scenario import Test
-from longspan.simulator.scoring import score
+from longspan.simulator.scoring import Scoring
 from longspan.simulator.script import Placement
 from longspan.simulator.snapshots import Snapshots
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import EncodingName, Tokenizer
+from longspan.simulator.transcript import Change
 
 __all__ = [
+    "Heard",
     "Listener",
     "Outcome",
     "Plan",
@@ -86,8 +89,21 @@ class Plan:
         return f"{manifest.suite.name}{span}{mode}-{agent}-seed{manifest.seed}"
 
 
-Listener = Callable[[Plan, Path, str, events.Event], None]
-"""Who is told what happens: the run, the folder it lands in, the conversation, and its next event."""
+@final
+class Heard(NamedTuple):
+    """An event of a run that is played: its plan, the folder it lands in, its grades so far, the conversation, the event, and what
+    that changed."""
+
+    plan: Plan
+    folder: Path
+    gradebook: Gradebook
+    conversation: str
+    event: events.Event
+    change: Change
+
+
+Listener = Callable[[Heard], None]
+"""Who is told what happens."""
 
 
 @final
@@ -318,9 +334,10 @@ async def play_on(
     outcomes: dict[Path, Outcome] = {}
 
     async def one(each: Plan, run: RunFolder) -> None:
-        error = await stage.run(each, run)
+        scoring = Scoring(run)
+        error = await stage.run(each, run, scoring)
         try:
-            outcomes[run.path] = Outcome(run.path, score(run), error)
+            outcomes[run.path] = Outcome(run.path, scoring.write(), error)
         except LongspanError as failure:
             outcomes[run.path] = Outcome(run.path, None, error or failure)
 
@@ -376,7 +393,7 @@ class _Playing:
         for scope in self._scopes:
             scope.deadline = trio.current_time() + GRACE
 
-    async def run(self, each: Plan, run: RunFolder) -> LongspanError | None:
+    async def run(self, each: Plan, run: RunFolder, scoring: Scoring) -> LongspanError | None:
         """Play all of a run's conversations. Returns the first error that broke one off."""
         errors: list[LongspanError] = []
         judge = LLMJudge(each.manifest.judge, run, self._ledger) if each.manifest.judge is not None else None
@@ -385,10 +402,10 @@ class _Playing:
             async with self._limit:
                 try:
                     if judge is None:
-                        await self._converse(each, run, id, None)
+                        await self._converse(each, run, id, scoring, None)
                     else:
-                        async with Judging(judge, scenarios_of(each.manifest)) as judging:
-                            await self._converse(each, run, id, judging)
+                        async with Judging(judge, scoring.gradebook) as judging:
+                            await self._converse(each, run, id, scoring, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
                     run.incident(conversation=id, type="agent_error", error=str(error), traceback=cause)
@@ -402,16 +419,17 @@ class _Playing:
                 nursery.start_soon(one, id)
         return errors[0] if errors else None
 
-    async def _converse(self, each: Plan, run: RunFolder, id: str, judging: Judging | None) -> None:
+    async def _converse(self, each: Plan, run: RunFolder, id: str, scoring: Scoring, judging: Judging | None) -> None:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
         agent = make_agent(each.agent)
 
         def heard(event: events.Event) -> None:
+            change = scoring.add(id, event)
             if judging is not None:
-                judging.heard(event)
+                judging.heard(id, change)
             if self._listener is not None:
-                self._listener(each, run.path, id, event)
+                self._listener(Heard(each, run.path, scoring.gradebook, id, event, change))
 
         with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
             conversation = Conversation(
@@ -476,9 +494,10 @@ async def replay(run: RunFolder) -> Result:
         check(run)
         return grade_run(run)
     each = replan(run.manifest, "silent", run.path.parent)
+    gradebook = Gradebook(run.manifest)
     for id, tests in each.tests.items():
         if not run.journal(id).exists():
             raise StoppedError(f"{run.path}: the conversation {id} was never begun; `longspan resume` plays it")
         with Journal(run.journal(id), replay_only=True) as journal:
-            await Conversation(setting_of(each.manifest, id), tests, Absent(), journal).play()
-    return grade_run(run)
+            await Conversation(setting_of(each.manifest, id), tests, Absent(), journal, listener=partial(gradebook.add, id)).play()
+    return gradebook.result(run)

@@ -44,7 +44,19 @@ def test_the_engine_imports_neither_scenarios_nor_agents() -> None:
 
 
 def test_scenarios_see_neither_agents_nor_what_plays_them() -> None:
-    engine = ("agent", "agent_spec", "clock", "conductor", "conversation", "grading.grades", "journal", "manifest", "plugins", "runner", "suite")
+    engine = (
+        "agent",
+        "agent_spec",
+        "clock",
+        "conductor",
+        "conversation",
+        "grading.grades",
+        "journal",
+        "manifest",
+        "plugins",
+        "runner",
+        "suite",
+    )
     forbidden = {"time", "trio", *(f"longspan.simulator.{name}" for name in engine)}
     assert [(path, name) for path, name in imports("scenarios") if name in forbidden or name.startswith("longspan.agents")] == []
 

@@ -12,9 +12,10 @@ from typing import Any, Final, final
 
 from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.rows import Row, Rows, text
-from longspan.simulator.analysis.turns import Conversation, Turn
+from longspan.simulator.analysis.turns import Conversation
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.transcript import Turn
 
 __all__ = ["logs"]
 
@@ -127,7 +128,7 @@ class _Made:
         shown |= {number: conversation.turns[number] for number in test.turns if 0 <= number < len(conversation.turns)}
         rows = [turns[id, number] for number in sorted(shown)]
         asked = [turn for turn in own if turn.message.kind == "question"]
-        opened = conversation.opened.get(test.id)
+        opened = conversation.tests[test.id].definition if test.id in conversation.tests else None
         messages = [message for row in rows for message in self._messages(run, row)]
         last = next((turn.reply.text for turn in reversed(asked) if turn.reply is not None), None)
         return self._log.EvalSample(
