@@ -476,7 +476,7 @@ class Conversation:
                 measured={"latency_s": round(time.monotonic() - began, 6)},
             )
             if reply.trace is not None or reply.besides:  # all else is text without surrogates, and numbers
-                events.as_json(event)
+                event = events.Reply.model_validate_json(events.as_json(event))  # as it will be read back: tuples are lists
         except Exception as error:
             raise AgentError(f"turn {number}: the agent's reply has usage or a trace that cannot be journaled: {told(error)}") from error
         return event

@@ -30,7 +30,7 @@ from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
 from longspan.simulator.interop.coherence import check
 from longspan.simulator.interop.definitions import Definitions, tests_for, tests_of
-from longspan.simulator.journal import Journal
+from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.judge import LLMJudge, completing
 from longspan.simulator.ledger import Ledger, check_priced
@@ -296,10 +296,9 @@ async def catching_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
 
     Raises AgentError where the agent cannot be asked what it can do.
     """
-    transcripts = run.transcripts()
-    unfinished = {id: transcript for id, transcript in transcripts.items() if not transcript.closed}
-    if not unfinished and len(transcripts) == len(run.manifest.conversations):
+    if all(is_closed(run.journal(id)) for id in run.manifest.conversations):
         return "the run is finished: it is only compared with what would be played", False
+    unfinished = {id: transcript for id, transcript in run.transcripts().items() if not transcript.closed}
     agent = make_agent(spec)
     try:
         await start(agent)

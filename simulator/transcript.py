@@ -246,7 +246,7 @@ class Transcript:
         if self.waiting is not None:
             raise ValueError(f"turn {self.waiting.number} has no reply")
         if message.turn != self.turns:
-            raise ValueError(f"its turn is {message.turn}, after {self.turns} others")
+            raise ValueError(f"turn {message.turn} follows {self.turns} others")
         if any(not 0 <= turn < self.turns for turn in message.needs or ()):
             raise ValueError(f"the question needs turns that have not been: {message.needs}")
         if message.test is not None:
