@@ -274,7 +274,7 @@ class Transcript:
         if self.waiting is None:
             raise ValueError("a reply to nothing")
         if reply.turn != self.waiting.number:
-            raise ValueError(f"its turn is {reply.turn}, after a message of turn {self.waiting.number}")
+            raise ValueError(f"a reply to turn {reply.turn}, which was not asked")
         turn, self.waiting = self.waiting._replace(reply=reply), None
         message, kind = turn.message, turn.message.kind
         self.used.extend(turn.used)
