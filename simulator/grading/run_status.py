@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.grading.grades import Gradebook
-from longspan.simulator.ledger import Spent
+from longspan.simulator.ledger import Spent, total_cost
 from longspan.simulator.transcript import Change, Played, Turn
 
 __all__ = ["Ended", "Figures", "RunStatus"]
@@ -96,7 +96,7 @@ class RunStatus:
             score=fsum(fmean(scores) for scores in list(self._scores.values())),
             scenarios=len(self._scores),
             used=bool(self._spent),
-            cost=None if None in dollars else fsum(cost or 0.0 for cost in dollars),
+            cost=total_cost(dollars),
             seconds=fsum(list(self._seconds.values())),
             left=self._left(),
             closed=len(transcripts) == len(self._manifest.conversations) and all(each.closed for each in transcripts),
