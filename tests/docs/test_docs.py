@@ -251,7 +251,7 @@ def test_every_key_and_option_of_a_sweep_is_described_and_no_other(site: Path, t
 def test_every_option_for_a_run_that_exists_is_described(command: str, site: Path, tmp_path: Path) -> None:
     usage = longspan(tmp_path, site, arguments=[command, "--help"])
     there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
-    headings = ("A run that broke off", "Again, and otherwise", "Publishing scores, not tests", "Imported conversations")
+    headings = ("Resuming a run", "Replaying, grading again and correcting", "Publishing scores, not tests", "Imported conversations")
     described = "".join(section("running.md", heading) for heading in headings)
     assert there_are
     assert [option for option in there_are if option not in described] == []
