@@ -475,10 +475,10 @@ def test_every_file_of_a_run_is_described(workshop: Path, site: Path) -> None:
     assert {"manifest.json", "result.json", "grades.jsonl"} <= found
 
 
-def test_every_part_of_a_line_a_stage_and_a_message_is_described() -> None:
-    parts = section("scenarios.md", "What the parts mean")
-    assert [name for name in names_of(Line) if name not in documented(parts)] == []
-    assert [skill for skill in get_args(Skill) if skill not in parts] == []
+def test_every_field_of_a_line_and_a_message_and_every_call_of_a_stage_is_described() -> None:
+    fields = section("scenarios.md", "What the fields mean")
+    assert [name for name in names_of(Line) if name not in documented(fields)] == []
+    assert [skill for skill in get_args(Skill) if skill not in fields] == []
     assert documented(section("scenarios.md", "A dynamic scenario")) == names_of(Segment)
     calls = {name for name in vars(Stage) if not name.startswith("_")} - {"cues"}  # cues is for the inherited play
     assert [name for name in calls | {"random"} if f"stage.{name}" not in section("scenarios.md", "The stage")] == []
