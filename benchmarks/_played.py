@@ -39,9 +39,11 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
     from longspan.simulator import events
     from longspan.simulator.grading.grades import Result
     from longspan.simulator.journal import read_journal
+    from longspan.simulator.planning import plan
     from longspan.simulator.report import write_report
     from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.runner import Outcome, plan, play
+    from longspan.simulator.runner import Outcome, play
+    from longspan.simulator.settings import RunSettings
     from longspan.simulator.suite import load_suite
     from longspan.simulator.tokens import Tokenizer
 
@@ -50,7 +52,7 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
         _stub()
 
     def played(span: int, tests: int, out: Path) -> Outcome:
-        planned = plan(load_suite("ltm").changed([], [], [], tests), span=span, seed=0, agent=agent, out=out)
+        planned = plan(RunSettings(suite=load_suite("ltm").changed([], [], [], tests), span=span, seed=0, agent=agent), out)
         return trio.run(lambda: play([planned]))[0]
 
     with TemporaryDirectory() as folder:

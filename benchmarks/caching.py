@@ -11,7 +11,9 @@ import trio
 from benchmarks._loopback import base_url, provider
 from longspan.simulator import events
 from longspan.simulator.journal import read_journal
-from longspan.simulator.runner import plan, play
+from longspan.simulator.planning import plan
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 __all__ = ["SPAN", "measure"]
@@ -38,7 +40,7 @@ def measure(span: int) -> dict[str, float]:
 def _read(agent: str, span: int) -> tuple[int, int]:
     """The input tokens that the agent of a spec reads from the cache in such a run, and all of them."""
     with TemporaryDirectory() as folder:
-        planned = plan(load_suite("ltm"), span=span, seed=0, agent=agent, out=Path(folder))
+        planned = plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent=agent), Path(folder))
         (outcome,) = trio.run(lambda: play([planned]))
         if outcome.error is not None:
             raise outcome.error

@@ -18,10 +18,11 @@ from longspan.agents.base import Message
 from longspan.simulator import events
 from longspan.simulator.agent import Agent
 from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.conversation import Conversation, Setting, left_out
+from longspan.simulator.conversation import Conversation, Setting
 from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler
 from longspan.simulator.journal import Journal
+from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.snapshots import Snapshots
 from longspan.simulator.suite import load_suite, make_tests
 from longspan.simulator.tokens import Tokenizer
@@ -115,12 +116,12 @@ class _Play:
     async def _prepare(self, seed: int, folder: Path, journals: ExitStack) -> Conversation:
         tokenizer = Tokenizer()
         setting = Setting(id="main", span=self._span, tokenizer=tokenizer, filler=Filler(Almanac(seed), tokenizer))
-        tests = [test for test in make_tests(self._suite, seed) if left_out(test, setting) is None]
+        tests = [test for test in make_tests(self._suite, seed) if setting.left_out(test) is None]
         agent = make_agent(self._spec)
         if self._context > self._span:
             await _fill(agent, self._context)
         journal = journals.enter_context(Journal(folder / "journal.jsonl"))
-        return Conversation(setting, tests, agent, journal, snapshots=Snapshots(folder / "snapshots"), listener=self._count)
+        return Conversation(setting, tests, LiveAgent(agent, snapshots=Snapshots(folder / "snapshots")), journal, listener=self._count)
 
     def _count(self, event: events.Event) -> None:
         self.asked += isinstance(event, events.Reply) and event.asked

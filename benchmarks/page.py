@@ -9,7 +9,9 @@ from tempfile import TemporaryDirectory
 import trio
 from playwright.sync_api import Page, sync_playwright
 
-from longspan.simulator.runner import plan, play
+from longspan.simulator.planning import plan
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 __all__ = ["measure"]
@@ -47,7 +49,7 @@ def measure(span: int) -> dict[str, float]:
     and to jump to a turn; the frame that 95 of 100 are no longer than while it is scrolled. The best of three openings,
     as other work on the machine only ever adds."""
     with TemporaryDirectory() as folder:
-        (outcome,) = trio.run(lambda: play([plan(load_suite("ltm"), span=span, seed=0, agent="oracle", out=Path(folder))]))
+        (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent="oracle"), Path(folder))]))
         report = outcome.folder / "report.html"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

@@ -12,8 +12,10 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.journal import read_journal
+from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, plan, play, replay, resume
+from longspan.simulator.runner import Outcome, play, replay, resume
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from longspan.simulator.tokens import Tokenizer
 
@@ -46,7 +48,7 @@ def measure(span: int) -> dict[str, float]:
 
 def _play(span: int, out: Path) -> list[Outcome]:
     """What `longspan run` does: plan, play and grade."""
-    planned = plan(load_suite("ltm"), span=span, seed=0, agent="silent", out=out)
+    planned = plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent="silent"), out)
     return trio.run(lambda: play([planned]))
 
 

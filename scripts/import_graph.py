@@ -101,7 +101,9 @@ def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
     def below(name: str) -> set[str]:
         return edges[name].union(*(below(other) for other in edges[name]))
 
-    return {name: {other for other in others if not any(other in below(each) for each in others - {other})} for name, others in edges.items()}
+    return {
+        name: {other for other in others if not any(other in below(each) for each in others - {other})} for name, others in edges.items()
+    }
 
 
 def draw() -> str:

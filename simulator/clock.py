@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import final
+from typing import Final, final
 
-__all__ = ["VirtualClock"]
+__all__ = ["PACE", "STARTS_AT", "VirtualClock"]
+
+STARTS_AT: Final = datetime(2024, 1, 1, 9, 0)
+"""The virtual date and time at which a conversation starts, unless its manifest says otherwise."""
+
+PACE: Final = timedelta(seconds=30)
+"""The virtual time that a turn takes, unless its manifest says otherwise."""
 
 
 @final

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, final
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import LAST, Segment
 
-__all__ = ["Conductor", "Fill", "Part", "Release", "Speak"]
+__all__ = ["Conductor", "Fill", "Release", "Speak", "TestState"]
 
 OPENING_MARGIN: Final = 4.0
 """Deviations of reply length kept spare when a test opens; the root of the replies still to come multiplies it."""
@@ -47,10 +47,10 @@ FAREWELL: Final = Segment(0, 40, 1)
 
 @final
 @dataclass(slots=True, eq=False)
-class Part:
+class TestState:
     """A test as the conductor sees it.
 
-    `segment` is the next one of `outline` to be said; `start` the position of the first line. A part that waits may
+    `segment` is the next one of `outline` to be said; `start` the position of the first line. A test that waits may
     speak when all of `due`, `due_turn` and `due_time` are reached. `watching`: it watches turns, up to turn number
     `until` (None: unbounded). `leaving`: it is over but for its farewell.
     """
@@ -78,9 +78,9 @@ class Part:
 
 
 class Speak(NamedTuple):
-    """`part` has the floor; it opens if it was not open. `jump`: the virtual clock first jumps there."""
+    """The test has the floor; it opens if it was not open. `jump`: the virtual clock first jumps there."""
 
-    part: Part
+    state: TestState
     jump: datetime | None = None
 
 
@@ -92,9 +92,9 @@ class Fill(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Nothing else is open or can open: the unbounded watch of `part` ends."""
+    """Nothing else is open or can open: the unbounded watch of the test ends."""
 
-    part: Part
+    state: TestState
 
 
 class Job(NamedTuple):
@@ -132,29 +132,29 @@ class Conductor:
     Without `paced` (an isolated test) waits for tokens are over at once.
     """
 
-    def __init__(self, parts: Iterable[Part], span: int, *, paced: bool = True) -> None:
+    def __init__(self, states: Iterable[TestState], span: int, *, paced: bool = True) -> None:
         self.span = span
-        self.open: list[Part] = []
+        self.open: list[TestState] = []
         self._paced = paced
         self._replies, self._remarks, self._answers = _Replies(), _Replies(), _Replies()
-        self._last: Part | None = None
+        self._last: TestState | None = None
         self._reopens: dict[str, float] = {}
-        self._queues: dict[str, deque[Part]] = {}
-        self._places: dict[Part, int] = {}
-        for place, part in enumerate(sorted(parts, key=self._rank)):
-            self._places[part] = place
-            self._queues.setdefault(part.test.scenario.name, deque()).append(part)
+        self._queues: dict[str, deque[TestState]] = {}
+        self._places: dict[TestState, int] = {}
+        for place, state in enumerate(sorted(states, key=self._rank)):
+            self._places[state] = place
+            self._queues.setdefault(state.test.scenario.name, deque()).append(state)
 
-    def _rank(self, part: Part) -> tuple[int, bool, int]:
+    def _rank(self, state: TestState) -> tuple[int, bool, int]:
         """The order in which tests should open: heavy ones first, the largest segment before the others; then the rest as
         they were made; but those said in one go last, when most others are open."""
-        heavy = sum(segment.tokens for segment in part.outline) > HEAVY * self.span
-        weight = max(segment.tokens for segment in part.outline) if heavy else 0
-        return -weight, len(part.outline) == 1, part.test.order
+        heavy = sum(segment.tokens for segment in state.outline) > HEAVY * self.span
+        weight = max(segment.tokens for segment in state.outline) if heavy else 0
+        return -weight, len(state.outline) == 1, state.test.order
 
     # What the conversation tells.
 
-    def heard(self, tokens: int, *, question: bool) -> None:
+    def replied(self, tokens: int, *, question: bool) -> None:
         """The agent replied to a message, or to a question, with so many tokens."""
         self._replies.add(tokens)
         if question:
@@ -162,125 +162,125 @@ class Conductor:
         else:
             self._remarks.add(tokens)
 
-    def speaks(self, part: Part, position: int) -> None:
-        """`part` takes the floor at `position`; if it was not open, it opens."""
-        if part not in self.open:
-            scenario = part.test.scenario.name
+    def speaks(self, state: TestState, position: int) -> None:
+        """The test takes the floor at `position`; if it was not open, it opens."""
+        if state not in self.open:
+            scenario = state.test.scenario.name
             queue = self._queues[scenario]
-            queue.remove(part)
+            queue.remove(state)
             if not queue:
                 del self._queues[scenario]
-            part.start = position
+            state.start = position
             self._reopens[scenario] = position + LAST * self.span
-            self.open.append(part)
-            self.open.sort(key=lambda part: part.test.order)
-        self._last = part
+            self.open.append(state)
+            self.open.sort(key=lambda state: state.test.order)
+        self._last = state
 
-    def waits(self, part: Part, *, tokens: int, turn: int, time: datetime) -> None:
-        """`part` gives up the floor until position `tokens`, turn number `turn` and virtual time `time` are reached."""
-        part.segment += 1
-        part.due = tokens if self._paced else 0
-        part.due_turn = turn
-        part.due_time = time
+    def waits(self, state: TestState, *, tokens: int, turn: int, time: datetime) -> None:
+        """The test gives up the floor until position `tokens`, turn number `turn` and virtual time `time` are reached."""
+        state.segment += 1
+        state.due = tokens if self._paced else 0
+        state.due_turn = turn
+        state.due_time = time
 
-    def ends(self, part: Part) -> bool:
-        """`part` is over. Returns whether another test of its scenario is still to come."""
-        self.open.remove(part)
-        return part.test.scenario.name in self._queues
+    def ends(self, state: TestState) -> bool:
+        """The test is over. Returns whether another test of its scenario is still to come."""
+        self.open.remove(state)
+        return state.test.scenario.name in self._queues
 
     # Who speaks next.
 
     def next(self, position: int, turn: int, now: datetime) -> Speak | Fill | Release | None:
         """The next step at token `position`, before turn number `turn`, at virtual time `now`. None: all is said."""
         ready = self._ready(position, turn, now)
-        timely = [part for part in ready if part.due_time <= now or self._urgent(part, position)]
-        unhurried = not any(part.speaking or self._latest(part) <= position + HURRIED * self.span for part in timely)
-        if unhurried and (part := self._opening(position)):
-            return self._speak(part, now)
-        for part in timely:
-            if self._may_speak(part, position):
-                return self._speak(part, now)
+        timely = [state for state in ready if state.due_time <= now or self._urgent(state, position)]
+        unhurried = not any(state.speaking or self._latest(state) <= position + HURRIED * self.span for state in timely)
+        if unhurried and (state := self._opening(position)):
+            return self._speak(state, now)
+        for state in timely:
+            if self._may_speak(state, position):
+                return self._speak(state, now)
         if timely and not _feasible(position, self._jobs(), self._spare(SPEAKING_MARGIN)):
             return self._speak(timely[0], now)  # too late for all: holding back would make everything later
-        if not unhurried and (part := self._opening(position)):
-            return self._speak(part, now)
-        for part in self.open:
-            if part.leaving and part is not self._last and self._may_speak(part, position):
-                return Speak(part)
-        for part in sorted((part for part in ready if part not in timely), key=lambda part: (part.due_time, part.test.order)):
-            if self._may_speak(part, position):
-                return self._speak(part, now)
-        dues = [part.due for part in self.open if part.pending and part.due > position]
+        if not unhurried and (state := self._opening(position)):
+            return self._speak(state, now)
+        for state in self.open:
+            if state.leaving and state is not self._last and self._may_speak(state, position):
+                return Speak(state)
+        for state in sorted((state for state in ready if state not in timely), key=lambda state: (state.due_time, state.test.order)):
+            if self._may_speak(state, position):
+                return self._speak(state, now)
+        dues = [state.due for state in self.open if state.pending and state.due > position]
         if ready and (not dues or not _feasible(min(dues), self._jobs(), self._spare(SPEAKING_MARGIN))):
             return self._speak(ready[0], now)  # a jump kept for last starves its test
         return self._pass(position, turn, dues)
 
     def _pass(self, position: int, turn: int, dues: list[int]) -> Speak | Fill | Release | None:
         """Nobody may speak: let tokens or turns pass, end an unbounded watch, or see that all is said."""
-        asked = any(part.watching and part.until is not None for part in self.open)
-        short = asked or any(part.pending and part.due_turn > turn for part in self.open)
+        asked = any(state.watching and state.until is not None for state in self.open)
+        short = asked or any(state.pending and state.due_turn > turn for state in self.open)
         if short:
             return Fill(min([SHORT, *(due - position for due in dues)]), asked)
         if dues:
             return Fill(min(dues) - position, asked=False)
-        if watcher := next((part for part in self.open if part.watching), None):
+        if watcher := next((state for state in self.open if state.watching), None):
             return Release(watcher)
-        farewell = next((part for part in self.open if part.leaving), None)
+        farewell = next((state for state in self.open if state.leaving), None)
         return Speak(farewell) if farewell else None
 
     @staticmethod
-    def _speak(part: Part, now: datetime) -> Speak:
-        return Speak(part, part.due_time if part.due_time > now else None)
+    def _speak(state: TestState, now: datetime) -> Speak:
+        return Speak(state, state.due_time if state.due_time > now else None)
 
-    def _ready(self, position: int, turn: int, now: datetime) -> list[Part]:
+    def _ready(self, position: int, turn: int, now: datetime) -> list[TestState]:
         """Open tests whose wait is over, waits on time apart: least slack first, the last speaker behind others."""
-        ready = [part for part in self.open if part.speaking or (part.pending and part.due <= position and part.due_turn <= turn)]
+        ready = [state for state in self.open if state.speaking or (state.pending and state.due <= position and state.due_turn <= turn)]
 
-        def rank(part: Part) -> tuple[bool, bool, float, int]:
-            later = part.due_time > now and not self._urgent(part, position)
-            return part is self._last, later, self._latest(part), part.test.order
+        def rank(state: TestState) -> tuple[bool, bool, float, int]:
+            later = state.due_time > now and not self._urgent(state, position)
+            return state is self._last, later, self._latest(state), state.test.order
 
         return sorted(ready, key=rank)
 
-    def _latest(self, part: Part) -> float:
-        """The latest position at which a part can start its next segment and keep its span, said when it should be."""
-        jobs = self._chain(part, part.segment, part.start)
+    def _latest(self, state: TestState) -> float:
+        """The latest position at which a test can start its next segment and keep its span, said when it should be."""
+        jobs = self._chain(state, state.segment, state.start)
         if not jobs:
             return 0.0
-        by = part.start + part.outline[part.segment].by * self.span
+        by = state.start + state.outline[state.segment].by * self.span
         return min(jobs[0].deadline, by) - jobs[0].cost
 
-    def _urgent(self, part: Part, position: int) -> bool:
-        return self._latest(part) <= position + URGENT * self.span
+    def _urgent(self, state: TestState, position: int) -> bool:
+        return self._latest(state) <= position + URGENT * self.span
 
-    def _may_speak(self, part: Part, position: int) -> bool:
-        """Whether everything else still fits after this part's next segment."""
-        if part.speaking or part.segment >= len(part.outline):
+    def _may_speak(self, state: TestState, position: int) -> bool:
+        """Whether everything else still fits after this test's next segment."""
+        if state.speaking or state.segment >= len(state.outline):
             return True
-        after = position + self._cost(FAREWELL if part.leaving else part.outline[part.segment])
-        return _feasible(after, self._jobs(without=part), self._spare(SPEAKING_MARGIN))
+        after = position + self._cost(FAREWELL if state.leaving else state.outline[state.segment])
+        return _feasible(after, self._jobs(without=state), self._spare(SPEAKING_MARGIN))
 
-    def _candidates(self) -> list[Part]:
+    def _candidates(self) -> list[TestState]:
         """The next test of each scenario, in the order in which they should open."""
         heads = [queue[0] for queue in self._queues.values()]
         return sorted(heads, key=self._places.__getitem__)
 
-    def _opening(self, position: int) -> Part | None:
+    def _opening(self, position: int) -> TestState | None:
         """The test to open at `position`, or one whose farewell must be said before; None where none may open."""
-        taken = frozenset[str]().union(*(part.topics for part in self.open if not part.leaving))
-        for part in self._candidates():
-            if part.topics.isdisjoint(taken) and self._may_open(part, position):
-                return self._blocking(part) or part
+        taken = frozenset[str]().union(*(state.topics for state in self.open if not state.leaving))
+        for state in self._candidates():
+            if state.topics.isdisjoint(taken) and self._may_open(state, position):
+                return self._blocking(state) or state
         return None
 
-    def _may_open(self, part: Part, position: int) -> bool:
+    def _may_open(self, state: TestState, position: int) -> bool:
         if not any(other.pending for other in self.open):
             return True
-        return position >= self._reopens.get(part.test.scenario.name, 0) and self._plan(part, position)
+        return position >= self._reopens.get(state.test.scenario.name, 0) and self._plan(state, position)
 
-    def _blocking(self, part: Part) -> Part | None:
-        """A test that must say its farewell before `part` can open."""
-        return next((other for other in self.open if other.leaving and part.topics & other.topics), None)
+    def _blocking(self, state: TestState) -> TestState | None:
+        """A test that must say its farewell before this one can open."""
+        return next((other for other in self.open if other.leaving and state.topics & other.topics), None)
 
     # The look-ahead.
 
@@ -291,32 +291,34 @@ class Conductor:
     def _spare(self, margin: float) -> float:
         return margin * self._replies.deviation
 
-    def _chain(self, part: Part, first: int, start: float) -> list[Job]:
-        """A part's segments from `first` on, in order; each deadline leaves room for the segments after it."""
+    def _chain(self, state: TestState, first: int, start: float) -> list[Job]:
+        """A test's segments from `first` on, in order; each deadline leaves room for the segments after it."""
         deadline = start + AIM * self.span + self._answers.mean  # a span ends with the last question, not with its reply
         jobs = []
-        for number in range(len(part.outline) - 1, first - 1, -1):
-            segment = part.outline[number]
+        for number in range(len(state.outline) - 1, first - 1, -1):
+            segment = state.outline[number]
             cost = self._cost(segment)
             if segment.by < 1:  # never asking for more than can be done among others
-                by = max(segment.by * self.span, CROWD * sum(map(self._cost, part.outline[: number + 1])))
+                by = max(segment.by * self.span, CROWD * sum(map(self._cost, state.outline[: number + 1])))
                 deadline = min(deadline, start + by)
             jobs.append(Job(start + segment.at * self.span, deadline, cost, segment.replies))
             deadline -= cost
         return jobs[::-1]
 
-    def _jobs(self, without: Part | None = None) -> list[Job]:
+    def _jobs(self, without: TestState | None = None) -> list[Job]:
         """All that open tests have still to say, by release; of `without`, only what follows its next segment."""
-        return sorted(job for part in self.open if part.pending for job in self._chain(part, part.segment + (part is without), part.start))
+        return sorted(
+            job for state in self.open if state.pending for job in self._chain(state, state.segment + (state is without), state.start)
+        )
 
-    def _plan(self, part: Part, position: int) -> bool:
-        """Play out on paper all that is still to be said if `part` opened now, one segment after another.
+    def _plan(self, state: TestState, position: int) -> bool:
+        """Play out on paper all that is still to be said if the test opened now, one segment after another.
 
         True when every span is kept with a margin.
         """
         spare = self._spare(OPENING_MARGIN)
         chains = [self._chain(other, other.segment, other.start) for other in self.open if other.pending]
-        chains.append(self._chain(part, 0, position))
+        chains.append(self._chain(state, 0, position))
         chains = [chain for chain in chains if chain]
         jobs = sorted(job for chain in chains for job in chain)
         if not _feasible(position, jobs, spare):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ __all__ = [
     "ScenarioError",
     "StoppedError",
     "first_problem",
+    "journal_text",
     "one_line",
 ]
 
@@ -63,3 +65,9 @@ def one_line(error: BaseException, limit: int = 300) -> str:
     """An exception as one line: its type and its message, at most about `limit` characters of it."""
     message = " ".join(str(error)[: 4 * limit].split())
     return f"{type(error).__name__}: {message[:limit]}" if message else type(error).__name__
+
+
+def journal_text(error: BaseException) -> str:
+    """An exception as one line that is the same whenever a conversation is played: without addresses of objects."""
+    message = " ".join(f"{type(error).__name__}: {error}".split())
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", message)[:500].encode("utf-8", "replace").decode()

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError, ReplayError, StoppedError
+from longspan.simulator.json_lines import cut_torn
 
-__all__ = ["Journal", "cut_torn", "read_journal"]
+__all__ = ["Journal", "read_journal"]
 
 
 def read_journal(path: Path) -> Iterator[events.Event]:
@@ -153,15 +154,6 @@ class Journal:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._file.close()
-
-
-def cut_torn(path: Path) -> bool:
-    """Cut off a last line that a crash tore. Returns whether there was one."""
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)
-    return whole < len(content)
 
 
 def _compare(recorded: dict[str, Any], entry: dict[str, Any], path: Path) -> None:

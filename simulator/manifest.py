@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 from collections.abc import Iterable
-from datetime import datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Annotated, Any, Literal, final
 
-from pydantic import BaseModel, ConfigDict, Field, NaiveDatetime
+from pydantic import BaseModel, ConfigDict, Field
 
-from longspan.simulator.script import Placement
-from longspan.simulator.suite import Suite
-from longspan.simulator.tokens import EncodingName
+from longspan.simulator.settings import RunSettings
 
-__all__ = ["Manifest", "Planned", "Source", "commit", "versions", "write_json"]
+__all__ = ["Manifest", "Planned", "Source", "commit", "versions"]
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
@@ -51,8 +46,8 @@ class Source(_Frozen):
 
 
 @final
-class Manifest(_Frozen):
-    """What a run is played with. `conversations`: the tests that each conversation is to play, in the order made.
+class Manifest(RunSettings):
+    """A run's settings, and what was made of them. `conversations`: the tests that each conversation is to play, in the order made.
     `left_out`: why tests were; `late`: the scenarios whose form forbids the early placement that was asked for.
 
     `commitment` is the SHA-256 over `nonce`, the seed and the tests' definitions (see `commit`): published before, it
@@ -60,22 +55,9 @@ class Manifest(_Frozen):
     """
 
     format: Literal[1] = 1
-    suite: Suite
-    span: int = Field(ge=1)
-    seed: int
-    agent: str
-    judge: str | None = None
-    placement: Placement
-    isolated: bool
-    tokenizer: EncodingName
-    filler: str | None
-    filler_sha256: str | None
-    filler_size: int = Field(ge=100, le=100_000)
-    definitions: str | None = None
+    filler_sha256: str | None = None
     definitions_sha256: str | None = None
     imported: Source | None = None
-    starts_at: NaiveDatetime = Field(lt=datetime(9000, 1, 1))
-    pace_s: float = Field(ge=0, le=86_400)
     conversations: dict[Name, list[Planned]]
     left_out: list[str]
     late: list[str]
@@ -107,15 +89,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def write_json(path: Path, model: BaseModel) -> None:
-    """Write a model as a JSON file, whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    text = model.model_dump_json(indent=1)
-    partial.unlink(missing_ok=True)
-    with partial.open("x", encoding="utf-8") as file:  # never through a link that somebody left there
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

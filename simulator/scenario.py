@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from random import Random
 from typing import Any, ClassVar, Literal, final
 
 from pydantic import BaseModel, ConfigDict
 
 from longspan.simulator.record import Grade, Marked, Record
-from longspan.simulator.script import Script
+from longspan.simulator.script import Line, Script, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.tables import Table
 
@@ -101,3 +102,23 @@ class Test:
     script: Script
     seed: str
     order: int
+
+    def definition(self) -> dict[str, Any]:
+        """All that the test is, as JSON: what its `open` event holds, and what a run's commitment covers."""
+        script = self.script
+        content = {
+            "test": self.id,
+            "scenario": self.scenario.name,
+            "parameters": self.scenario.model_dump(mode="json"),
+            "facts": dict(script.facts),
+            "lines": [_plain(line) for line in script.lines],
+            "outline": [_plain(segment) for segment in script.outline],
+            "farewell": script.farewell,
+            "alone": script.alone,
+        }
+        definition: dict[str, Any] = json.loads(json.dumps(content))  # as it will be read back: tuples are lists
+        return definition
+
+
+def _plain(item: Line | Segment) -> dict[str, Any]:
+    return {field.name: getattr(item, field.name) for field in fields(item)} | {"pause": item.pause.total_seconds()}

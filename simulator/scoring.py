@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from longspan.simulator.errors import JournalError
+from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Result, TestResult, grade_run
-from longspan.simulator.manifest import write_json
 from longspan.simulator.report import Reading, write_report
 from longspan.simulator.run_folder import RunFolder
 

@@ -96,12 +96,14 @@ def _post(request: Request) -> Generator[Request, Any, Any]:
 
 
 class View(Protocol):
-    """What a Stage may look at: the conversation's time, and how many turns there have been."""
+    """What a Stage may look at: the conversation's time, how many turns there have been, and where needles go."""
 
     @property
     def now(self) -> datetime: ...
     @property
     def turns(self) -> int: ...
+    @property
+    def placement(self) -> Placement: ...
 
 
 @final
@@ -113,13 +115,10 @@ class Stage:
     conversation ends.
     """
 
-    def __init__(
-        self, script: Script, seed: str, view: View, award: Callable[[float, str], None], placement: Placement = "uniform"
-    ) -> None:
+    def __init__(self, script: Script, seed: str, view: View, award: Callable[[float, str], None]) -> None:
         self._script = script
         self._view = view
         self._award = award
-        self._placement: Placement = placement
         self._needles = 0
         self.random = Random(f"{seed}/play")
         """This test's own random numbers; the same seed gives the same ones."""
@@ -137,7 +136,7 @@ class Stage:
     def cues(self) -> Iterator[tuple[Line, float | None]]:
         """The script's lines, each with the share of the span to wait for before it (None: go straight on)."""
         script = self._script
-        for number, (line, start) in enumerate(zip(script.lines, script.starts(self._placement), strict=True)):
+        for number, (line, start) in enumerate(zip(script.lines, script.starts(self._view.placement), strict=True)):
             yield line, start if number else None
 
     async def say(self, text: str, *, needle: bool = True, ideal: str = "OK.") -> str:

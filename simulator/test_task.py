@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import coroutine
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 import trio
 from outcome import Error
 
 from longspan.simulator import events
-from longspan.simulator.conductor import Part
-from longspan.simulator.errors import LongspanError, ScenarioError
-from longspan.simulator.script import Placement
+from longspan.simulator.conductor import TestState
+from longspan.simulator.errors import LongspanError, ScenarioError, journal_text
+from longspan.simulator.messages import Turn
 from longspan.simulator.stage import AskJudge, Request, Say, Stage, View, Wait, Watch
 
-__all__ = ["House", "Player", "told"]
-
+__all__ = ["TestTask"]
 
 LAST_CHANCES: Final = 10
 """How often a test that broke the rules is told so before it is closed."""
 
 
-class House(View, Protocol):
-    """The conversation as a player sees it."""
-
-    @property
-    def placement(self) -> Placement: ...
-
-
 @final
 @dataclass(slots=True, eq=False)
-class Player:
-    """Runs one test in a Trio task of its own and hands it the floor and takes it back.
+class TestTask:
+    """Runs one test in a Trio task of its own, and hands it the floor and takes it back.
 
-    `request` is what the test wants, None once it has ended; `error` says how where it ended by an error.
+    `request` is what the test wants; None once it has ended. `error` is the error that ended it. `spoken`: it has said its
+    first line. `needles` and `watched` are numbers of turns.
     """
 
-    part: Part
-    house: House
+    state: TestState
+    view: View
     request: Request | None = None
     error: str | None = None
     started: bool = False
@@ -49,51 +41,62 @@ class Player:
     needles: list[int] = field(default_factory=list)
     watched: list[int] = field(default_factory=list)
     awards: list[events.Award] = field(default_factory=list)
-    returned: trio.Semaphore = field(default_factory=partial(trio.Semaphore, 0))
     _floor: trio.Semaphore = field(default_factory=partial(trio.Semaphore, 0))
-    _answer: Any = None
-    _dismissed: bool = False
+    _returned: trio.Semaphore = field(default_factory=partial(trio.Semaphore, 0))
+    _response: Any = None
+    _cancelled: bool = False
 
-    async def resume(self, answer: Any) -> None:
-        """Give the test its answer and the floor, and wait until it gives the floor back."""
-        self._answer = answer
+    async def start(self, nursery: trio.Nursery) -> None:
+        """Start the test, and wait until it gives the floor back."""
+        self.started = True
+        nursery.start_soon(self._run)
+        await self._returned.acquire()
+
+    async def resume(self, response: Any) -> None:
+        """Respond to the test's request, and wait until it gives the floor back."""
+        self._response = response
         self._floor.release()
-        await self.returned.acquire()
+        await self._returned.acquire()
 
-    async def leave(self) -> None:
-        """Make the test end at once, wherever it waits."""
-        self.dismiss()
-        await self.returned.acquire()
+    async def show(self, turn: Turn) -> None:
+        """Respond to the test's Watch with a turn."""
+        self.watched.append(turn.number)
+        await self.resume(turn)
 
-    def dismiss(self) -> None:
-        """The same without waiting for it. Harmless where the test has ended or not begun."""
-        if self.started and not self._dismissed:
-            self._dismissed = True
+    def cancel(self) -> None:
+        """Make the test end, wherever it waits. Does nothing where it has ended or not started."""
+        if self.started and not self._cancelled:
+            self._cancelled = True
             self._floor.release()
 
-    async def host(self) -> None:
-        """Run the test, from its first line to its end. It never raises an Exception of the test's."""
-        test = self.part.test
+    async def cancelled(self) -> None:
+        """Cancel the test, and wait until it has ended."""
+        self.cancel()
+        await self._returned.acquire()
+
+    async def _run(self) -> None:
+        """Run the test, from its first line to its end. Never raises an Exception of the test's."""
+        test = self.state.test
         try:
-            stage = Stage(test.script, test.seed, self.house, self._award, self.house.placement)
+            stage = Stage(test.script, test.seed, self.view, self._award)
             await self._drive(test.scenario.play(stage))
-        except _Dismissed:
+        except _Cancelled:
             pass
         except LongspanError as error:
-            self.error = str(error) if isinstance(error, ScenarioError) else told(error)
+            self.error = str(error) if isinstance(error, ScenarioError) else journal_text(error)
         except (Exception, SystemExit) as error:
-            self.error = told(error)
-        self._dismissed = True
+            self.error = journal_text(error)
+        self._cancelled = True
         self.request = None
-        self.returned.release()
+        self._returned.release()
 
     def _award(self, points: float, why: str) -> None:
-        self.awards.append(events.Award(test=self.part.test.id, turn=self.house.turns - 1, points=points, why=why))
+        self.awards.append(events.Award(test=self.state.test.id, turn=self.view.turns - 1, points=points, why=why))
 
     async def _drive(self, play: Any) -> None:
         """Step through the test's coroutine, so that whatever it awaits is seen: only requests of its Stage are right."""
         step = partial(play.send, None)
-        wrong: ScenarioError | _Dismissed | None = None
+        wrong: ScenarioError | _Cancelled | None = None
         chances = LAST_CHANCES
         while chances:
             chances -= wrong is not None
@@ -115,7 +118,7 @@ class Player:
                 try:
                     step = partial(play.send, await self._serve(wanted))
                     continue
-                except (ScenarioError, _Dismissed) as error:
+                except (ScenarioError, _Cancelled) as error:
                     wrong = error
             step = partial(play.throw, wrong)
         else:
@@ -125,19 +128,19 @@ class Player:
             raise wrong
 
     async def _serve(self, request: Request) -> Any:
-        """Give back the floor with a request, and wait for its answer."""
+        """Give back the floor with a request, and wait for the response."""
         self.request = request
         with trio.CancelScope(shield=True):  # only the conversation ends this wait
-            self.returned.release()
+            self._returned.release()
             await self._floor.acquire()
-        if self._dismissed:
-            raise _Dismissed
+        if self._cancelled:
+            raise _Cancelled
         if trio.current_effective_deadline() == float("-inf"):
             raise ScenarioError("a test must not cancel its Stage calls")
-        return self._answer
+        return self._response
 
 
-class _Dismissed(BaseException):
+class _Cancelled(BaseException):
     """The conversation is over for a test. Not an Exception: tests must not catch it by accident."""
 
 
@@ -151,9 +154,3 @@ async def _forward_cancelled(trap: Any) -> Any:
     with trio.CancelScope() as scope:
         scope.cancel()
         return await _forward(trap)
-
-
-def told(error: BaseException) -> str:
-    """An exception of a test in one line, without addresses: the journal must not differ from play to play."""
-    message = " ".join(f"{type(error).__name__}: {error}".split())
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", message)[:500].encode("utf-8", "replace").decode()

@@ -12,10 +12,11 @@ import trio
 
 from longspan.agents.base import BaseAgent
 from longspan.simulator import events
-from longspan.simulator.conversation import Conversation, Setting, left_out
+from longspan.simulator.conversation import Conversation, Setting
 from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler
 from longspan.simulator.journal import Journal
+from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Message, Reply
 from longspan.simulator.scenario import Scenario, Skill, Test
 from longspan.simulator.script import Line, Placement, Script, Segment
@@ -104,7 +105,7 @@ def play(
     path: Path,
     *,
     listener: Callable[[events.Event], None] | None = None,
-    whisper: Callable[[str], None] | None = None,
+    give_ideal: Callable[[str], None] | None = None,
 ) -> Transcript:
     """Play the tests that fit; the transcript of the conversation, which lies at `path`."""
     transcript = Transcript()
@@ -115,7 +116,7 @@ def play(
             listener(event)
 
     with Journal(path) as journal:
-        kept = [test for test in tests if left_out(test, where) is None]
-        conversation = Conversation(where, kept, agent, journal, whisper=whisper, listener=heard)
+        kept = [test for test in tests if where.left_out(test) is None]
+        conversation = Conversation(where, kept, LiveAgent(agent, give_ideal=give_ideal), journal, listener=heard)
         trio.run(conversation.play)
     return transcript

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
+import longspan
+
 ROOT = Path(__file__).parents[1]
+
+PUBLIC = (
+    *("BaseAgent", "Message", "Reply", "Usage", "AgentError", "InputError"),  # for agents
+    *("Scenario", "Script", "Line", "Segment", "Stage", "Record", "Grade", "Item", "Marked", "Table", "grading", "queries", "rehearse"),
+    "read_journal",
+)
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -19,6 +27,8 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 def test_ruff_is_clean() -> None:
     done = run(sys.executable, "-m", "ruff", "check", "--no-cache", ".")
+    assert done.returncode == 0, done.stdout
+    done = run(sys.executable, "-m", "ruff", "format", "--check", "--no-cache", ".")
     assert done.returncode == 0, done.stdout
 
 
@@ -44,7 +54,20 @@ def test_the_engine_imports_neither_scenarios_nor_agents() -> None:
 
 
 def test_scenarios_see_neither_agents_nor_what_plays_them() -> None:
-    engine = ("agent", "agent_spec", "clock", "conductor", "conversation", "grading.grades", "journal", "manifest", "plugins", "runner", "suite")
+    engine = (
+        "agent",
+        "agent_spec",
+        "clock",
+        "conductor",
+        "conversation",
+        "grading.grades",
+        "journal",
+        "manifest",
+        "planning",
+        "plugins",
+        "runner",
+        "suite",
+    )
     forbidden = {"time", "trio", *(f"longspan.simulator.{name}" for name in engine)}
     assert [(path, name) for path, name in imports("scenarios") if name in forbidden or name.startswith("longspan.agents")] == []
 
@@ -57,6 +80,36 @@ def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> No
     wanted = [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]
     names = {each.partition("[")[0].partition(">")[0].partition("=")[0].lower() for each in wanted} - {"longspan"}
     assert names <= pinned
+
+
+def test_a_short_run_loads_and_makes_no_more_than_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What made a run of 2k slow to start: scipy, drawing, a provider's library; and in a second run, what the first has kept."""
+    monkeypatch.setenv("LONGSPAN_CACHE_DIR", str(tmp_path / "cache"))
+    code = """
+import lzma, sys
+from jinja2 import Environment
+from longspan.simulator.cli import main
+
+if sys.argv[1] == "second":
+    del lzma.decompress, Environment.compile
+try:
+    main(["run", "ltm", "--agent", "silent", "--out", sys.argv[2]])
+finally:
+    print(*sorted(sys.modules))
+"""
+    for number in ("first", "second"):
+        done = run(sys.executable, "-c", code, number, str(tmp_path / "runs"))
+        assert done.returncode == 0, done.stderr
+        loaded = set(done.stdout.splitlines()[-1].split())
+        assert "longspan.simulator.report" in loaded
+        assert loaded.isdisjoint({"scipy", "matplotlib", "genai_prices", "openai", "httpx2", "unittest", "numpy.f2py"})
+
+
+def test_the_public_names_are_few_and_each_is_described() -> None:
+    assert longspan.__all__ == sorted(PUBLIC)
+    assert len(PUBLIC) <= 20
+    assert [name for name in PUBLIC if not getattr(longspan, name).__doc__] == []
+    assert set(PUBLIC) <= set(dir(longspan))
 
 
 @pytest.mark.parametrize(("statement", "limit"), [("import longspan", 12), ("from longspan.simulator.cli import app", 250)])

@@ -16,10 +16,12 @@ from longspan.agents.base import BaseAgent
 from longspan.simulator import events
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.journal import read_journal
+from longspan.simulator.planning import Plan, plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Plan, plan, play
+from longspan.simulator.runner import play
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.script import Placement
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite, make_tests
 from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.transcript import Transcript
@@ -36,7 +38,7 @@ def run(tmp_path: Path, *plans: Plan) -> list[Result]:
 
 
 def planned(span: int, seed: int, agent: str, out: Path, *, isolated: bool = False, placement: Placement = "uniform") -> Plan:
-    return plan(load_suite("ltm"), span=span, seed=seed, agent=agent, out=out, isolated=isolated, placement=placement)
+    return plan(RunSettings(suite=load_suite("ltm"), span=span, seed=seed, agent=agent, isolated=isolated, placement=placement), out)
 
 
 def converse(span: int, seed: int, agent: BaseAgent, path: Path, placement: Placement = "uniform") -> Transcript:

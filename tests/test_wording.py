@@ -16,9 +16,11 @@ import pytest
 import trio
 
 from longspan.scenarios.ltm.wording import Wording
+from longspan.simulator.planning import plan
 from longspan.simulator.plugins import make_scenario
-from longspan.simulator.runner import plan, play
+from longspan.simulator.runner import play
 from longspan.simulator.scenario import Scenario
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from longspan.simulator.tools.rehearsal import rehearse
 
@@ -70,7 +72,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 
 def _play(agent: str, span: int, out: Path) -> Means:
-    plans = [plan(SUITE, span=span, seed=seed, agent=agent, out=out) for seed in SEEDS]
+    plans = [plan(RunSettings(suite=SUITE, span=span, seed=seed, agent=agent), out) for seed in SEEDS]
     scores: dict[str, list[float]] = defaultdict(list)
     for outcome in trio.run(lambda: play(plans)):
         assert outcome.error is None

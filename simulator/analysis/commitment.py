@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator import events
-from longspan.simulator.conversation import definition
 from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Result, ScenarioResult, grade_run
 from longspan.simulator.interop.definitions import tests_of
 from longspan.simulator.journal import read_journal
-from longspan.simulator.manifest import Manifest, commit, write_json
+from longspan.simulator.manifest import Manifest, commit
 from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["Check", "Published", "publish", "read_published", "verify"]
@@ -100,7 +100,7 @@ def verify(published: Published, run: RunFolder) -> Iterator[Check]:
     """
     _refuse_import(run)
     manifest = run.manifest
-    made = {id: definition(test) for id, test in tests_of(manifest).items()}
+    made = {id: test.definition() for id, test in tests_of(manifest).items()}
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
     known = all(id in made for id in ids)
     opened = commit(manifest.nonce, manifest.seed, [made[id] for id in ids]) if known else "tests this longspan does not make"

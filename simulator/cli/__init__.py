@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Annotated, Final
 
 import typer
 
@@ -58,28 +59,44 @@ def options(
     """What holds for all commands."""
 
 
-app.command("run")(run.run)
-app.command("sweep")(sweep.sweep)
-app.command("resume")(runs.resume)
-app.command("replay")(runs.replay)
-app.command("score")(runs.score)
-app.command("correct")(runs.correct)
-app.command("annotate")(annotate.annotate)
-app.command("publish")(publishing.publish)
-app.command("verify")(publishing.verify)
-app.command("estimate")(estimate.estimate)
-app.command("reproduce")(reproduce.reproduce)
-app.command("calibrate")(calibrate.calibrate)
-app.command("write")(write.write)
-app.command("import")(importing.import_)
-app.add_typer(listing.app, name="list")
-app.command("view")(view.view)
-app.command("compare")(compare.compare)
-app.command("arena")(arena.arena)
-app.command("plot")(plot.plot)
-app.command("export")(export.export)
-app.command("chat")(chat.chat)
-app.command("check")(check.check)
+COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
+    "Play": {
+        "run": run.run,
+        "sweep": sweep.sweep,
+        "resume": runs.resume,
+        "replay": runs.replay,
+        "estimate": estimate.estimate,
+        "check": check.check,
+        "chat": chat.chat,
+    },
+    "Look": {"view": view.view, "plot": plot.plot, "export": export.export},
+    "Compare": {
+        "compare": compare.compare,
+        "arena": arena.arena,
+        "reproduce": reproduce.reproduce,
+        "publish": publishing.publish,
+        "verify": publishing.verify,
+    },
+    "Judge": {
+        "score": runs.score,
+        "correct": runs.correct,
+        "annotate": annotate.annotate,
+        "calibrate": calibrate.calibrate,
+    },
+    "Data": {"import": importing.import_, "write": write.write},
+}
+"""The commands, in the groups that the help shows."""
+
+
+def _unwrapped(text: str) -> str:
+    """A docstring with each paragraph in one line: a terminal breaks lines where its own width ends."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+for _group, _commands in COMMANDS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, help=_unwrapped(_command.__doc__ or ""), rich_help_panel=_group)(_command)
+app.add_typer(listing.app, name="list", rich_help_panel="Look")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -88,8 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        code = _only(given)(args=given, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.Exit as leaving:
         return leaving.exit_code
@@ -111,6 +129,16 @@ def _main(arguments: Sequence[str] | None) -> int:
             case LongspanError():
                 return _say(str(cause), 1)
         raise
+
+
+def _only(given: Sequence[str]) -> typer.Typer:
+    """The app with nothing but the command that is given, if one is: Typer works out the options of all it has."""
+    named = [command for command in app.registered_commands if [command.name] == given[:1]]
+    if not named:
+        return app
+    only = copy(app)
+    only.registered_commands, only.registered_groups = named, []
+    return only
 
 
 def _cause(error: BaseException) -> BaseException:

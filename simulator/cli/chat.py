@@ -11,7 +11,7 @@ import typer
 __all__ = ["chat"]
 
 
-def chat(agent: Annotated[str, typer.Option(help="Who is talked to: KIND/MODEL?option=value&...", metavar="SPEC")] = "notebook") -> None:
+def chat(agent: Annotated[str, typer.Option(help="Agent to talk to: KIND/MODEL?option=value&...", metavar="SPEC")] = "notebook") -> None:
     """Talk to an agent by hand.
 
     An empty line or Ctrl-D ends it; "+90m", "+2h" or "+1d" lets so much virtual time pass.
@@ -21,8 +21,7 @@ def chat(agent: Annotated[str, typer.Option(help="Who is talked to: KIND/MODEL?o
 
     from longspan.simulator.agent import close
     from longspan.simulator.agent_spec import AgentSpec, make_agent
-    from longspan.simulator.clock import VirtualClock
-    from longspan.simulator.conversation import PACE, STARTS_AT
+    from longspan.simulator.clock import PACE, STARTS_AT, VirtualClock
     from longspan.simulator.errors import InputError
     from longspan.simulator.messages import Message
 

@@ -21,8 +21,9 @@ from longspan.simulator.agent_spec import reaches_out
 from longspan.simulator.cli.tables import print_table
 from longspan.simulator.errors import AgentError
 from longspan.simulator.grading.grades import Result, grade
+from longspan.simulator.planning import Plan
 from longspan.simulator.plugins import make_scenario
-from longspan.simulator.runner import Outcome, Plan
+from longspan.simulator.runner import Outcome
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.transcript import Transcript
 

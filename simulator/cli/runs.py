@@ -39,8 +39,9 @@ def resume(
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
     from longspan.simulator.errors import InputError
+    from longspan.simulator.planning import replan
     from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.runner import catching_up, replan
+    from longspan.simulator.runner import catching_up
     from longspan.simulator.runner import resume as go_on
 
     manifest = RunFolder(run).manifest
@@ -78,7 +79,8 @@ def replay(
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
     from longspan.simulator.manifest import versions
-    from longspan.simulator.runner import play, replan
+    from longspan.simulator.planning import replan
+    from longspan.simulator.runner import play
     from longspan.simulator.runner import replay as play_again
 
     folder = open_run(run, trust, [agent] if agent else [], agents=False)
@@ -111,16 +113,17 @@ def score(
     """
     import trio
 
+    from longspan.simulator.answer_store import AnswerStore
     from longspan.simulator.cli.progress import table_of
     from longspan.simulator.grading.grades import grade_run
     from longspan.simulator.judging.background import judge_run
-    from longspan.simulator.judging.judge import LLMJudge
+    from longspan.simulator.judging.cached_model import CachedModel
     from longspan.simulator.scoring import score as grade_again
 
     folder = open_run(run, trust, [], agents=False)
     with folder.lock():
         if judge is not None:
-            trio.run(judge_run, folder, LLMJudge(judge, folder))
+            trio.run(judge_run, folder, CachedModel(judge, AnswerStore(folder.path)))
         changed = _changes(folder, grade_run(folder))
         result = grade_again(folder)
     if json_:
@@ -165,7 +168,7 @@ def correct(
 
 def open_run(run: Path, trust: bool, named: list[str], *, agents: bool = True) -> RunFolder:
     """A run's folder, unless playing or grading it would run code that nobody here has asked for."""
-    from longspan.simulator.cli.run import refuse_code
+    from longspan.simulator.cli.options import refuse_code
     from longspan.simulator.run_folder import RunFolder
 
     folder = RunFolder(run)

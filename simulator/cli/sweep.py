@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.cli.runs import TrustOption
+from longspan.simulator.cli.options import refuse_code
 
 if TYPE_CHECKING:
+    from longspan.simulator.planning import Plan
     from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.runner import Listener, Outcome, Plan
+    from longspan.simulator.runner import Listener, Outcome
     from longspan.simulator.sweeps.sweep import Indexed
 
 __all__ = ["sweep"]
@@ -28,7 +29,7 @@ def sweep(
     max_cost: Annotated[
         float | None, typer.Option(help="Dollars that the sweep may cost in all, what it has cost so far included.", min=0, metavar="USD")
     ] = None,
-    trust: TrustOption = False,
+    trust: Annotated[bool, typer.Option("--trust", help="Run code and call addresses that only the file names.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print a JSON list of the results and nothing else.")] = False,
 ) -> int:
     """Play every run that a file names, as far as it is not yet.
@@ -36,9 +37,9 @@ def sweep(
     Started again, it keeps what is finished, goes on with what was broken off and plays what is missing. Without --jobs all
     runs are played at once in one process, for agents that wait on a network.
     """
-    from longspan.simulator.cli.run import exit_code, finish, refuse_code
+    from longspan.simulator.cli.run import exit_code, finish
     from longspan.simulator.errors import InputError
-    from longspan.simulator.run_folder import locked
+    from longspan.simulator.locks import locked
     from longspan.simulator.runner import check_limit
     from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
 
@@ -46,13 +47,17 @@ def sweep(
         raise InputError(f"--on {on!r:.40}: a sweep is played on `ray`, or here, without --on")
     if on and jobs > 1:
         raise InputError("--jobs says how many processes play on this machine; with --on ray the cluster's processors do")
-    entries = read_sweep(file)
-    foreign = [name for entry in entries for name in [*entry.agents, *entry.scenarios, *([entry.judge] if entry.judge else [])]]
+    if on:
+        from longspan.simulator.sweeps.ray.driver import import_ray
+
+        import_ray()
+    grids = read_sweep(file)
+    foreign = [name for grid in grids for name in [*grid.agents, *grid.scenarios, *([grid.judge] if grid.judge else [])]]
     refuse_code(file, foreign, [], trust)
-    for suite in {name for entry in entries for name in entry.suites}:
+    for suite in {name for grid in grids for name in grid.suites}:
         _refuse_code_of(suite, trust)
     out = out or Path("runs") / file.stem
-    plans = plans_of(entries, out)
+    plans = plans_of(grids, out)
     most = inf if max_cost is None else max_cost
     check_limit(list(plans.values()), most)
     try:
@@ -74,7 +79,6 @@ def sweep(
 
 
 def _refuse_code_of(suite: str, trust: bool) -> None:
-    from longspan.simulator.cli.run import refuse_code
     from longspan.simulator.suite import load_suite
 
     refuse_code(suite, load_suite(suite).scenarios, [], trust)

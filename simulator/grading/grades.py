@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict
 
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError, one_line
 from longspan.simulator.ledger import Spent, tally
 from longspan.simulator.manifest import Manifest, Planned
@@ -72,6 +73,16 @@ class TestResult(_Frozen):
     machine_score: float | None
     correction: Correction | None
     items: list[Item] = []
+
+    @property
+    def lowest(self) -> float:
+        """The least that its score can come to, where it has none yet."""
+        return 0.0 if self.score is None else self.score
+
+    @property
+    def highest(self) -> float:
+        """The most that its score can come to, where it has none yet."""
+        return 1.0 if self.score is None else self.score
 
 
 @final
@@ -199,7 +210,7 @@ def results(
     for test in tests:
         by_scenario.setdefault(test.scenario, []).append(test)
     whole = list(transcripts.values())
-    bounds = (_total(by_scenario, lambda score: score or 0.0), _total(by_scenario, lambda score: 1.0 if score is None else score))
+    bounds = (_total(by_scenario, lambda test: test.lowest), _total(by_scenario, lambda test: test.highest))
     return Result(
         suite=suite,
         span=span,
@@ -258,9 +269,9 @@ def scenario_result(tests: Sequence[TestResult]) -> ScenarioResult:
     )
 
 
-def _total(by_scenario: Mapping[str, Sequence[TestResult]], value: Callable[[float | None], float]) -> float:
-    """The sum of the scenarios' means, with `value` of each score."""
-    return _rounded(fsum(fmean(value(test.score) for test in tests) for tests in by_scenario.values()))
+def _total(by_scenario: Mapping[str, Sequence[TestResult]], value: Callable[[TestResult], float]) -> float:
+    """The sum of the scenarios' means, with `value` of each test."""
+    return _rounded(fsum(fmean(map(value, tests)) for tests in by_scenario.values()))
 
 
 def _share(part: float, whole: float) -> float:
@@ -308,7 +319,7 @@ def grade_run(run: RunFolder, heard: Heard | None = None) -> Result:
 
 def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]]:
     """What the run's judge used and cost, judgement by judgement."""
-    entries = (entry for entry in run.judgements() if isinstance(entry.get("usage"), dict))
+    entries = (entry for entry in AnswerStore(run.path).entries() if isinstance(entry.get("usage"), dict))
     return [("judge", entry["usage"], (entry.get("cost_usd") or {}).get("judge")) for entry in entries]
 
 
@@ -316,5 +327,6 @@ def said(run: RunFolder) -> dict[str, dict[str, Any] | str]:
     """What the run's judge has said so far; why it could not, where it never did."""
     failures = (entry for entry in run.incidents() if entry.get("type") == "judge_error")
     found: dict[str, dict[str, Any] | str] = {str(entry.get("about")): str(entry.get("error")) for entry in failures}
-    found.update({str(entry.get("about")): entry["answer"] for entry in run.judgements() if isinstance(entry.get("answer"), dict)})
+    answers = AnswerStore(run.path).entries()
+    found.update({str(entry.get("about")): entry["answer"] for entry in answers if isinstance(entry.get("answer"), dict)})
     return found

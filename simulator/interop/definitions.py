@@ -100,7 +100,7 @@ def tests_for(suite: Suite, seed: int, span: int, definitions: Definitions | Non
 
 def tests_of(manifest: Manifest) -> dict[str, Test]:
     """The tests that a manifest's suite and definitions make, by id. Raises InputError where the definitions have changed."""
-    definitions = read_definitions(Path(manifest.definitions)) if manifest.definitions is not None else None
+    definitions = read_definitions(manifest.definitions) if manifest.definitions is not None else None
     if definitions is not None and definitions.sha256 != manifest.definitions_sha256:
         raise InputError(f"definitions {manifest.definitions}: not those that the run was made with")
     return {test.id: test for test in tests_for(manifest.suite, manifest.seed, manifest.span, definitions)[0]}

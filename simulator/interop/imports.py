@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
 
 from longspan.simulator import events
-from longspan.simulator.conversation import definition
 from longspan.simulator.errors import InputError, LongspanError
 from longspan.simulator.interop.coherence import check
 from longspan.simulator.interop.definitions import Definitions
@@ -75,7 +74,7 @@ def opening(suite: Suite, scenario: str, id: str, script: Script | None, facts: 
     made = make_scenario(scenario, suite.scenarios[scenario])
     common: dict[str, Any] = {"skills": list(made.skills), "uninterrupted": made.uninterrupted, "position": 0}
     if script is not None:
-        return events.Open(**common, **definition(make_test(made, id, 0, 0, script)), chance=made.chance(script.facts))
+        return events.Open(**common, **make_test(made, id, 0, 0, script).definition(), chance=made.chance(script.facts))
     return events.Open(
         **common,
         test=f"{made.name}-{id}",
@@ -148,10 +147,7 @@ def _manifest(kind: str, file: Path, found: Imported, wanted: Wanted) -> Manifes
         placement=begin.placement,
         isolated=begin.isolated,
         tokenizer=found.tokenizer,
-        filler=None,
-        filler_sha256=None,
-        filler_size=2000,
-        definitions=str(definitions.folder) if definitions else None,
+        definitions=definitions.folder if definitions else None,
         definitions_sha256=definitions.sha256 if definitions else None,
         imported=Source(kind=kind, file=_text(file.resolve()), sha256=_sha256(file)),
         starts_at=begin.starts_at,

@@ -12,6 +12,7 @@ import trio
 from longspan.simulator import events
 from longspan.simulator.errors import LongspanError
 from longspan.simulator.grading.grades import grade, scenarios_of
+from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge
 from longspan.simulator.queries import Query
 from longspan.simulator.run_folder import RunFolder
@@ -25,8 +26,9 @@ __all__ = ["Judging", "judge_run"]
 class Judging:
     """Listens to a conversation and has the judge decide what its tests' graders ask. Entered, it waits at its end for all."""
 
-    def __init__(self, judge: LLMJudge, scenarios: Mapping[str, Scenario]) -> None:
-        self.judge = judge
+    def __init__(self, model: CachedModel, scenarios: Mapping[str, Scenario]) -> None:
+        self.judge = LLMJudge(model)
+        self._model = model
         self._scenarios = scenarios
         self._transcript = Transcript()
         self._stack = AsyncExitStack()
@@ -62,20 +64,20 @@ class Judging:
 
     async def _decide(self, query: Query[Any], said: dict[str, dict[str, Any] | str]) -> None:
         try:
-            answer = await self.judge.ask(query)
+            answer = await self._model.ask(query)
         except LongspanError as error:  # a limit of dollars, a full disk
             self._failure = error
         else:
             said[query.about] = answer if isinstance(answer, str) else answer.model_dump(mode="json")
 
 
-async def judge_run(run: RunFolder, judge: LLMJudge) -> None:
-    """Have a judge decide all that the graders of a run's tests ask. What it has answered already is not asked again.
+async def judge_run(run: RunFolder, model: CachedModel) -> None:
+    """Have a model decide all that the graders of a run's tests ask. What it has answered already is not asked again.
 
     Raises StoppedError where a limit of dollars would be passed, JournalError where answers cannot be kept.
     """
     scenarios = scenarios_of(run.manifest)
-    async with Judging(judge, scenarios) as judging, trio.open_nursery() as nursery:
+    async with Judging(model, scenarios) as judging, trio.open_nursery() as nursery:
         for transcript in run.transcripts().values():
             for played in transcript.tests.values():
                 if played.status == "played" and played.definition.scenario in scenarios:

@@ -13,6 +13,7 @@ from longspan.simulator import events
 from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.journal import read_journal
+from longspan.simulator.ledger import total_cost
 from longspan.simulator.report.excerpts import TRACE, Excerpt
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.transcript import Evidence
@@ -59,8 +60,7 @@ class Turn:
         latency = (reply.measured or {}).get("latency_s")
         self.seconds = float(latency) if isinstance(latency, int | float) and isfinite(latency) else None
         if reply.cost_usd:
-            costs = list(reply.cost_usd.values())
-            self.dollars = None if None in costs else sum(cost or 0.0 for cost in costs)
+            self.dollars = total_cost(reply.cost_usd.values())
         if reply.trace:
             self.trace = Excerpt.of(json.dumps(reply.trace, ensure_ascii=False, indent=1), TRACE)
 
@@ -180,13 +180,14 @@ class Test:
         for turn in proof:
             turn.proves.append(result.id)
         said = conversation.said[result.id]
+        ideals = conversation.opened[result.id].ideal_replies(turn.message for turn in said)
         turns = {turn.number: turn for turn in (*said, *proof)}
         test = cls(
             result,
             facts=conversation.opened[result.id].facts,
             turns=[turns[number] for number in sorted(turns)],
             proof=[turn.number for turn in proof],
-            expected=_expected(conversation.opened[result.id], said),
+            expected={turn: Excerpt.of(ideal) for turn, ideal in ideals.items()},
             awards=conversation.awards[result.id],
             verdicts=conversation.verdicts[result.id],
             watched=stretches(conversation.watched.get(result.id, [])),
@@ -201,16 +202,6 @@ class Test:
         known = {name: [getattr(each, name) for each in self.result.evidence] for name in ("stored", "retrieved", "used")}
         told = {name: [value for value in values if value is not None] for name, values in known.items()}
         return [(name, sum(values), len(values)) for name, values in told.items() if values]
-
-
-def _expected(opened: events.Open, said: Iterable[Turn]) -> dict[int, Excerpt]:
-    """The ideal replies to a scripted test's questions, by turn: its lines are said in their order, each as it stands."""
-    found = {}
-    for line, turn in zip(opened.lines, said, strict=False):
-        ideal = line.get("ideal")
-        if line.get("asks") and line.get("text") == turn.message.text and isinstance(ideal, str):
-            found[turn.number] = Excerpt.of(ideal)
-    return found
 
 
 @final

@@ -24,8 +24,9 @@ import trio
 from longspan.simulator import events
 from longspan.simulator.errors import AgentError, LongspanError, StoppedError
 from longspan.simulator.grading.grades import Result
+from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Listener, Outcome, Plan, resume, spent
+from longspan.simulator.runner import Listener, Outcome, resume, spent
 from longspan.simulator.sweeps.sweep import finished
 
 __all__ = ["PROCESSES", "main", "play_apart", "result_of"]

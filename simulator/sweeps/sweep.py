@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Sequence
-from datetime import timedelta
-from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, final
+from typing import Any, Final, Literal, final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NaiveDatetime, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from longspan.simulator.conversation import PACE, STARTS_AT
 from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.files import partial_of, write_text
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.interop.definitions import read_definitions
+from longspan.simulator.grid import Grid
 from longspan.simulator.manifest import Manifest
+from longspan.simulator.planning import Plan, plan, replan
 from longspan.simulator.run_folder import MANIFEST, RunFolder
-from longspan.simulator.runner import Outcome, Plan, plan, replan
-from longspan.simulator.script import Placement
-from longspan.simulator.sizes import Tokens
-from longspan.simulator.suite import load_suite, read_yaml
-from longspan.simulator.tokens import EncodingName
+from longspan.simulator.runner import Outcome
+from longspan.simulator.settings import Conditions
+from longspan.simulator.suite import read_yaml
 
-__all__ = ["INDEX", "Entry", "Indexed", "finished", "left_to_play", "make_folders", "plans_of", "read_sweep", "write_index"]
+__all__ = ["INDEX", "Indexed", "finished", "left_to_play", "make_folders", "plans_of", "read_sweep", "write_index"]
 
 INDEX: Final = "sweep.json"
 """The list of a sweep's runs, in its folder."""
@@ -34,41 +30,6 @@ INDEX: Final = "sweep.json"
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-_LISTED: Final = BeforeValidator(lambda value: [value] if isinstance(value, str | int) else value)
-"""One value is a list of one."""
-
-Names = Annotated[list[str], _LISTED]
-Spans = Annotated[list[Tokens], _LISTED]
-Seeds = Annotated[list[int], _LISTED]
-
-
-@final
-class Entry(_Frozen):
-    """Runs of a sweep: one for each suite, span (in tokens), agent and seed; all else is as `longspan run` has it.
-
-    Paths are taken from where the sweep is started.
-    """
-
-    suites: Names = Field(default=["ltm"], min_length=1)
-    spans: Spans = Field(default=[], validate_default=True)
-    agents: Names = Field(default=["notebook"], min_length=1)
-    seeds: Seeds = Field(default=[0], min_length=1)
-    tests: int | None = Field(default=None, ge=1, le=10_000)
-    scenarios: Names = []
-    set: Names = []
-    data: Names = []
-    definitions: Path | None = None
-    rules: Literal["longspan", "paper"] = "longspan"
-    judge: str | None = None
-    isolated: bool = False
-    placement: Placement = "uniform"
-    tokenizer: EncodingName = "cl100k_base"
-    filler: Path | None = None
-    filler_size: int = Field(default=2000, ge=100, le=100_000)
-    pace: float = Field(default=PACE.total_seconds(), ge=0, le=86_400)
-    starts_at: NaiveDatetime = STARTS_AT
 
 
 @final
@@ -85,8 +46,8 @@ class Indexed(_Frozen):
     max_score: int | None
 
 
-def read_sweep(path: Path) -> list[Entry]:
-    """The entries of a sweep's file: those under `runs`, each over what stands beside it; without `runs` that alone.
+def read_sweep(path: Path) -> list[Grid]:
+    """The grids of a sweep's file: those under `runs`, each over what stands beside it; without `runs` that alone.
 
     Raises InputError for a file that is none.
     """
@@ -94,56 +55,36 @@ def read_sweep(path: Path) -> list[Entry]:
     if not isinstance(content, dict):
         raise InputError(f"sweep {path}: it names no runs; its keys are {_keys()}")
     common = {key: value for key, value in content.items() if key != "runs"}
-    _entry(path, common, "")
+    _grid(path, common, "")
     if "runs" not in content:
-        return [_entry(path, common, "")]
+        return [_grid(path, common, "")]
     runs = content["runs"]
     if not isinstance(runs, list) or not runs or not all(isinstance(each, dict) for each in runs):
         raise InputError(f"sweep {path}: runs: a list of what is to differ is wanted, such as `- agents: [silent]`")
-    return [_entry(path, common | each, f"runs.{number}: ") for number, each in enumerate(runs)]
+    return [_grid(path, common | each, f"runs.{number}: ") for number, each in enumerate(runs)]
 
 
-def _entry(path: Path, content: dict[str, Any], where: str) -> Entry:
+def _grid(path: Path, content: dict[str, Any], where: str) -> Grid:
     try:
-        return Entry.model_validate(content)
+        return Grid.model_validate(content)
     except ValidationError as error:
         raise InputError(f"sweep {path}: {where}{first_problem(error)}; its keys are {_keys()}") from None
 
 
 def _keys() -> str:
-    return ", ".join([*Entry.model_fields, "runs"])
+    own = [name for name in Grid.model_fields if name not in Conditions.model_fields]
+    return ", ".join([*own, *Conditions.model_fields, "runs"])
 
 
-def plans_of(entries: Sequence[Entry], out: Path) -> dict[str, Plan]:
+def plans_of(grids: Sequence[Grid], out: Path) -> dict[str, Plan]:
     """The runs of a sweep, by the name of their folder in `out`; one that is named twice is there once.
 
     Raises InputError for what is wrong with any of them, before anything is written.
     """
     plans: dict[str, Plan] = {}
-    for entry in entries:
-        defined = read_definitions(entry.definitions) if entry.definitions else None
-        settings = [*entry.set, *(["rules=paper"] if entry.rules == "paper" else [])]
-        tests = entry.tests or (defined.most if defined else None)
-        suites = [load_suite(name).changed(settings, entry.data, entry.scenarios, tests) for name in entry.suites]
-        spanned = [(suite, span) for suite in suites for span in entry.spans or [(defined.span if defined else None) or suite.span]]
-        for (suite, span), agent, seed in product(spanned, entry.agents, entry.seeds):
-            each = plan(
-                suite,
-                span=span,
-                seed=seed,
-                agent=agent,
-                out=out,
-                isolated=entry.isolated,
-                placement=entry.placement,
-                tokenizer=entry.tokenizer,
-                filler=entry.filler,
-                filler_size=entry.filler_size,
-                definitions=defined,
-                judge=entry.judge,
-                starts_at=entry.starts_at,
-                pace=timedelta(seconds=entry.pace),
-            )
-            plans.setdefault(f"{each.name}-{_digest(each.manifest)}", each)
+    for settings in (settings for grid in grids for settings in grid.runs()):
+        each = plan(settings, out)
+        plans.setdefault(f"{each.name}-{_digest(each.manifest)}", each)
     return plans
 
 
@@ -162,7 +103,7 @@ def make_folders(plans: dict[str, Plan], out: Path) -> list[tuple[Plan, RunFolde
     for name, each in plans.items():
         path = out / name
         if path.exists() and not (path / MANIFEST).exists():  # a crash while it was made
-            if any(entry.name != f".{MANIFEST}.partial" for entry in path.iterdir()):
+            if any(entry.name != partial_of(path / MANIFEST).name for entry in path.iterdir()):
                 raise InputError(f"{path}: is in the way of a run and has no manifest; move it elsewhere")
             shutil.rmtree(path)
         pairs.append((each, RunFolder(path) if path.exists() else RunFolder.create(out, name, each.manifest)))
@@ -208,15 +149,9 @@ def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Pl
 def write_index(out: Path, pairs: Sequence[tuple[Plan, RunFolder]]) -> list[Indexed]:
     """List the sweep's runs and how far they are in its index. Raises InputError where it cannot be written."""
     found = [_indexed(*pair) for pair in pairs]
-    partial = out / f".{INDEX}.partial"
     text = json.dumps({"runs": [each.model_dump(mode="json") for each in found]}, ensure_ascii=False, indent=1)
     try:
-        partial.unlink(missing_ok=True)
-        with partial.open("x", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(out / INDEX)
+        write_text(out / INDEX, text + "\n")
     except OSError as error:
         raise InputError(f"{out / INDEX}: cannot be written: {error.strerror}; choose another place with --out") from error
     return found

@@ -13,7 +13,7 @@ import trio
 
 from longspan.simulator.agent import Agent, Prompted, close, has_snapshots, observes
 from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.conversation import PACE, STARTS_AT
+from longspan.simulator.clock import PACE, STARTS_AT
 from longspan.simulator.errors import LongspanError, one_line
 from longspan.simulator.messages import Message, Reply
 
@@ -35,8 +35,8 @@ class Finding(NamedTuple):
 
 
 @final
-class _Patient:
-    """An agent under trial, and a count of its turns."""
+class _Subject:
+    """The agent being checked, and a count of its turns."""
 
     def __init__(self, spec: AgentSpec) -> None:
         self.agent: Agent = make_agent(spec)
@@ -61,16 +61,16 @@ async def checkup(spec: AgentSpec) -> AsyncIterator[Finding]:
 
     Raises InputError where it cannot be made. A trial that fails is a finding, not an error.
     """
-    patient = _Patient(spec)
+    subject = _Subject(spec)
     try:
-        async for finding in _trials(patient, spec):
+        async for finding in _trials(subject, spec):
             yield finding
     finally:
-        await close(patient.agent)
+        await close(subject.agent)
 
 
-async def _trials(patient: _Patient, spec: AgentSpec) -> AsyncIterator[Finding]:
-    trials: list[tuple[str, Callable[[_Patient, AgentSpec], Awaitable[Finding]]]] = [
+async def _trials(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Finding]:
+    trials: list[tuple[str, Callable[[_Subject, AgentSpec], Awaitable[Finding]]]] = [
         ("reply", _reply),
         ("repeated turn id", _repeated),
         ("observe", _observe),
@@ -84,7 +84,7 @@ async def _trials(patient: _Patient, spec: AgentSpec) -> AsyncIterator[Finding]:
         finding = Finding(name, "bad", f"took longer than the {DEADLINE:.0f} s that the whole check may take")
         with trio.move_on_at(end):
             try:
-                finding = await trial(patient, spec)
+                finding = await trial(subject, spec)
             except LongspanError as error:
                 finding = Finding(name, "bad", str(error))
             except Exception as error:
@@ -92,13 +92,13 @@ async def _trials(patient: _Patient, spec: AgentSpec) -> AsyncIterator[Finding]:
         yield finding
         if finding.verdict == "bad" and (name == "reply" or trio.current_time() >= end):
             return
-    yield _resume_cost(patient.agent)
-    yield _filler_cost(patient.agent)
+    yield _resume_cost(subject.agent)
+    yield _filler_cost(subject.agent)
 
 
-async def _reply(patient: _Patient, _: AgentSpec) -> Finding:
+async def _reply(subject: _Subject, _: AgentSpec) -> Finding:
     began = time.monotonic()
-    reply = await patient.reply(patient.message("Hello. Reply with a single word."))
+    reply = await subject.reply(subject.message("Hello. Reply with a single word."))
     took = time.monotonic() - began
     if not reply.text.strip():
         return Finding("reply", "bad", "the reply is empty")
@@ -106,42 +106,42 @@ async def _reply(patient: _Patient, _: AgentSpec) -> Finding:
     return Finding("reply", "good", f"{took:.2f} s{usage}: {reply.text[:60]!r}")
 
 
-async def _repeated(patient: _Patient, _: AgentSpec) -> Finding:
-    message = patient.message("The parcel is in locker 4417.")
-    first, second = await patient.reply(message), await patient.reply(message)
+async def _repeated(subject: _Subject, _: AgentSpec) -> Finding:
+    message = subject.message("The parcel is in locker 4417.")
+    first, second = await subject.reply(message), await subject.reply(message)
     if first.text == second.text:
         return Finding("repeated turn id", "good", "the same request twice gets the same reply")
     return Finding("repeated turn id", "note", "the same request twice gets two replies: after a crash one turn may be played twice")
 
 
-async def _observe(patient: _Patient, _: AgentSpec) -> Finding:
-    await patient.agent.observe(patient.message("The meeting is moved to the third floor."), "Noted.")
-    how = "takes note of turns it is not asked" if observes(patient.agent) else "has no observe: it is asked, and its reply dropped"
-    return Finding("observe", "good" if observes(patient.agent) else "note", how)
+async def _observe(subject: _Subject, _: AgentSpec) -> Finding:
+    await subject.agent.observe(subject.message("The meeting is moved to the third floor."), "Noted.")
+    how = "takes note of turns it is not asked" if observes(subject.agent) else "has no observe: it is asked, and its reply dropped"
+    return Finding("observe", "good" if observes(subject.agent) else "note", how)
 
 
-async def _time(patient: _Patient, _: AgentSpec) -> Finding:
-    await patient.reply(patient.message("Some days have passed. Reply with a single word.", timedelta(days=3, hours=2)))
+async def _time(subject: _Subject, _: AgentSpec) -> Finding:
+    await subject.reply(subject.message("Some days have passed. Reply with a single word.", timedelta(days=3, hours=2)))
     return Finding("virtual time", "good", "a message three days later is answered; messages carry the date and time in sent_at")
 
 
-async def _large(patient: _Patient, _: AgentSpec) -> Finding:
+async def _large(subject: _Subject, _: AgentSpec) -> Finding:
     began = time.monotonic()
-    await patient.reply(patient.message("All is quiet on the pier. " * (LARGE // 7), timedelta(days=4)))
+    await subject.reply(subject.message("All is quiet on the pier. " * (LARGE // 7), timedelta(days=4)))
     return Finding("large message", "good", f"about {LARGE:,} tokens in one message, answered in {time.monotonic() - began:.2f} s")
 
 
-async def _snapshot(patient: _Patient, spec: AgentSpec) -> Finding:
-    if not has_snapshots(patient.agent):
+async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
+    if not has_snapshots(subject.agent):
         return Finding("save and load", "note", "has no snapshots")
-    await patient.reply(patient.message("My bicycle is called Bertram.", timedelta(days=5)))
-    question = patient.message("What is my bicycle called?", timedelta(days=5))
+    await subject.reply(subject.message("My bicycle is called Bertram.", timedelta(days=5)))
+    question = subject.message("What is my bicycle called?", timedelta(days=5))
     with TemporaryDirectory(prefix="longspan-") as folder:
-        await patient.agent.save(Path(folder))
-        twin = _Patient(spec)
+        await subject.agent.save(Path(folder))
+        twin = _Subject(spec)
         try:
             await twin.agent.load(Path(folder))
-            before, after = await patient.reply(question), await twin.reply(question)
+            before, after = await subject.reply(question), await twin.reply(question)
         finally:
             await close(twin.agent)
     if before.text == after.text:
@@ -149,9 +149,9 @@ async def _snapshot(patient: _Patient, spec: AgentSpec) -> Finding:
     return Finding("save and load", "note", f"a copy made from a snapshot replies otherwise: {before.text[:40]!r}, {after.text[:40]!r}")
 
 
-async def _reset(patient: _Patient, _: AgentSpec) -> Finding:
-    await patient.agent.reset()
-    await patient.reply(patient.message("Hello again. Reply with a single word.", timedelta(days=6)))
+async def _reset(subject: _Subject, _: AgentSpec) -> Finding:
+    await subject.agent.reset()
+    await subject.reply(subject.message("Hello again. Reply with a single word.", timedelta(days=6)))
     return Finding("reset", "good", "starts anew and answers")
 
 
@@ -160,7 +160,7 @@ def _resume_cost(agent: Agent) -> Finding:
         return Finding("cost of resume", "good", "continues from its last snapshot: at most a hundred turns are shown again")
     if observes(agent):
         return Finding("cost of resume", "note", "without snapshots it is shown all turns again, without being asked")
-    return Finding("cost of resume", "note", "without snapshots and observe it is asked all turns again: as dear as the run so far")
+    return Finding("cost of resume", "note", "without snapshots and observe it is asked all turns again: as expensive as the run so far")
 
 
 def _filler_cost(agent: Agent) -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
@@ -13,8 +12,9 @@ from longspan.simulator.agent import Agent, Prompted, observes
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.journal import Journal, read_journal
-from longspan.simulator.ledger import Ledger, Spent, tally
-from longspan.simulator.runner import Plan, setting_of
+from longspan.simulator.ledger import Spent, tally, total_cost
+from longspan.simulator.live_agent import LiveAgent
+from longspan.simulator.planning import Plan, setting_of
 from longspan.simulator.transcript import Transcript
 
 __all__ = ["Estimate", "estimate"]
@@ -41,7 +41,7 @@ class Estimate(BaseModel):
     def cost_usd(self) -> float | None:
         """Dollars in all; None where a price is unknown or the agent cannot tell what it uses."""
         costs = [part.cost_usd for part in self.parts.values()]
-        return None if not costs or None in costs else sum(cost or 0.0 for cost in costs)
+        return total_cost(costs) if costs else None
 
 
 async def estimate(plan: Plan) -> Estimate:
@@ -73,9 +73,9 @@ async def estimate(plan: Plan) -> Estimate:
 
 
 async def _play(plan: Plan, id: str, agent: Agent, path: Path) -> None:
-    whisper = agent.prompt if isinstance(agent, Prompted) else None
+    live = LiveAgent(agent, give_ideal=agent.prompt if isinstance(agent, Prompted) else None)
     with Journal(path) as journal:
-        await Conversation(setting_of(plan.manifest, id), plan.tests[id], agent, journal, ledger=Ledger(inf), whisper=whisper).play()
+        await Conversation(setting_of(plan.manifest, id), plan.tests[id], live, journal).play()
 
 
 def _stand_in(plan: Plan) -> Agent:

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from random import Random
 from typing import Any, final
 
+from longspan.simulator.clock import PACE, STARTS_AT
 from longspan.simulator.errors import ScenarioError
 from longspan.simulator.messages import Turn
 from longspan.simulator.record import Award, Exchange, Grade, Record, watched
 from longspan.simulator.scenario import Scenario, Test
-from longspan.simulator.script import Script
+from longspan.simulator.script import Placement, Script
 from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait, Watch
 
 __all__ = ["Rehearsal", "rehearse"]
 
 ReplyTo = Callable[[str, str], str]
 """Given a message and its ideal reply, the reply to play with."""
-
-PACE = timedelta(seconds=30)
 
 
 @final
@@ -36,11 +35,13 @@ class Rehearsal:
 
 
 @final
-class _House:
-    """An empty house: the smallest thing a Stage can stand in."""
+class _Conversation:
+    """The least a Stage needs to be played: time, turns, and responses to its requests."""
+
+    placement: Placement = "uniform"
 
     def __init__(self, reply: ReplyTo) -> None:
-        self.now = datetime(2024, 1, 1, 9, 0)
+        self.now = STARTS_AT
         self.reply = reply
         self.exchanges: list[Exchange] = []
         self.watched: list[Exchange] = []
@@ -56,7 +57,7 @@ class _House:
         self.now += PACE
         return turn
 
-    def answer(self, test: str, request: object) -> Any:
+    def respond(self, test: str, request: object) -> Any:
         match request:
             case Say():
                 return self.exchange(test, request.text, request.ideal, request.asks, request.needle).reply
@@ -81,19 +82,19 @@ def rehearse(scenario: Scenario, *, seed: int, reply: ReplyTo) -> Rehearsal:
     """Make the scenario's test from `seed`, play it against `reply` and grade it. Waits are over at once."""
     script = scenario.make(Random(f"{scenario.name}/{seed}"))
     test = Test(f"{scenario.name}-1", scenario, script, seed=str(seed), order=0)
-    house = _House(reply)
+    conversation = _Conversation(reply)
 
     def award(points: float, why: str) -> None:
-        house.awards.append(Award(points, why, house.turns - 1))
+        conversation.awards.append(Award(points, why, conversation.turns - 1))
 
-    stage = Stage(test.script, test.seed, house, award)
+    stage = Stage(test.script, test.seed, conversation, award)
     play = scenario.play(stage)
-    answer: Any = None
+    response: Any = None
     while True:
         try:
-            request = play.send(answer)
+            request = play.send(response)
         except StopIteration:
             break
-        answer = house.answer(test.id, request)
-    record = Record(house.exchanges, house.watched, house.awards)
+        response = conversation.respond(test.id, request)
+    record = Record(conversation.exchanges, conversation.watched, conversation.awards)
     return Rehearsal(script, record, scenario.grade(script.facts, record))

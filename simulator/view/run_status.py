@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator import events
 from longspan.simulator.grading.grades import grade
-from longspan.simulator.ledger import Spent
+from longspan.simulator.ledger import Spent, total_cost
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.transcript import Played, Transcript
@@ -71,7 +71,6 @@ class Standing:
         """Where the run is, as JSON. `left` are seconds, None while too little is known; `cost` dollars, None for an unknown price."""
         transcripts = list(self._transcripts.values())
         times = [each.now for each in transcripts if each.now is not None]
-        dollars = [spent.cost_usd for spent in self._spent.values()]
         return {
             "ended": self._ended,
             "tests": self._total,
@@ -82,7 +81,7 @@ class Standing:
             "score": fsum(fmean(scores) for scores in self._scores.values()),
             "scenarios": len(self._scores),
             "used": bool(self._spent),
-            "cost": None if None in dollars else fsum(cost or 0.0 for cost in dollars),
+            "cost": total_cost(spent.cost_usd for spent in self._spent.values()),
             "seconds": fsum(self._seconds.values()),
             "left": self._left(),
             "closed": len(transcripts) == len(self._manifest.conversations) and all(each.closed for each in transcripts),

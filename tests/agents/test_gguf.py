@@ -28,8 +28,10 @@ from longspan.agents.models.gguf.agent import GgufAgent
 from longspan.agents.models.gguf.core import GgufCore, GgufOptions
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.ledger import check_priced
+from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, plan, play, resume
+from longspan.simulator.runner import Outcome, play, resume
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 TRIMMED = (
@@ -509,7 +511,7 @@ OPTIONS = "threads=1&n_ctx=2k&max_tokens=12&system=You are helpful."
 
 def begin(path: Path, out: Path, listener: Callable[..., None] | None = None, tests: int | None = None) -> Outcome:
     suite = load_suite("ltm").changed([], [], [], tests)
-    planned = plan(suite, span=2000, seed=1, agent=f"gguf/{path}?{OPTIONS}", out=out)
+    planned = plan(RunSettings(suite=suite, span=2000, seed=1, agent=f"gguf/{path}?{OPTIONS}"), out)
     (outcome,) = trio.run(lambda: play([planned], listener=listener))
     return outcome
 

@@ -17,7 +17,9 @@ from tests.conftest import skip
 from longspan.agents.base import Message, Reply, Usage
 from longspan.simulator.agent import Agent
 from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.runner import plan, play
+from longspan.simulator.planning import plan
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 WINDOW = 2048
@@ -81,7 +83,7 @@ def test_a_window_smaller_than_the_context_that_was_asked_for_is_found_out(serve
 def test_conversations_at_once_are_all_answered(server: str, tmp_path: Path) -> None:
     suite = load_suite("ltm").changed([], [], ["colours", "name_list", "jokes"], 2)
     spec = f"openai/tiny?base_url={server}&temperature=0&max_tokens=12&context=1k"
-    planned = plan(suite, span=2000, seed=0, agent=spec, out=tmp_path, isolated=True)
+    planned = plan(RunSettings(suite=suite, span=2000, seed=0, agent=spec, isolated=True), tmp_path)
     (outcome,) = trio.run(lambda: play([planned]))
     assert outcome.error is None
     assert outcome.result is not None

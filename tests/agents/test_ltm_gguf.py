@@ -10,8 +10,10 @@ from tests.conftest import skip
 
 from longspan.simulator import events
 from longspan.simulator.journal import read_journal
+from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 
@@ -22,7 +24,7 @@ def test_a_run_around_a_local_model_comes_to_its_end(tmp_path: Path) -> None:
 
     model = write_model(tmp_path / "tiny.gguf")
     spec = f"ltm/gguf/{model}?threads=1&n_ctx=4k&max_tokens=12"
-    (outcome,) = trio.run(lambda: play([plan(load_suite("ltm"), span=2_000, seed=1, agent=spec, out=tmp_path / "runs")]))
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=load_suite("ltm"), span=2_000, seed=1, agent=spec), tmp_path / "runs")]))
     assert outcome.error is None
     assert outcome.result is not None
     assert {test.status for test in outcome.result.tests} == {"scored"}

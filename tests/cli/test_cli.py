@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from longspan.simulator.cli.options import GridOptions
+from longspan.simulator.grid import Grid
+
 MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 
 
@@ -26,6 +29,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "--agent", "?"], "an agent is named KIND/MODEL"),
         (["run", "--agent", "python:nowhere:Agent"], "there is no module 'nowhere'"),
         (["run", "--agent", "python:json:Nothing"], "json has no class 'Nothing'"),
+        (["run", "--starts-at", "9500-01-01"], "--starts-at: Input should be less than 9000-01-01"),
         (["run", "--span", "0"], "a size is a whole number of tokens, at least 1"),
         (["run", "--span", "2kk"], "a size is a whole number of tokens"),
         (["run", "--span", "-5"], "a size is a whole number of tokens"),
@@ -255,3 +259,7 @@ def test_a_suite_file_runs_no_code_unless_trusted(tmp_path: Path) -> None:
     assert not (tmp_path / "was-imported").exists()
     assert longspan("run", "suite.yaml", "--agent", "silent", "--trust", where=tmp_path).returncode == 0
     assert longspan("run", "suite.yaml", "--agent", "silent", "--scenario", "python:mine:Mine", where=tmp_path).returncode == 0
+
+
+def test_the_options_of_run_have_the_defaults_of_a_sweep() -> None:
+    assert GridOptions().grid() == Grid()

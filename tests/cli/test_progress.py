@@ -11,7 +11,9 @@ import trio
 from rich.console import Console
 
 from longspan.simulator.cli.progress import Progress
-from longspan.simulator.runner import Plan, plan, play
+from longspan.simulator.planning import Plan, plan
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 HEIGHT, WIDTH = 24, 100
@@ -19,7 +21,7 @@ HEIGHT, WIDTH = 24, 100
 
 def planned(out: Path, runs: int, agent: str = "silent") -> list[Plan]:
     suite = load_suite("ltm").changed([], [], ["colours", "chapterbreak"], 1)
-    return [plan(suite, span=2000, seed=seed, agent=agent, out=out) for seed in range(runs)]
+    return [plan(RunSettings(suite=suite, span=2000, seed=seed, agent=agent), out) for seed in range(runs)]
 
 
 def frame(out: Path, runs: int, width: int, agent: str = "silent") -> list[str]:

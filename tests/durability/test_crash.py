@@ -25,9 +25,11 @@ import trio
 
 from longspan.simulator.errors import InputError, JournalError
 from longspan.simulator.journal import Journal
+from longspan.simulator.planning import Plan, plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Plan, plan, play, resume
+from longspan.simulator.runner import play, resume
 from longspan.simulator.scoring import score
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from tests.durability import agents
 
@@ -45,7 +47,7 @@ processes.set_forkserver_preload(
 
 def planned(out: Path, agent: str, span: int, tests: int = 3) -> Plan:
     suite = load_suite("ltm").changed([], [], [], tests)
-    return plan(suite, span=span, seed=5, agent=AGENTS.get(agent, agent), out=out)
+    return plan(RunSettings(suite=suite, span=span, seed=5, agent=AGENTS.get(agent, agent)), out)
 
 
 def begin(out: Path, agent: str, span: int, kill_at: int | None) -> None:

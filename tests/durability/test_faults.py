@@ -14,8 +14,10 @@ import pytest
 import trio
 
 from longspan.simulator.errors import LongspanError
+from longspan.simulator.planning import Plan, plan
 from longspan.simulator.run_folder import MANIFEST, RunFolder
-from longspan.simulator.runner import Plan, plan, play, replay, resume
+from longspan.simulator.runner import play, replay, resume
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 AGENT = "python:tests.durability.agents:Keeper"
@@ -23,7 +25,7 @@ AGENT = "python:tests.durability.agents:Keeper"
 
 def planned(out: Path) -> Plan:
     suite = load_suite("ltm").changed([], [], ["colours", "jokes", "restaurant"], 1)
-    return plan(suite, span=2_000, seed=1, agent=AGENT, out=out)
+    return plan(RunSettings(suite=suite, span=2_000, seed=1, agent=AGENT), out)
 
 
 class Disk:

@@ -14,9 +14,11 @@ import trio
 
 from longspan.simulator.grading.grades import Result, grade_run
 from longspan.simulator.manifest import Manifest
+from longspan.simulator.planning import plan
 from longspan.simulator.report import write_report
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr", "base"}
@@ -94,7 +96,7 @@ class Page(HTMLParser):
 
 def played(out: Path, *scenarios: str, agent: str = "oracle", isolated: bool = False, tests: int = 2) -> Path:
     suite = load_suite("ltm").changed([], [], list(scenarios), tests)
-    (outcome,) = trio.run(lambda: play([plan(suite, span=2000, seed=0, agent=agent, out=out, isolated=isolated)]))
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, seed=0, agent=agent, isolated=isolated), out)]))
     return outcome.folder
 
 

@@ -11,9 +11,11 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.planning import plan
 from longspan.simulator.report import write_report
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from tests.browser import Open, Visit
 from tests.report.pages import altered, journal, played, replying
@@ -33,7 +35,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a run at a span of 500k."""
     suite = load_suite("ltm").changed([], [], ["colours", "jokes", "name_list", "shopping", "spy_meeting"], 3)
     out = tmp_path_factory.mktemp("long")
-    (outcome,) = trio.run(lambda: play([plan(suite, span=500_000, seed=0, agent="oracle", out=out)]))
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=500_000, seed=0, agent="oracle"), out)]))
     assert outcome.result is not None
     assert outcome.result.tokens > 1_300_000
     return outcome.folder / "report.html"

@@ -10,9 +10,11 @@ import trio
 from PIL import Image
 
 from longspan.simulator.cli import main
+from longspan.simulator.planning import plan
 from longspan.simulator.report.figures import FORMATS
 from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
-from longspan.simulator.runner import plan, play
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from longspan.simulator.tables import Table
 
@@ -51,7 +53,7 @@ def test_the_command_draws_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
     monkeypatch.chdir(tmp_path)
     for name, settings in {"stars": ["variant=4-3", "max_context=1k"], "colours": []}.items():
         suite = load_suite("counting-stars" if settings else "ltm").changed(settings, [], [] if settings else ["colours"], None)
-        trio.run(play, [plan(suite, span=2000, seed=0, agent="oracle", out=tmp_path / name)])
+        trio.run(play, [plan(RunSettings(suite=suite, span=2000, seed=0, agent="oracle"), tmp_path / name)])
     for arguments, code in (
         (["stars", "--figure", "heatmap", "--out", "one.svg"], "0"),
         (["stars", "--out", "all"], "0"),

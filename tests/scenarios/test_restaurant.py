@@ -18,6 +18,7 @@ from longspan.scenarios.ltm.restaurant.menu import Item
 from longspan.scenarios.ltm.restaurant.scenario import Restaurant
 from longspan.simulator.record import Record
 from longspan.simulator.scenario import Test
+from longspan.simulator.script import Placement
 from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait
 from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
@@ -217,7 +218,7 @@ def test_no_replies_raise(replies: list[str]) -> None:
 
 
 @dataclass
-class House:
+class Visit:
     """Plays a visit with a judge; keeps what was asked for."""
 
     reply: Callable[[str], str]
@@ -228,6 +229,7 @@ class House:
     awards: list[tuple[float, str]] = field(default_factory=list)
     now: datetime = datetime(2024, 1, 1)
     turns: int = 0
+    placement: Placement = "uniform"
 
     def play(self, seed: int = 1) -> float:
         scenario = Restaurant()
@@ -256,10 +258,10 @@ class House:
 
 
 def test_needles_needs_and_waits() -> None:
-    house = House(reply=lambda ideal: ideal)
-    house.play()
+    visiting = Visit(reply=lambda ideal: ideal)
+    visiting.play()
 
-    assert [(say.asks, say.needle, say.needs) for say in house.said] == [
+    assert [(say.asks, say.needle, say.needs) for say in visiting.said] == [
         (True, True, ()),
         (True, True, (0,)),
         (True, True, (0, 1)),
@@ -267,8 +269,8 @@ def test_needles_needs_and_waits() -> None:
         (False, False, None),
         (True, False, (0,)),
     ]
-    assert house.waited == [segment.at for segment in Restaurant().make(Random("restaurant/1")).outline][1:]
-    assert house.judged == []
+    assert visiting.waited == [segment.at for segment in Restaurant().make(Random("restaurant/1")).outline][1:]
+    assert visiting.judged == []
 
 
 @pytest.mark.parametrize(("holds", "score"), [(True, 1), (False, 0.2), (None, 1)])
@@ -276,10 +278,10 @@ def test_the_judge_decides_whether_praise_is_an_order(holds: bool | None, score:
     def praise(ideal: str) -> str:
         return ideal.replace("I'll have the", "The").replace(", please.", " sounds wonderful.") if ideal.startswith("I'll have") else ideal
 
-    house = House(praise, Verdict(holds, "because"))
+    visiting = Visit(praise, Verdict(holds, "because"))
 
-    assert house.play() == pytest.approx(score), house.awards
-    assert [asked.statement.startswith("The guest orders") for asked in house.judged] == [True]
+    assert visiting.play() == pytest.approx(score), visiting.awards
+    assert [asked.statement.startswith("The guest orders") for asked in visiting.judged] == [True]
 
 
 @pytest.mark.parametrize(("holds", "score"), [(True, 1), (False, 0.8), (None, 0.8)])
@@ -287,7 +289,7 @@ def test_the_judge_decides_between_two_drinks(holds: bool | None, score: float) 
     facts = Restaurant().make(Random("restaurant/1")).facts
     drink = facts["guest"]["drink"]
     other = next(name for name in facts["drinks"] if name != drink)
-    house = House(lambda ideal: f"The {drink} or the {other}." if ideal.startswith("It was") else ideal, Verdict(holds, "because"))
+    visiting = Visit(lambda ideal: f"The {drink} or the {other}." if ideal.startswith("It was") else ideal, Verdict(holds, "because"))
 
-    assert house.play() == pytest.approx(score), house.awards
-    assert [drink in asked.statement for asked in house.judged] == [True]
+    assert visiting.play() == pytest.approx(score), visiting.awards
+    assert [drink in asked.statement for asked in visiting.judged] == [True]

@@ -13,17 +13,20 @@ import trio
 from pydantic import ValidationError
 from tests.loopback import Say, Server
 
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import Result, grade_run
 from longspan.simulator.judging.background import judge_run
-from longspan.simulator.judging.judge import LLMJudge
+from longspan.simulator.judging.cached_model import CachedModel
+from longspan.simulator.planning import plan
 from longspan.simulator.queries import Answer, Free, Query
 from longspan.simulator.record import Grade, Item, Marked, Record
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play, replay, resume
+from longspan.simulator.runner import play, replay, resume
 from longspan.simulator.scenario import Scenario, Skill
 from longspan.simulator.scoring import score
 from longspan.simulator.script import Line, Script
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import Suite, load_suite, make_tests
 from longspan.simulator.tables import Table
 
@@ -103,7 +106,7 @@ def suite(scenario: str, **parameters: Any) -> Suite:
 
 
 def played(out: Path, made: Suite, agent: str = "oracle", **arguments: Any) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(play, [plan(made, span=2000, seed=0, agent=agent, out=out, **arguments)])
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=made, span=2000, seed=0, agent=agent, **arguments), out)])
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result
@@ -226,9 +229,9 @@ def test_what_a_judge_says_decides_what_it_is_asked_next(tmp_path: Path, server:
     assert result.score == 0.7
     assert "response_format" not in server.asked[-2].body, "free words need no JSON"
     asked = len(server.asked)
-    trio.run(judge_run, run, LLMJudge(judge, RunFolder(run.path)))
+    trio.run(judge_run, run, CachedModel(judge, AnswerStore(run.path)))
     assert len(server.asked) == asked, "a later scoring asks nothing again"
-    versions = [entry["by"].rpartition(", ")[2] for entry in run.judgements()]
+    versions = [entry["by"].rpartition(", ")[2] for entry in AnswerStore(run.path).entries()]
     assert versions == ["prompt taste 1", "prompt points 1"]
 
 
@@ -239,7 +242,7 @@ def test_without_a_judge_or_with_one_that_fails_a_judged_test_is_unscored(
     run, result = played(tmp_path, suite("Tasting"), agent="silent")
     assert (result.tests[0].status, result.tests[0].reason) == ("unscored", "nobody tasted")
     server.acts.extend([Say("bland"), Say('{"points": "many"}')])
-    trio.run(judge_run, run, LLMJudge(f"openai/gpt-4o?base_url={server.base_url('openai')}", run))
+    trio.run(judge_run, run, CachedModel(f"openai/gpt-4o?base_url={server.base_url('openai')}", AnswerStore(run.path)))
     (test,) = score(run).tests
     assert test.status == "unscored"
     assert "points" in test.reason

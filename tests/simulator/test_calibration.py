@@ -20,9 +20,11 @@ from longspan.simulator.judging.calibrate import calibrate
 from longspan.simulator.judging.calibration import Calibration, measure, read_labels, standing
 from longspan.simulator.judging.labels import read_rows
 from longspan.simulator.judging.rubrics import STATEMENT, rubric
+from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play
+from longspan.simulator.runner import play
 from longspan.simulator.scoring import score
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 pytestmark = pytest.mark.usefixtures("openai_key")
@@ -171,7 +173,7 @@ def test_a_long_value_in_a_csv_is_read(tmp_path: Path) -> None:
 
 def test_a_judged_run_names_its_judges_calibration_or_says_that_there_is_none(tmp_path: Path, server: Server) -> None:
     suite = load_suite("elitr").changed(["rubric=ten", "mode=multi", "tokens=3000"], [], [], 1)
-    made = plan(suite, span=32_000, seed=1, agent="silent", out=tmp_path, judge=server.model())
+    made = plan(RunSettings(suite=suite, span=32_000, seed=1, agent="silent", judge=server.model()), tmp_path)
     (outcome,) = trio.run(play, [made])
     assert outcome.error is None
     run_ = RunFolder(outcome.folder)
@@ -186,6 +188,6 @@ def test_a_judged_run_names_its_judges_calibration_or_says_that_there_is_none(tm
 
 def test_a_run_that_nobody_judged_says_nothing_of_calibration(tmp_path: Path) -> None:
     suite = load_suite("elitr").changed(["mode=multi", "tokens=3000"], [], [], 1)
-    (outcome,) = trio.run(play, [plan(suite, span=32_000, seed=1, agent="silent", out=tmp_path)])
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=32_000, seed=1, agent="silent"), tmp_path)])
     assert standing(RunFolder(outcome.folder)) == []
     assert "calibration" not in (outcome.folder / "report.html").read_text("utf-8").casefold()

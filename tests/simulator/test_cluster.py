@@ -13,8 +13,9 @@ import pytest
 from longspan.agents.models.limits import Limiter, Slot
 from longspan.simulator.agent_spec import AgentSpec
 from longspan.simulator.errors import InputError, JournalError, StoppedError
+from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from longspan.simulator.sweeps.ray.driver import wants
 from longspan.simulator.sweeps.ray.limit_server import Desk
@@ -266,5 +267,5 @@ def test_dollars_are_shared_and_those_of_who_has_gone_are_spent(desk: Desk) -> N
     ],
 )
 def test_a_run_is_given_what_its_agent_needs(agent: str, processors: float, gpus: float, tmp_path: Path) -> None:
-    planned = plan(load_suite("ltm").changed([], [], ["colours"], 1), span=2000, seed=0, agent="oracle", out=tmp_path)
+    planned = plan(RunSettings(suite=load_suite("ltm").changed([], [], ["colours"], 1), span=2000, seed=0, agent="oracle"), tmp_path)
     assert wants(dataclasses.replace(planned, agent=AgentSpec.parse(agent))) == (processors, gpus)

@@ -13,8 +13,10 @@ import trio
 
 from longspan.simulator.errors import ReplayError
 from longspan.simulator.interop.coherence import check
+from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 Entries = list[dict[str, Any]]
@@ -24,7 +26,9 @@ Entries = list[dict[str, Any]]
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was played, with a jump, watched turns and awards in it."""
     suite = load_suite("ltm").changed([], [], ["prospective_memory", "jokes", "restaurant", "colours"], 1)
-    outcome = trio.run(lambda: play([plan(suite, span=2000, seed=1, agent="oracle", out=tmp_path_factory.mktemp("runs"))]))[0]
+    outcome = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, seed=1, agent="oracle"), tmp_path_factory.mktemp("runs"))]))[
+        0
+    ]
     return outcome.folder
 
 

@@ -18,9 +18,10 @@ from tests.rig import Babbler, made_test, play, setting
 
 from longspan.agents.base import BaseAgent
 from longspan.simulator import events
-from longspan.simulator.conversation import Conversation, left_out
+from longspan.simulator.conversation import Conversation
 from longspan.simulator.errors import AgentError, JournalError, ReplayError
 from longspan.simulator.journal import Journal, read_journal
+from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Message, Reply, Usage
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Line, Segment
@@ -189,11 +190,11 @@ def test_amend_changes_what_oracle_is_told_and_nothing_else(tmp_path: Path) -> N
         async for _ in stage.watch(turns=3, amend=lambda count, ideal: f"{ideal} [{count}]"):
             pass
 
-    whispers: list[str] = []
+    ideals: list[str] = []
     agent = Echo()
-    play([dynamic(body)], agent, setting(2000), tmp_path / "journal.jsonl", whisper=whispers.append)
-    assert whispers[:2] == ["Understood.", "ideal"]
-    assert [whisper[-3:] for whisper in whispers[2:5]] == ["[1]", "[2]", "[3]"]
+    play([dynamic(body)], agent, setting(2000), tmp_path / "journal.jsonl", give_ideal=ideals.append)
+    assert ideals[:2] == ["Understood.", "ideal"]
+    assert [ideal[-3:] for ideal in ideals[2:5]] == ["[1]", "[2]", "[3]"]
     assert {field for message in agent.asked for field in message.__slots__} == {"text", "sent_at", "turn_id"}
     assert not any("[1]" in message.text for message in agent.asked)
 
@@ -430,7 +431,7 @@ def test_cancelling_a_conversation_leaves_no_task_behind_and_a_readable_journal(
 
     async def run() -> None:
         with scope, Journal(path) as journal:
-            await Conversation(setting(1500), [scripted("a", 0), scripted("b", 1)], Slow(), journal).play()
+            await Conversation(setting(1500), [scripted("a", 0), scripted("b", 1)], LiveAgent(Slow()), journal).play()
 
     scope = trio.CancelScope()
     trio.run(run)
@@ -459,12 +460,12 @@ def test_tests_that_share_a_topic_are_never_open_at_once(tmp_path: Path) -> None
 
 def test_a_test_that_cannot_fit_is_left_out_with_a_line(tmp_path: Path) -> None:
     big = made_test("big", 1, 0, lines=[Line("word " * 3000, asks=True)])
-    why = left_out(big, setting(2000))
+    why = setting(2000).left_out(big)
     assert why is not None
     assert "big-1" in why
     assert "2,000" in why
-    assert left_out(big, setting(4000)) is None
-    assert left_out(big, setting(2000, isolated=True)) is None
+    assert setting(4000).left_out(big) is None
+    assert setting(2000, isolated=True).left_out(big) is None
 
 
 def test_isolated_needs_no_filler(tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ from longspan.simulator.errors import StoppedError
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.journal import read_journal
 from longspan.simulator.messages import Usage
+from longspan.simulator.planning import Plan, plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Plan, plan, play, resume
+from longspan.simulator.runner import play, resume
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 WORST = 1e-6 * 2500
@@ -43,7 +45,7 @@ def dollars(usage: Usage) -> float:
 
 def planned(server: Server, out: Path, seed: int = 0) -> Plan:
     agent = f"openai/gpt-4o?context=2k&max_tokens=100&base_url={server.base_url('openai')}"
-    return plan(SUITE, span=2000, seed=seed, agent=agent, out=out)
+    return plan(RunSettings(suite=SUITE, span=2000, seed=seed, agent=agent), out)
 
 
 def cost(folder: Path) -> float:

@@ -11,8 +11,10 @@ from tests.loopback import Server
 
 from longspan.simulator.cli import main
 from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from longspan.simulator.tools.estimate import Estimate, estimate
 
@@ -22,7 +24,7 @@ SUITE = load_suite("ltm").changed([], [], ["colours", "name_list", "shopping"], 
 
 
 def estimated(agent: str, span: int = 8000) -> Estimate:
-    return trio.run(estimate, plan(SUITE, span=span, seed=0, agent=agent, out=Path("nowhere")))
+    return trio.run(estimate, plan(RunSettings(suite=SUITE, span=span, seed=0, agent=agent), Path("nowhere")))
 
 
 def test_it_is_what_the_run_then_takes(tmp_path: Path) -> None:
@@ -30,7 +32,7 @@ def test_it_is_what_the_run_then_takes(tmp_path: Path) -> None:
     with Server().running() as server:
         agent = f"openai/gpt-4o?context=4k&base_url={server.base_url('openai')}"
         told = estimated(agent)
-        (outcome,) = trio.run(play, [plan(SUITE, span=8000, seed=0, agent=agent, out=tmp_path)])
+        (outcome,) = trio.run(play, [plan(RunSettings(suite=SUITE, span=8000, seed=0, agent=agent), tmp_path)])
     assert not Path("nowhere").exists()
     took = grade_run(RunFolder(outcome.folder))
     assert told.tokens == pytest.approx(took.tokens, rel=0.05)

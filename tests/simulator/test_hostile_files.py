@@ -16,8 +16,10 @@ from longspan.simulator.analysis.commitment import read_published, verify
 from longspan.simulator.errors import InputError, JournalError, LongspanError
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.journal import Journal, read_journal
+from longspan.simulator.planning import plan, replan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play, replan
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite, make_tests
 from longspan.simulator.transcript import Transcript
 
@@ -35,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A run that was played to its end."""
     suite = load_suite("ltm").changed([], [], ["colours", "jokes", "prospective_memory"], 1)
     out = tmp_path_factory.mktemp("runs")
-    (outcome,) = trio.run(lambda: play([plan(suite, span=2_000, seed=1, agent="notebook", out=out)]))
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=1, agent="notebook"), out)]))
     return RunFolder(outcome.folder)
 
 

@@ -13,8 +13,10 @@ import trio
 from playwright.sync_api import expect
 
 from longspan.simulator.judging.annotation import said_by, sheets
+from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from tests.browser import Open
 from tests.view.serving import Server, serving
@@ -29,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs")
     small = load_suite("summhay").changed(["documents=20", "words=100", "subtopics=1"], [], [], None)
     colours = load_suite("ltm").changed([], [], ["colours"], 1)
-    trio.run(play, [plan(suite, span=2000, seed=0, agent="oracle", out=out) for suite in (small, colours)])
+    trio.run(play, [plan(RunSettings(suite=suite, span=2000, seed=0, agent="oracle"), out) for suite in (small, colours)])
     return out
 
 

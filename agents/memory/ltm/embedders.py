@@ -7,6 +7,7 @@ openai/MODEL    OpenAI's embeddings, or those of a server that speaks its API
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,7 +22,6 @@ from longspan.agents.models.api import dig, events, used
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.openai import OPENAI
 from longspan.agents.models.provider import Provider, ProviderOptions
-from longspan.agents.reference.language import STOP, WORD
 from longspan.simulator.errors import one_line
 
 if TYPE_CHECKING:
@@ -46,6 +46,24 @@ PARTS: Final = 1.0
 
 LENGTHS: Final = (4, 5)
 """Characters of such a part."""
+
+STOP: Final = frozenset(
+    """a about above actually after again ago all also although always am an and another any anymore anyway are as at away back be
+    because been before being below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't done
+    down during each either else ever every everything few finally first for from further get gets getting go going gone got had has
+    have having he hello her here here's hers hey hi him his how however i i'd i'll i'm i've if in instead into is isn't it it's its
+    itself just let let's longer lot made make makes many may maybe me might mine more moreover most much must my myself never new next
+    no nor not nothing now of off oh ok okay on once one ones only onto or other others our ours out over own per perhaps please quite
+    rather really right same shall she should since so some something soon still such sure than thank thanks that that's the their
+    theirs them themselves then there there's these they thing things this those though through thus till to today together too under
+    until up upon us used very want wanted was wasn't way we we're well were what what's when where whether which while who who's whom
+    whose why will with without won't would wouldn't yes yet you you'd you'll you're you've your yours yourself far given giving give
+    gave said say saying says tell telling told mention mentioned remember remind recall know currently lately recently nowadays days
+    moment present several later afterwards last earlier use using""".split()
+)
+"""Words that say little. Vectors depend on this list: do not change it."""
+
+WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 BATCH: Final = 100
 """Texts in one request for embeddings."""

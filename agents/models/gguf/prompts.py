@@ -10,7 +10,7 @@ from typing import Any, Final, final
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.gguf.vocabulary import Vocabulary
-from longspan.simulator.conversation import STARTS_AT
+from longspan.simulator.clock import STARTS_AT
 from longspan.simulator.errors import one_line
 
 __all__ = ["Prompts"]

@@ -17,13 +17,14 @@ from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.journal_tail import Tail
 from longspan.simulator.ledger import LOCAL, models_of
+from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Listener, Outcome, Plan
+from longspan.simulator.runner import Listener, Outcome
 from longspan.simulator.sweeps.processes import result_of
 from longspan.simulator.sweeps.ray.coordinator import Hub
 from longspan.simulator.sweeps.ray.node import Order, answer_of, play
 
-__all__ = ["play_on_ray", "wants"]
+__all__ = ["import_ray", "play_on_ray", "wants"]
 
 AT_ONCE: Final = 100_000
 """Calls that the hub serves at once: those of all conversations that wait for a place, and the segments beside them."""
@@ -39,6 +40,16 @@ LOSSES: Final = 3
 
 WAITING: Final = 0.25
 """The part of a processor that a run is given whose agent waits on a network."""
+
+
+def import_ray() -> Any:
+    """The module ray. Raises InputError where it is not installed."""
+    try:
+        import ray
+        import ray.util.scheduling_strategies
+    except ImportError as error:
+        raise InputError("--on ray needs more than longspan itself: pip install 'longspan[ray]'") from error
+    return ray
 
 
 def play_on_ray(
@@ -78,11 +89,7 @@ def _connected() -> Iterator[Any]:
     address = os.environ.get("RAY_ADDRESS", "")
     if "://" in address:
         raise InputError(f"RAY_ADDRESS={address!r:.80}: a sweep is started on a machine of the cluster, not through its client")
-    try:
-        import ray
-        import ray.util.scheduling_strategies
-    except ImportError as error:
-        raise InputError("--on ray needs more than longspan itself: pip install 'longspan[ray]'") from error
+    ray = import_ray()
     try:
         _connect(ray, address)
     except (ConnectionError, RuntimeError, ValueError) as error:

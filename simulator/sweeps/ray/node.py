@@ -20,9 +20,10 @@ from longspan.simulator import events
 from longspan.simulator.agent import repeatable
 from longspan.simulator.agent_spec import make_agent
 from longspan.simulator.errors import LongspanError, StoppedError
-from longspan.simulator.ledger import Account, Ledger
+from longspan.simulator.ledger import Account, Ledger, known_cost
+from longspan.simulator.planning import Plan, replan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Plan, play_on, replan
+from longspan.simulator.runner import play_on
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, Shipper
 from longspan.simulator.sweeps.shared_limits import GATE
 
@@ -187,11 +188,11 @@ class _SharedLedger(Ledger):
     @asynccontextmanager
     async def paying(self, models: Mapping[str, str] | None, worst: float = 0.0) -> AsyncIterator[Account]:
         ticket = await answer_of(self._hub.reserve.remote(self._owner, worst))
-        account = Account(models, worst)
+        account = Account(models)
         try:
             yield account
         finally:
             costs = account.costs
-            dollars = worst if costs is None else sum(cost or 0.0 for cost in costs.values())
+            dollars = worst if costs is None else known_cost(costs.values())
             with trio.CancelScope(shield=True):
                 await answer_of(self._hub.give_back.remote(ticket, dollars))

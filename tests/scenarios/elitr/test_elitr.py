@@ -14,12 +14,14 @@ from longspan.scenarios.elitr.files import read_sheets
 from longspan.scenarios.elitr.scenario import Elitr
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import Result
+from longspan.simulator.planning import plan
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.queries import Query
 from longspan.simulator.record import Marked, Record
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import plan, play
+from longspan.simulator.runner import play
 from longspan.simulator.script import Script
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from longspan.simulator.tools.rehearsal import rehearse
 
@@ -34,7 +36,7 @@ def scenario(**parameters: Any) -> Elitr:
 
 def played(out: Path, agent: str, *settings: str, tests: int = 1, data: tuple[str, ...] = ()) -> Result:
     suite = load_suite("elitr").changed(settings, list(data), [], tests)
-    (outcome,) = trio.run(play, [plan(suite, span=16_000, seed=2023, agent=agent, out=out)])
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=16_000, seed=2023, agent=agent), out)])
     assert outcome.error is None
     assert outcome.result is not None
     return outcome.result
@@ -69,7 +71,7 @@ def test_in_the_long_conversation_every_question_comes_a_span_after_its_evidence
 
 def test_it_is_woven_among_other_suites(tmp_path: Path) -> None:
     suite = load_suite("ltm+elitr").changed(["delivery=interleave", "tokens=4000"], [], ["colours", "jokes", "elitr"], 1)
-    (outcome,) = trio.run(play, [plan(suite, span=16_000, seed=1, agent="oracle", out=tmp_path)])
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=16_000, seed=1, agent="oracle"), tmp_path)])
     assert outcome.result is not None
     assert (outcome.result.score, outcome.result.max_score) == (3, 3)
     assert outcome.result.switch_rate > 0

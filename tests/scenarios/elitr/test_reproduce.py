@@ -20,7 +20,9 @@ from longspan.scenarios.elitr.marks import shown
 from longspan.scenarios.elitr.reproduce import reproduce
 from longspan.simulator.errors import InputError
 from longspan.simulator.interop.papers import Cell
-from longspan.simulator.runner import plan, play
+from longspan.simulator.planning import plan
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 MODELS = 9
@@ -229,7 +231,11 @@ def test_what_is_wrong_with_a_file_is_told_in_one_line(tmp_path: Path, name: str
 def test_runs_of_ours_make_the_same_tables(tmp_path: Path) -> None:
     for setting in ("qa", "conv"):
         suite = load_suite("elitr").changed([f"setting={setting}", "mode=multi", "tokens=3000"], [], [], 1)
-        plans = [plan(suite, span=32_000, seed=seed, agent=agent, out=tmp_path) for seed in (2023, 2024) for agent in ("oracle", "silent")]
+        plans = [
+            plan(RunSettings(suite=suite, span=32_000, seed=seed, agent=agent), tmp_path)
+            for seed in (2023, 2024)
+            for agent in ("oracle", "silent")
+        ]
         assert all(outcome.error is None for outcome in trio.run(play, plans))
     found = cells_of(tmp_path)
     assert found["table2", "oracle", "multi-qa-dev"].ours == 10

@@ -26,9 +26,11 @@ from longspan.simulator.grading.grades import Result
 from longspan.simulator.interop.definitions import Definition, Definitions, read_definitions
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest
+from longspan.simulator.planning import Plan, plan, replan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Plan, plan, play, replan, replay, resume
+from longspan.simulator.runner import play, replay, resume
 from longspan.simulator.script import LAST, Script
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.stage import LONGEST
 from longspan.simulator.suite import Suite, load_suite
 
@@ -146,7 +148,9 @@ def written(tmp_path: Path) -> Path:
 
 def planned(definitions: Definitions, out: Path, *, span: int | None = None, seed: int = 0, agent: str = "oracle", **more: Any) -> Plan:
     suite = more.pop("suite", load_suite("ltm").changed([], [], [], definitions.most))
-    return plan(suite, span=span or definitions.span or 0, seed=seed, agent=agent, out=out, definitions=definitions, **more)
+    return plan(
+        RunSettings(suite=suite, span=span or definitions.span or 0, seed=seed, agent=agent, definitions=definitions.folder, **more), out
+    )
 
 
 def run(each: Plan) -> tuple[RunFolder, Result]:
@@ -347,7 +351,7 @@ def test_the_configuration_may_change_once_a_run_has_its_span(written: Path, tmp
 def test_a_manifest_may_name_any_folder(place: str, written: Path, tmp_path: Path) -> None:
     made = planned(read_definitions(written), tmp_path).manifest
     with pytest.raises(InputError, match="there is no such folder"):
-        replan(made.model_copy(update={"definitions": place}), "silent", tmp_path)
+        replan(made.model_copy(update={"definitions": Path(place)}), "silent", tmp_path)
 
 
 # The command line.

@@ -12,14 +12,17 @@ import pytest
 import trio
 from tests.loopback import Server
 
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, JournalError
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.judging.annotation import Annotation, agreement, agreements, annotate, open_claims, said_by, sheets
 from longspan.simulator.judging.background import judge_run
-from longspan.simulator.judging.judge import LLMJudge
+from longspan.simulator.judging.cached_model import CachedModel
+from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, plan, play, replay
+from longspan.simulator.runner import Outcome, play, replay
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 pytestmark = pytest.mark.usefixtures("openai_key")
@@ -31,7 +34,7 @@ def played(
     out: Path, *settings: str, agent: str = "oracle", span: int = 2000, data: Path | None = None, judge: str | None = None
 ) -> RunFolder:
     suite = load_suite("summhay").changed([*SMALL, *settings], [f"summhay={data}"] if data else [], [], None)
-    outcomes: list[Outcome] = trio.run(play, [plan(suite, span=span, seed=1, agent=agent, out=out, judge=judge)])
+    outcomes: list[Outcome] = trio.run(play, [plan(RunSettings(suite=suite, span=span, seed=1, agent=agent, judge=judge), out)])
     assert outcomes[0].error is None
     return RunFolder(outcomes[0].folder)
 
@@ -147,7 +150,7 @@ def test_a_judge_that_fails_leaves_the_summary_unscored_and_may_be_asked_again(t
     assert all("undecided: " in test.reason for test in result.tests)
     assert result.tables == []
     judge = spec(server, sensible) + "&temperature=0.1"
-    trio.run(judge_run, run, LLMJudge(judge, run))
+    trio.run(judge_run, run, CachedModel(judge, AnswerStore(run.path)))
     assert grade_run(run).score == 1
 
 
@@ -159,7 +162,7 @@ def test_published_haystacks_need_a_judge(tmp_path: Path, server: Server, summha
     assert {test.status for test in result.tests} == {"unscored"}
     assert "--judge names one" in result.tests[0].reason
     assert all(14_000 < test.span_used < 18_000 for test in result.tests)
-    trio.run(judge_run, run, LLMJudge(spec(server, sensible), run))
+    trio.run(judge_run, run, CachedModel(spec(server, sensible), AnswerStore(run.path)))
     assert grade_run(run).score == 1
 
 
@@ -216,7 +219,7 @@ def test_what_cannot_be_said_of_a_run_is_refused(tmp_path: Path, changed: dict[s
 
 def test_a_run_of_other_tests_cannot_be_annotated_and_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
     suite = load_suite("ltm").changed([], [], ["colours"], 1)
-    (outcome,) = trio.run(play, [plan(suite, span=2000, seed=1, agent="silent", out=tmp_path)])
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, seed=1, agent="silent"), tmp_path)])
     with pytest.raises(InputError, match="none of its tests can be annotated"):
         sheets(RunFolder(outcome.folder))
     run = played(tmp_path, "subtopics=1")

@@ -1,0 +1,63 @@
+"""Runs as people ask for them, on the command line or in a sweep's file: one for each suite, span, agent and seed."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Annotated, Final, Literal, final
+
+from pydantic import BeforeValidator, Field
+
+from longspan.simulator.clock import PACE
+from longspan.simulator.errors import InputError
+from longspan.simulator.interop.definitions import read_definitions
+from longspan.simulator.settings import Conditions, RunSettings
+from longspan.simulator.sizes import Tokens
+from longspan.simulator.suite import load_suite
+
+__all__ = ["Grid"]
+
+_LISTED: Final = BeforeValidator(lambda value: [value] if isinstance(value, str | int) else value)
+"""One value is a list of one."""
+
+Names = Annotated[list[str], _LISTED]
+Spans = Annotated[list[Tokens], _LISTED]
+Seeds = Annotated[list[int], _LISTED]
+
+
+@final
+class Grid(Conditions):
+    """One run for each suite, span (in tokens), agent and seed, all under the same conditions.
+
+    `tests`, `scenarios`, `set` and `data` change the suites (see `Suite.changed`), `rules` says whose rules grade, and a turn
+    takes `pace` virtual seconds. Without spans, the definitions' span or else the suite's counts.
+    """
+
+    suites: Names = Field(default=["ltm"], min_length=1)
+    spans: Spans = Field(default=[], validate_default=True)
+    agents: Names = Field(default=["notebook"], min_length=1)
+    seeds: Seeds = Field(default=[0], min_length=1)
+    tests: int | None = Field(default=None, ge=1, le=10_000)
+    scenarios: Names = Field(default=[])
+    set: Names = Field(default=[])
+    data: Names = Field(default=[])
+    rules: Literal["longspan", "paper"] = "longspan"
+    pace: float = Field(default=PACE.total_seconds(), ge=0, le=86_400)
+
+    def runs(self) -> list[RunSettings]:
+        """The settings of each run, once each. Raises InputError for a suite, a parameter or definitions that are wrong."""
+        defined = read_definitions(self.definitions) if self.definitions else None
+        if defined is not None and defined.span is None and not self.spans:
+            raise InputError(f"definitions {defined.folder}: they name no span; --span gives one (in a sweep: spans)")
+        changes = [*self.set, *(["rules=paper"] if self.rules == "paper" else [])]
+        tests = self.tests or (defined.most if defined else None)
+        suites = [load_suite(name).changed(changes, self.data, self.scenarios, tests) for name in dict.fromkeys(self.suites)]
+        conditions = {name: getattr(self, name) for name in Conditions.model_fields}
+        return [
+            RunSettings(suite=suite, span=span, agent=agent, seed=seed, pace_s=self.pace, **conditions)
+            for suite in suites
+            for span, agent, seed in product(
+                dict.fromkeys(self.spans or [defined.span if defined and defined.span else suite.span]),
+                dict.fromkeys(self.agents),
+                dict.fromkeys(self.seeds),
+            )
+        ]
