@@ -18,16 +18,13 @@ from longspan.simulator.journal import read_journal
 from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.locks import locked
 from longspan.simulator.manifest import Manifest
-from longspan.simulator.transcript import Transcript
+from longspan.simulator.transcript import Change, Transcript
 
-__all__ = ["Correction", "Heard", "RunFolder"]
+__all__ = ["Correction", "RunFolder"]
 
 MANIFEST = "manifest.json"
 
 INCIDENTS = "incidents.jsonl"
-
-Heard = Callable[[str, Event], None]
-"""Who is told of a conversation's events as they are read."""
 
 
 @final
@@ -89,16 +86,28 @@ class RunFolder:
         """Where the snapshots of a conversation's agent lie."""
         return self.path / "conversations" / conversation / "snapshots"
 
-    def transcripts(self, heard: Heard | None = None) -> dict[str, Transcript]:
-        """The transcripts of the conversations that have begun. `heard` is told of each conversation's events on the way. Raises
-        JournalError for a damaged journal."""
-        return {id: Transcript.of(self._events(id, heard)) for id in self.manifest.conversations if self.journal(id).exists()}
+    def events(self, conversation: str) -> Iterator[Event]:
+        """What a conversation's journal holds; nothing where it was not begun. Raises JournalError for a damaged journal."""
+        path = self.journal(conversation)
+        return read_journal(path) if path.exists() else iter(())
 
-    def _events(self, conversation: str, heard: Heard | None) -> Iterator[Event]:
-        for event in read_journal(self.journal(conversation)):
-            if heard is not None:
-                heard(conversation, event)
-            yield event
+    def fold(self, conversation: str, add: Callable[[Event], Change]) -> Iterator[Change]:
+        """What each event of a conversation's journal changed, as `add` says. Raises JournalError for a damaged journal."""
+        for number, event in enumerate(self.events(conversation), 1):
+            try:
+                yield add(event)
+            except JournalError as error:
+                raise JournalError(f"{self.journal(conversation)}, line {number}: {error}") from error
+
+    def transcripts(self, heard: Callable[[str, Transcript, Change], None] | None = None) -> dict[str, Transcript]:
+        """The transcripts of the conversations that have begun. `heard` is told of each conversation's changes on the way. Raises
+        JournalError for a damaged journal."""
+        found = {id: Transcript() for id in self.manifest.conversations if self.journal(id).exists()}
+        for id, transcript in found.items():
+            for change in self.fold(id, transcript.add):
+                if heard is not None:
+                    heard(id, transcript, change)
+        return found
 
     def lock(self) -> AbstractContextManager[int]:
         """Hold the run alone. The lock dies with the process. Raises InputError where another process holds it."""

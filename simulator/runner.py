@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 from traceback import format_exception
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import trio
 
@@ -20,19 +21,21 @@ from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.errors import AgentError, LongspanError, StoppedError
-from longspan.simulator.grading.grades import Result, grade_run, judge_costs, scenarios_of
+from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
 from longspan.simulator.interop.coherence import check
-from longspan.simulator.journal import Journal
+from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
 from longspan.simulator.ledger import Ledger, check_priced, known_cost
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, replan, setting_of
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.scoring import score
+from longspan.simulator.scoring import Scoring
 from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.transcript import Change
 
 __all__ = [
+    "Heard",
     "Listener",
     "Outcome",
     "catching_up",
@@ -51,8 +54,21 @@ GRACE: Final = 10.0
 """Seconds that the turn in hand gets to end when a run is stopped."""
 
 
-Listener = Callable[[Plan, Path, str, events.Event], None]
-"""Who is told what happens: the run, the folder it lands in, the conversation, and its next event."""
+@final
+class Heard(NamedTuple):
+    """An event of a run that is played: its plan, the folder it lands in, its grades so far, the conversation, the event, and what
+    that changed."""
+
+    plan: Plan
+    folder: Path
+    gradebook: Gradebook
+    conversation: str
+    event: events.Event
+    change: Change
+
+
+Listener = Callable[[Heard], None]
+"""Who is told what happens."""
 
 
 @final
@@ -125,10 +141,9 @@ async def catching_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
 
     Raises AgentError where the agent cannot be asked what it can do.
     """
-    transcripts = run.transcripts()
-    unfinished = {id: transcript for id, transcript in transcripts.items() if not transcript.closed}
-    if not unfinished and len(transcripts) == len(run.manifest.conversations):
+    if all(is_closed(run.journal(id)) for id in run.manifest.conversations):
         return "the run is finished: it is only compared with what would be played", False
+    unfinished = {id: transcript for id, transcript in run.transcripts().items() if not transcript.closed}
     agent = make_agent(spec)
     try:
         await start(agent)
@@ -162,9 +177,10 @@ async def play_on(
     outcomes: dict[Path, Outcome] = {}
 
     async def one(each: Plan, run: RunFolder) -> None:
-        error = await playing.run(each, run)
+        scoring = Scoring(run)
+        error = await playing.run(each, run, scoring)
         try:
-            outcomes[run.path] = Outcome(run.path, score(run), error)
+            outcomes[run.path] = Outcome(run.path, scoring.write(), error)
         except LongspanError as failure:
             outcomes[run.path] = Outcome(run.path, None, error or failure)
 
@@ -220,7 +236,7 @@ class _Playing:
         for scope in self._scopes:
             scope.deadline = trio.current_time() + GRACE
 
-    async def run(self, each: Plan, run: RunFolder) -> LongspanError | None:
+    async def run(self, each: Plan, run: RunFolder, scoring: Scoring) -> LongspanError | None:
         """Play all of a run's conversations. Returns the first error that broke one off."""
         errors: list[LongspanError] = []
         spec = each.manifest.judge
@@ -230,10 +246,10 @@ class _Playing:
             async with self._limit:
                 try:
                     if model is None:
-                        await self._converse(each, run, id, None)
+                        await self._converse(each, run, id, scoring, None)
                     else:
-                        async with Judging(model, scenarios_of(each.manifest)) as judging:
-                            await self._converse(each, run, id, judging)
+                        async with Judging(model, scoring.gradebook) as judging:
+                            await self._converse(each, run, id, scoring, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
                     run.incident(conversation=id, type="agent_error", error=str(error), traceback=cause)
@@ -247,16 +263,17 @@ class _Playing:
                 nursery.start_soon(one, id)
         return errors[0] if errors else None
 
-    async def _converse(self, each: Plan, run: RunFolder, id: str, judging: Judging | None) -> None:
+    async def _converse(self, each: Plan, run: RunFolder, id: str, scoring: Scoring, judging: Judging | None) -> None:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
         agent = make_agent(each.agent)
 
         def forward(event: events.Event) -> None:
+            change = scoring.add(id, event)
             if judging is not None:
-                judging.heard(event)
+                judging.heard(id, change)
             if self._listener is not None:
-                self._listener(each, run.path, id, event)
+                self._listener(Heard(each, run.path, scoring.gradebook, id, event, change))
 
         with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
             conversation = Conversation(
@@ -295,9 +312,11 @@ async def replay(run: RunFolder) -> Result:
         check(run)
         return grade_run(run)
     each = replan(run.manifest, "silent", run.path.parent)
+    gradebook = Gradebook(run.manifest)
     for id, tests in each.tests.items():
         if not run.journal(id).exists():
             raise StoppedError(f"{run.path}: the conversation {id} was never begun; `longspan resume` plays it")
         with Journal(run.journal(id), replay_only=True) as journal:
-            await Conversation(setting_of(each.manifest, id), tests, LiveAgent(Absent()), journal).play()
-    return grade_run(run)
+            live = LiveAgent(Absent())
+            await Conversation(setting_of(each.manifest, id), tests, live, journal, listener=partial(gradebook.add, id)).play()
+    return gradebook.result(run)

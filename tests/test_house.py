@@ -19,6 +19,8 @@ PUBLIC = (
     *("Scenario", "Script", "Line", "Segment", "Stage", "Record", "Grade", "Item", "Marked", "Table", "grading", "queries", "rehearse"),
     "read_journal",
 )
+EVENTS = {"begin", "open", "message", "reply", "jump", "award", "verdict", "snapshot", "end", "scenario_error", "close"}
+"""The types of a journal's events."""
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -70,6 +72,33 @@ def test_scenarios_see_neither_agents_nor_what_plays_them() -> None:
     )
     forbidden = {"time", "trio", *(f"longspan.simulator.{name}" for name in engine)}
     assert [(path, name) for path, name in imports("scenarios") if name in forbidden or name.startswith("longspan.agents")] == []
+
+
+def told_apart(node: ast.AST) -> bool:
+    """Whether a piece of code tells events apart by their types."""
+
+    def event_type(part: ast.AST) -> bool:
+        return isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "events"
+
+    match node:
+        case ast.MatchClass(cls=cls):
+            return event_type(cls)
+        case ast.Call(func=ast.Name("isinstance"), args=[_, types]):
+            return any(map(event_type, ast.walk(types)))
+        case ast.Compare(left=ast.Attribute(attr="type"), comparators=values):
+            return any(isinstance(value, ast.Constant) and value.value in EVENTS for value in values)
+    return False
+
+
+def test_only_the_fold_and_what_writes_events_tell_them_apart() -> None:
+    modules = (path for folder in ("simulator", "scenarios", "agents", "scripts") for path in (ROOT / folder).rglob("*.py"))
+    found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(told_apart, ast.walk(ast.parse(path.read_text("utf-8")))))}
+    assert found == {f"simulator/{name}.py" for name in ("transcript", "journal", "conversation")}
+
+
+def test_the_fold_knows_nothing_of_grades() -> None:
+    flat = [(path, name) for path, name in imports("simulator") if path.name in ("transcript.py", "run_folder.py")]
+    assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.grading")] == []
 
 
 def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> None:

@@ -128,7 +128,7 @@ class _Made:
         shown |= {number: conversation.turns[number] for number in test.turns if 0 <= number < len(conversation.turns)}
         rows = [turns[id, number] for number in sorted(shown)]
         asked = [turn for turn in own if turn.message.kind == "question"]
-        opened = conversation.opened.get(test.id)
+        opened = conversation.tests[test.id].definition if test.id in conversation.tests else None
         ideals = opened.ideal_replies(turn.message for turn in own) if opened is not None else {}
         messages = [message for row in rows for message in self._messages(run, row)]
         last = next((turn.reply.text for turn in reversed(asked) if turn.reply is not None), None)

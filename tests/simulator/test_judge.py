@@ -15,7 +15,7 @@ from tests.loopback import Hang, Say, Server, Status
 
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.grading.grades import Gradebook, grade_run
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge
@@ -85,9 +85,9 @@ def test_the_judge_is_told_the_reply_and_the_statement_and_nothing_of_who_replie
 def test_the_same_content_is_asked_once_also_in_a_later_scoring(tmp_path: Path, server: Server) -> None:
     run = judged(tmp_path, server, NO, NO)
     before = asked(server)
-    trio.run(judge_run, run, CachedModel(server.model(), AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore(run.path)))
     assert asked(server) == before
-    trio.run(judge_run, run, CachedModel(server.model("gpt-4o-mini"), AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model("gpt-4o-mini"), AnswerStore(run.path)))
     assert asked(server) > before, "another judge is asked"
 
 
@@ -96,7 +96,7 @@ def test_a_run_played_without_a_judge_is_judged_afterwards(tmp_path: Path, serve
     run = RunFolder(outcome.folder)
     assert [test.score for test in grade_run(run).tests] == [0, 0], "without a judge the rules' guess counts"
     does(server, [YES, YES])
-    trio.run(judge_run, run, CachedModel(server.model(), AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore(run.path)))
     assert [test.score for test in grade_run(run).tests] == [1, 1]
 
 
@@ -112,7 +112,7 @@ def test_a_judge_that_fails_leaves_the_test_unscored_and_says_so(tmp_path: Path,
     assert "undecided: the judge" in test.reason
     assert (result.score, result.score_bounds) == (None, (0, 1))
     does(server, [YES])
-    trio.run(judge_run, run, CachedModel(server.model(), AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore(run.path)))
     assert grade_run(run).score == 1, "asked again, it may decide"
 
 
