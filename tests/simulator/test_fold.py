@@ -15,9 +15,11 @@ from longspan.scenarios.ltm.colours import Colours
 from longspan.simulator import events, journal
 from longspan.simulator.cli.progress import Progress
 from longspan.simulator.journal import read_journal
+from longspan.simulator.planning import Plan, plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Plan, plan, play, resume
+from longspan.simulator.runner import play, resume
 from longspan.simulator.scoring import Scoring, score
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 TESTS = 2
@@ -54,7 +56,7 @@ def graded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 def planned(out: Path, isolated: bool) -> Plan:
     suite = load_suite("ltm").changed([], [], ["colours"], TESTS)
-    return plan(suite, span=2000, seed=4, agent="oracle", out=out, isolated=isolated)
+    return plan(RunSettings(suite=suite, span=2000, seed=4, agent="oracle", isolated=isolated), out)
 
 
 def lines(run: RunFolder) -> int:
