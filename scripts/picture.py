@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from longspan.simulator import events
-from longspan.simulator.journal import read_journal
+from longspan.simulator.analysis.turns import conversations
 from longspan.simulator.run_folder import RunFolder
 
 LANE, LEFT, WIDTH, TOP = 15, 150, 820, 44
@@ -30,12 +30,11 @@ text { font: 11px system-ui, sans-serif; fill: #57606a }
 
 def draw(run: RunFolder) -> str:
     lanes: dict[str, list[events.Message]] = {}
-    total = 0
-    for event in read_journal(run.journal("main")):
-        if isinstance(event, events.Message) and event.test and event.kind != "farewell":
-            lanes.setdefault(event.test, []).append(event)
-        elif isinstance(event, events.Reply):
-            total = event.end
+    turns = conversations(run)["main"].turns
+    for message in (turn.message for turn in turns):
+        if message.test and message.kind != "farewell":
+            lanes.setdefault(message.test, []).append(message)
+    total = next((turn.reply.end for turn in reversed(turns) if turn.reply is not None), 0)
 
     def x(position: int) -> float:
         return round(LEFT + WIDTH * position / total, 1)

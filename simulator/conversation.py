@@ -110,7 +110,7 @@ class Conversation:
         journal: Journal,
         *,
         judge: Judge | None = None,
-        listener: Callable[[events.Event], None] | None = None,
+        listener: Callable[[events.Event], object] | None = None,
     ) -> None:
         self._setting = setting
         # A conversation may be called by the test it holds, which is nothing for the agent to know.
@@ -409,7 +409,7 @@ class Conversation:
                 measured={"latency_s": round(time.monotonic() - began, 6)},
             )
             if reply.trace is not None or reply.besides:  # all else is text without surrogates, and numbers
-                events.as_json(event)
+                event = events.Reply.model_validate_json(events.as_json(event))  # as it will be read back: tuples are lists
         except Exception as error:
             what = "the agent's reply has usage or a trace that cannot be journaled"
             raise AgentError(f"turn {self.turns}: {what}: {journal_text(error)}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal, final
 
@@ -69,6 +70,15 @@ class Open(_Event):
     farewell: str | None = None
     alone: bool = False
     position: int
+
+    def ideal_replies(self, said: Iterable[Message]) -> dict[int, str]:
+        """The ideal replies to a scripted test's questions, by turn. `said`: its messages, which are its lines in order."""
+        pairs = zip(self.lines, said, strict=False)
+        return {
+            message.turn: ideal
+            for line, message in pairs
+            if line.get("asks") and line.get("text") == message.text and isinstance(ideal := line.get("ideal"), str)
+        }
 
 
 @final

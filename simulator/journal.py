@@ -7,14 +7,18 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, final
+from typing import Any, Final, final
 
 from pydantic import ValidationError
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError, ReplayError, StoppedError
+from longspan.simulator.json_lines import cut_torn
 
-__all__ = ["Journal", "cut_torn", "read_journal"]
+__all__ = ["Journal", "is_closed", "read_journal"]
+
+SHORT: Final = 1000
+"""Bytes that the line of a close does not take."""
 
 
 def read_journal(path: Path) -> Iterator[events.Event]:
@@ -31,6 +35,22 @@ def read_journal(path: Path) -> Iterator[events.Event]:
             except ValidationError:
                 pass  # read once more, to tell what is wrong
         yield _parse(_entry(line, number, path), path)
+
+
+def is_closed(path: Path) -> bool:
+    """Whether a journal ends with the close of its conversation. Raises JournalError for one that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - SHORT))
+            end = file.read()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise JournalError(f"{path}: cannot read the journal: {error.strerror}") from error
+    try:
+        return end.endswith(b"\n") and json.loads(end.splitlines()[-1])["type"] == "close"
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -153,15 +173,6 @@ class Journal:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._file.close()
-
-
-def cut_torn(path: Path) -> bool:
-    """Cut off a last line that a crash tore. Returns whether there was one."""
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)
-    return whole < len(content)
 
 
 def _compare(recorded: dict[str, Any], entry: dict[str, Any], path: Path) -> None:

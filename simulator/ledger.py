@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.messages import Message, Reply, Usage
 
-__all__ = ["Account", "Costs", "Ledger", "Spent", "check_priced", "models_of", "price", "tally", "used_by"]
+__all__ = ["Account", "Costs", "Ledger", "Spent", "check_priced", "known_cost", "models_of", "price", "tally", "total_cost", "used_by"]
 
 Costs = dict[str, float | None]
 """Dollars by part (agent, embedder, judge). None: the tokens are known, their price is not."""
@@ -66,7 +66,6 @@ class Account:
     """One call being paid for: `settle` says what it came to."""
 
     models: Mapping[str, str] | None
-    reserved: float
     costs: Costs | None = None
 
     def settle(self, used: Mapping[str, Usage]) -> Costs | None:
@@ -105,13 +104,13 @@ class Ledger:
                     )
                 await self._settled.wait()
             self._reserved.append(worst)
-        account = Account(models, worst)
+        account = Account(models)
         try:
             yield account
         finally:
             self._reserved.remove(worst)
             costs = account.costs
-            self.spent += worst if costs is None else sum(cost or 0.0 for cost in costs.values())
+            self.spent += worst if costs is None else known_cost(costs.values())
             with trio.CancelScope(shield=True):
                 async with self._settled:
                     self._settled.notify_all()
@@ -122,7 +121,7 @@ class Ledger:
         if self.limit == inf or not models:
             return 0.0
         used: Mapping[str, Usage] = agent.worst_case(message)
-        return sum(price(models[part], usage) or 0.0 for part, usage in used.items())
+        return known_cost(price(models[part], usage) for part, usage in used.items())
 
 
 @final
@@ -144,6 +143,17 @@ class Spent(BaseModel):
             output_tokens=self.output_tokens + usage.get("output_tokens", 0),
             cost_usd=None if cost is None or self.cost_usd is None else round(self.cost_usd + cost, 9),
         )
+
+
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """Dollars of all costs together; None where one is unknown."""
+    every = list(costs)
+    return None if None in every else known_cost(every)
+
+
+def known_cost(costs: Iterable[float | None]) -> float:
+    """Dollars of those costs together that are known."""
+    return fsum(cost for cost in costs if cost is not None)
 
 
 def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dict[str, Spent]:

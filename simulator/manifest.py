@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Annotated, Any, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.settings import RunSettings
 
-__all__ = ["Manifest", "Planned", "Source", "commit", "versions", "write_json"]
+__all__ = ["Manifest", "Planned", "Source", "commit", "versions"]
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
@@ -91,15 +89,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def write_json(path: Path, model: BaseModel) -> None:
-    """Write a model as a JSON file, whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    text = model.model_dump_json(indent=1)
-    partial.unlink(missing_ok=True)
-    with partial.open("x", encoding="utf-8") as file:  # never through a link that somebody left there
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

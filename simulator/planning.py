@@ -17,7 +17,7 @@ from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.interop.definitions import read_definitions, tests_for, tests_of
-from longspan.simulator.judging.judge import completing
+from longspan.simulator.judging.cached_model import check_model
 from longspan.simulator.manifest import Manifest, Planned, commit, versions
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.scenario import Test
@@ -57,7 +57,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
     spec = AgentSpec.parse(settings.agent)
     make_agent(spec)
     if settings.judge is not None:
-        completing(AgentSpec.parse(settings.judge))
+        check_model(settings.judge)
     definitions = read_definitions(settings.definitions) if settings.definitions else None
     if definitions is not None and settings.placement == "early":
         raise InputError("--placement early places generated tests only: definitions say themselves where their lines go")

@@ -9,10 +9,11 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, TypeVar, final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.errors import first_problem
+from longspan.simulator.templating import environment
 
 __all__ = ["Answer", "Free", "Holds", "Query", "Said", "fence", "statement", "template"]
 
@@ -95,5 +96,4 @@ def fence(*texts: str) -> str:
 @lru_cache
 def template(folder: Path, name: str) -> Template:
     """The template `name`.j2 in a folder; what it is not given is an error."""
-    environment = Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)  # noqa: S701
-    return environment.get_template(f"{name}.j2")
+    return environment(folder, keep_trailing_newline=True).get_template(f"{name}.j2")

@@ -2,65 +2,29 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from longspan.simulator.errors import InputError, JournalError, first_problem, one_line
+from longspan.simulator.errors import InputError, JournalError, first_problem
 from longspan.simulator.events import Event
-from longspan.simulator.journal import cut_torn, read_journal
-from longspan.simulator.manifest import Manifest, write_json
-from longspan.simulator.transcript import Transcript
+from longspan.simulator.files import write_json
+from longspan.simulator.journal import read_journal
+from longspan.simulator.json_lines import JsonLines
+from longspan.simulator.locks import locked
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.transcript import Change, Transcript
 
-__all__ = ["Correction", "Heard", "RunFolder", "locked"]
+__all__ = ["Correction", "RunFolder"]
 
 MANIFEST = "manifest.json"
 
-Heard = Callable[[str, Event], None]
-"""Who is told of a conversation's events as they are read."""
-
-
-_held: set[int] = set()
-"""Handles of the locks this process holds. A process forked from it must not keep them when it dies."""
-
-
-def _let_go() -> None:
-    for handle in _held:
-        os.close(handle)
-    _held.clear()
-
-
-os.register_at_fork(after_in_child=_let_go)
-
-
-@contextmanager
-def locked(folder: Path, what: str) -> Iterator[int]:
-    """Hold a folder alone, with all processes that are given the handle: it is let go when the last of them ends.
-
-    `what` lies there, for the error. Raises InputError where another process holds it.
-    """
-    try:
-        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written to: {error.strerror}") from error
-    _held.add(handle)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder}: another process is playing this {what}; wait until it has ended") from None
-        yield handle
-    finally:
-        _held.discard(handle)
-        os.close(handle)
+INCIDENTS = "incidents.jsonl"
 
 
 @final
@@ -122,16 +86,28 @@ class RunFolder:
         """Where the snapshots of a conversation's agent lie."""
         return self.path / "conversations" / conversation / "snapshots"
 
-    def transcripts(self, heard: Heard | None = None) -> dict[str, Transcript]:
-        """The transcripts of the conversations that have begun. `heard` is told of each conversation's events on the way. Raises
-        JournalError for a damaged journal."""
-        return {id: Transcript.of(self._events(id, heard)) for id in self.manifest.conversations if self.journal(id).exists()}
+    def events(self, conversation: str) -> Iterator[Event]:
+        """What a conversation's journal holds; nothing where it was not begun. Raises JournalError for a damaged journal."""
+        path = self.journal(conversation)
+        return read_journal(path) if path.exists() else iter(())
 
-    def _events(self, conversation: str, heard: Heard | None) -> Iterator[Event]:
-        for event in read_journal(self.journal(conversation)):
-            if heard is not None:
-                heard(conversation, event)
-            yield event
+    def fold(self, conversation: str, add: Callable[[Event], Change]) -> Iterator[Change]:
+        """What each event of a conversation's journal changed, as `add` says. Raises JournalError for a damaged journal."""
+        for number, event in enumerate(self.events(conversation), 1):
+            try:
+                yield add(event)
+            except JournalError as error:
+                raise JournalError(f"{self.journal(conversation)}, line {number}: {error}") from error
+
+    def transcripts(self, heard: Callable[[str, Transcript, Change], None] | None = None) -> dict[str, Transcript]:
+        """The transcripts of the conversations that have begun. `heard` is told of each conversation's changes on the way. Raises
+        JournalError for a damaged journal."""
+        found = {id: Transcript() for id in self.manifest.conversations if self.journal(id).exists()}
+        for id, transcript in found.items():
+            for change in self.fold(id, transcript.add):
+                if heard is not None:
+                    heard(id, transcript, change)
+        return found
 
     def lock(self) -> AbstractContextManager[int]:
         """Hold the run alone. The lock dies with the process. Raises InputError where another process holds it."""
@@ -139,77 +115,38 @@ class RunFolder:
 
     def incident(self, **entry: str) -> None:
         """Note what went wrong around the run, beside its journals. A disk that refuses is let be: it is told anyway."""
-        try:
-            self._append("incidents.jsonl", entry)
-        except JournalError:
-            return
+        with suppress(JournalError):
+            self._lines(INCIDENTS).append(entry)
 
     def incidents(self) -> list[dict[str, Any]]:
-        return [entry for entry in self._entries("incidents.jsonl") if isinstance(entry, dict)]
+        return self._lines(INCIDENTS).objects()
 
     def correct(self, correction: Correction) -> None:
         """Add a person's correction. The last one of a test counts."""
-        self._append("corrections.jsonl", correction.model_dump())
+        self._lines("corrections.jsonl").append(correction.model_dump())
 
     def corrections(self) -> dict[str, Correction]:
         """The corrections that count, by test. Raises JournalError for a file that is not what `correct` wrote."""
         try:
-            found = [Correction.model_validate(entry) for entry in self._entries("corrections.jsonl")]
+            found = [Correction.model_validate(entry) for entry in self._lines("corrections.jsonl").read()]
         except ValidationError as error:
             raise JournalError(f"{self.path / 'corrections.jsonl'}: not a correction: {first_problem(error)}") from None
         return {correction.test: correction for correction in found}
 
     def grades(self) -> list[dict[str, Any]]:
         """All lines of grades.jsonl, every round of grading."""
-        return [entry for entry in self._entries("grades.jsonl") if isinstance(entry, dict)]
+        return self._lines("grades.jsonl").objects()
 
     def add_grades(self, entries: list[dict[str, Any]]) -> None:
-        self._append("grades.jsonl", *entries)
+        self._lines("grades.jsonl").append(*entries)
 
     def add_annotation(self, entry: dict[str, Any]) -> None:
         """Keep what a person said of a claim."""
-        self._append("annotations.jsonl", entry)
+        self._lines("annotations.jsonl").append(entry)
 
     def annotations(self) -> list[Any]:
         """All lines of annotations.jsonl."""
-        return self._entries("annotations.jsonl")
+        return self._lines("annotations.jsonl").read()
 
-    def judgements(self) -> list[dict[str, Any]]:
-        """What the judge has answered so far, each once."""
-        return [entry for entry in self._entries("judgements.jsonl") if isinstance(entry, dict)]
-
-    def judged(self, entry: dict[str, Any]) -> None:
-        """Keep an answer of the judge's."""
-        self._append("judgements.jsonl", entry)
-
-    def _append(self, name: str, *entries: dict[str, Any]) -> None:
-        path = self.path / name
-        text = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
-        try:
-            if path.is_symlink():
-                raise JournalError(f"{path}: is a link; nothing is written to what lies elsewhere")
-            if path.exists():
-                cut_torn(path)
-            with path.open("ab") as file:
-                file.write(text.encode("utf-8", "backslashreplace"))
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise JournalError(f"{path}: cannot be written: {error.strerror}") from error
-
-    def _entries(self, name: str) -> list[Any]:
-        """The lines of a file of JSON lines. A last one that a crash tore is left out; anything else that is no JSON is damage."""
-        path = self.path / name
-        if not path.exists():
-            return []
-        try:
-            *lines, _ = path.read_bytes().split(b"\n")
-        except OSError as error:
-            raise JournalError(f"{path}: cannot be read: {error.strerror}") from error
-        found = []
-        for number, line in enumerate(lines, 1):
-            try:
-                found.append(json.loads(line))
-            except (ValueError, RecursionError) as error:
-                raise JournalError(f"{path}, line {number}: not JSON: {one_line(error)}") from error
-        return found
+    def _lines(self, name: str) -> JsonLines:
+        return JsonLines(self.path / name)

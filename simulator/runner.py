@@ -7,31 +7,35 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import fsum, inf
+from functools import partial
+from math import inf
 from pathlib import Path
 from traceback import format_exception
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import trio
 
 from longspan.simulator import events
 from longspan.simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
 from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.errors import AgentError, LongspanError, StoppedError
-from longspan.simulator.grading.grades import Result, grade_run, judge_costs, scenarios_of
+from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
 from longspan.simulator.interop.coherence import check
-from longspan.simulator.journal import Journal
+from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
-from longspan.simulator.judging.judge import LLMJudge, completing
-from longspan.simulator.ledger import Ledger, check_priced
+from longspan.simulator.judging.cached_model import CachedModel, check_model
+from longspan.simulator.ledger import Ledger, check_priced, known_cost
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, replan, setting_of
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.scoring import score
+from longspan.simulator.scoring import Scoring
 from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.transcript import Change
 
 __all__ = [
+    "Heard",
     "Listener",
     "Outcome",
     "catching_up",
@@ -44,14 +48,27 @@ __all__ = [
 ]
 
 AT_ONCE: Final = 100
-"""Conversations played at once, unless told otherwise."""
+"""Conversations played at once."""
 
 GRACE: Final = 10.0
 """Seconds that the turn in hand gets to end when a run is stopped."""
 
 
-Listener = Callable[[Plan, Path, str, events.Event], None]
-"""Who is told what happens: the run, the folder it lands in, the conversation, and its next event."""
+@final
+class Heard(NamedTuple):
+    """An event of a run that is played: its plan, the folder it lands in, its grades so far, the conversation, the event, and what
+    that changed."""
+
+    plan: Plan
+    folder: Path
+    gradebook: Gradebook
+    conversation: str
+    event: events.Event
+    change: Change
+
+
+Listener = Callable[[Heard], None]
+"""Who is told what happens."""
 
 
 @final
@@ -68,11 +85,10 @@ async def play(
     plans: Sequence[Plan],
     *,
     listener: Listener | None = None,
-    at_once: int = AT_ONCE,
     signals: bool = False,
     most: float = inf,
 ) -> list[Outcome]:
-    """Play new runs concurrently, at most `at_once` conversations at a time, and grade them.
+    """Play new runs concurrently, at most AT_ONCE conversations at a time, and grade them.
 
     Together they spend at most `most` dollars; what would pass that is broken off. Raises InputError for an agent whose
     price is unknown, where there is such a limit.
@@ -82,7 +98,7 @@ async def play(
     """
     check_limit(plans, most)
     runs = [RunFolder.create(each.out, each.name, each.manifest) for each in plans]
-    return await play_on(list(zip(plans, runs, strict=True)), Ledger(most), listener=listener, at_once=at_once, signals=signals)
+    return await play_on(list(zip(plans, runs, strict=True)), Ledger(most), listener=listener, signals=signals)
 
 
 async def resume(
@@ -90,7 +106,6 @@ async def resume(
     agent: str,
     *,
     listener: Listener | None = None,
-    at_once: int = AT_ONCE,
     signals: bool = False,
     most: float = inf,
 ) -> Outcome:
@@ -103,7 +118,7 @@ async def resume(
     each = replan(run.manifest, agent, run.path.parent)
     check_limit([each], most)
     ledger = Ledger(most, spent=spent(run) if most < inf else 0.0)
-    return (await play_on([(each, run)], ledger, listener=listener, at_once=at_once, signals=signals))[0]
+    return (await play_on([(each, run)], ledger, listener=listener, signals=signals))[0]
 
 
 def check_limit(plans: Sequence[Plan], most: float) -> None:
@@ -112,13 +127,13 @@ def check_limit(plans: Sequence[Plan], most: float) -> None:
         for each in plans:
             check_priced(make_agent(each.agent), str(each.agent))
             if each.manifest.judge is not None:
-                check_priced(completing(AgentSpec.parse(each.manifest.judge)), each.manifest.judge)
+                check_model(each.manifest.judge, most)
 
 
 def spent(run: RunFolder) -> float:
     """Dollars that a run is known to have cost so far, its judge included."""
     used = [entry for transcript in run.transcripts().values() for entry in transcript.used]
-    return fsum(cost or 0.0 for _, _, cost in [*used, *judge_costs(run)])
+    return known_cost(cost for _, _, cost in [*used, *judge_costs(run)])
 
 
 async def catching_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
@@ -126,10 +141,9 @@ async def catching_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
 
     Raises AgentError where the agent cannot be asked what it can do.
     """
-    transcripts = run.transcripts()
-    unfinished = {id: transcript for id, transcript in transcripts.items() if not transcript.closed}
-    if not unfinished and len(transcripts) == len(run.manifest.conversations):
+    if all(is_closed(run.journal(id)) for id in run.manifest.conversations):
         return "the run is finished: it is only compared with what would be played", False
+    unfinished = {id: transcript for id, transcript in run.transcripts().items() if not transcript.closed}
     agent = make_agent(spec)
     try:
         await start(agent)
@@ -151,7 +165,6 @@ async def play_on(
     ledger: Ledger,
     *,
     listener: Listener | None = None,
-    at_once: int = AT_ONCE,
     signals: bool = False,
     stop: trio.Event | None = None,
 ) -> list[Outcome]:
@@ -160,13 +173,14 @@ async def play_on(
 
     Raises InputError where another process plays one of them.
     """
-    playing = _Playing(trio.CapacityLimiter(at_once), listener, ledger)
+    playing = _Playing(trio.CapacityLimiter(AT_ONCE), listener, ledger)
     outcomes: dict[Path, Outcome] = {}
 
     async def one(each: Plan, run: RunFolder) -> None:
-        error = await playing.run(each, run)
+        scoring = Scoring(run)
+        error = await playing.run(each, run, scoring)
         try:
-            outcomes[run.path] = Outcome(run.path, score(run), error)
+            outcomes[run.path] = Outcome(run.path, scoring.write(), error)
         except LongspanError as failure:
             outcomes[run.path] = Outcome(run.path, None, error or failure)
 
@@ -222,19 +236,20 @@ class _Playing:
         for scope in self._scopes:
             scope.deadline = trio.current_time() + GRACE
 
-    async def run(self, each: Plan, run: RunFolder) -> LongspanError | None:
+    async def run(self, each: Plan, run: RunFolder, scoring: Scoring) -> LongspanError | None:
         """Play all of a run's conversations. Returns the first error that broke one off."""
         errors: list[LongspanError] = []
-        judge = LLMJudge(each.manifest.judge, run, self._ledger) if each.manifest.judge is not None else None
+        spec = each.manifest.judge
+        model = CachedModel(spec, AnswerStore(run.path), self._ledger) if spec is not None else None
 
         async def one(id: str) -> None:
             async with self._limit:
                 try:
-                    if judge is None:
-                        await self._converse(each, run, id, None)
+                    if model is None:
+                        await self._converse(each, run, id, scoring, None)
                     else:
-                        async with Judging(judge, scenarios_of(each.manifest)) as judging:
-                            await self._converse(each, run, id, judging)
+                        async with Judging(model, scoring.gradebook) as judging:
+                            await self._converse(each, run, id, scoring, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
                     run.incident(conversation=id, type="agent_error", error=str(error), traceback=cause)
@@ -248,16 +263,17 @@ class _Playing:
                 nursery.start_soon(one, id)
         return errors[0] if errors else None
 
-    async def _converse(self, each: Plan, run: RunFolder, id: str, judging: Judging | None) -> None:
+    async def _converse(self, each: Plan, run: RunFolder, id: str, scoring: Scoring, judging: Judging | None) -> None:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
         agent = make_agent(each.agent)
 
         def forward(event: events.Event) -> None:
+            change = scoring.add(id, event)
             if judging is not None:
-                judging.heard(event)
+                judging.heard(id, change)
             if self._listener is not None:
-                self._listener(each, run.path, id, event)
+                self._listener(Heard(each, run.path, scoring.gradebook, id, event, change))
 
         with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
             conversation = Conversation(
@@ -296,9 +312,11 @@ async def replay(run: RunFolder) -> Result:
         check(run)
         return grade_run(run)
     each = replan(run.manifest, "silent", run.path.parent)
+    gradebook = Gradebook(run.manifest)
     for id, tests in each.tests.items():
         if not run.journal(id).exists():
             raise StoppedError(f"{run.path}: the conversation {id} was never begun; `longspan resume` plays it")
         with Journal(run.journal(id), replay_only=True) as journal:
-            await Conversation(setting_of(each.manifest, id), tests, LiveAgent(Absent()), journal).play()
-    return grade_run(run)
+            live = LiveAgent(Absent())
+            await Conversation(setting_of(each.manifest, id), tests, live, journal, listener=partial(gradebook.add, id)).play()
+    return gradebook.result(run)

@@ -1,37 +1,82 @@
-"""Scoring a run: its journals are graded, and the grades, the results and the report are written into its folder."""
+"""Scoring a run: its events are graded, and the grades, the results and the report are written into its folder."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, final
 
 from longspan.simulator.errors import JournalError
-from longspan.simulator.grading.grades import Result, TestResult, grade_run
-from longspan.simulator.manifest import write_json
+from longspan.simulator.events import Event
+from longspan.simulator.files import write_json
+from longspan.simulator.grading.grades import Gradebook, Result, TestResult
 from longspan.simulator.report import Reading, write_report
 from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.transcript import Change
 
-__all__ = ["score"]
+__all__ = ["Scoring", "score"]
+
+
+@final
+class Scoring:
+    """What a run's results and report are made of, from its events as they are played or read, each of them taken once."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self.gradebook = Gradebook(run.manifest)
+        self._run = run
+        self._reading = Reading(run)
+
+    def add(self, conversation: str, event: Event) -> Change:
+        """Take a conversation's next event. Raises JournalError for one that does not follow from those before."""
+        change = self.gradebook.add(conversation, event)
+        self._reading.heard(conversation, self.gradebook.transcripts[conversation], change)
+        return change
+
+    def read(self) -> None:
+        """Read the journals whose events have not all been taken. Raises JournalError for a journal that is damaged."""
+        for id in self._run.manifest.conversations:
+            heard = self.gradebook.transcripts.get(id)
+            if (heard.events if heard is not None else 0) != _lines(self._run.journal(id)):
+                self.gradebook.forget(id)
+                self._reading.forget(id)
+                for _ in self._run.fold(id, partial(self.add, id)):
+                    pass
+
+    def write(self) -> Result:
+        """Grade the run and write result.json, report.html and, where a grade is new, a round of grades.jsonl.
+
+        Earlier rounds are kept. Raises JournalError for a journal that is damaged or a disk that refuses.
+        """
+        self.read()
+        run, result = self._run, self.gradebook.result(self._run)
+        known = run.grades()
+        latest = {str(entry.get("id")): {key: value for key, value in entry.items() if key != "round"} for entry in known}
+        grades = [_grade_line(test) for test in result.tests]
+        if any(latest.get(line["id"]) != line for line in grades):
+            number = max((each for entry in known if isinstance(each := entry.get("round"), int)), default=0) + 1
+            run.add_grades([{"round": number} | line for line in grades])
+        try:
+            write_json(run.path / "result.json", result)
+            write_report(run, result, self._reading)
+        except OSError as error:
+            raise JournalError(
+                f"{run.path}: the results cannot be written: {error.strerror}; `longspan score` writes them again"
+            ) from error
+        return result
 
 
 def score(run: RunFolder) -> Result:
-    """Grade a run from its journals and write result.json, report.html and, where a grade is new, a round of grades.jsonl.
+    """Score a run from its journals; see `Scoring.write`."""
+    return Scoring(run).write()
 
-    Earlier rounds are kept. Raises JournalError for a journal that is damaged or a disk that refuses.
-    """
-    reading = Reading(run)
-    result = grade_run(run, reading.heard)
-    known = run.grades()
-    latest = {str(entry.get("id")): {key: value for key, value in entry.items() if key != "round"} for entry in known}
-    grades = [_grade_line(test) for test in result.tests]
-    if any(latest.get(line["id"]) != line for line in grades):
-        number = max((each for entry in known if isinstance(each := entry.get("round"), int)), default=0) + 1
-        run.add_grades([{"round": number} | line for line in grades])
+
+def _lines(journal: Path) -> int:
+    """How many whole lines a journal has."""
     try:
-        write_json(run.path / "result.json", result)
-        write_report(run, result, reading)
-    except OSError as error:
-        raise JournalError(f"{run.path}: the results cannot be written: {error.strerror}; `longspan score` writes them again") from error
-    return result
+        with journal.open("rb") as file:
+            return sum(piece.count(b"\n") for piece in iter(partial(file.read, 2**20), b""))
+    except OSError:  # told by whoever reads it
+        return 0 if not journal.exists() else -1
 
 
 def _grade_line(test: TestResult) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import trio
 
 from longspan.simulator.agent import Agent
 from longspan.simulator.errors import AgentError, JournalError
+from longspan.simulator.files import partial_of
 
 __all__ = ["Snapshots"]
 
@@ -30,8 +31,8 @@ class Snapshots:
     async def save(self, agent: Agent, turn: int) -> None:
         """Save the agent as it is before turn `turn`, and keep only the newest two. Raises AgentError, or JournalError for what the
         disk refuses."""
-        done = self._folder / f"{turn:08d}"
-        partial = self._folder / f".{turn:08d}.partial"
+        done = self._path(turn)
+        partial = partial_of(done)
         try:
             await trio.to_thread.run_sync(_make_empty, partial)
             await agent.save(partial)

@@ -39,6 +39,14 @@ def goodai() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache folder for the tests, so that they neither use nor change the user's."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("LONGSPAN_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def openai_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key for servers that ask for none."""

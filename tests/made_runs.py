@@ -8,9 +8,10 @@ from random import Random
 from typing import Any
 
 from longspan.simulator.analysis.statistics import total
+from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Result, TestResult, scenario_result
 from longspan.simulator.ledger import Spent
-from longspan.simulator.manifest import Manifest, Planned, versions, write_json
+from longspan.simulator.manifest import Manifest, Planned, versions
 from longspan.simulator.scenario import Skill
 from longspan.simulator.suite import Suite
 from longspan.simulator.transcript import Evidence

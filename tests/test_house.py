@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
+import longspan
+
 ROOT = Path(__file__).parents[1]
+
+PUBLIC = (
+    *("BaseAgent", "Message", "Reply", "Usage", "AgentError", "InputError"),  # for agents
+    *("Scenario", "Script", "Line", "Segment", "Stage", "Record", "Grade", "Item", "Marked", "Table", "grading", "queries", "rehearse"),
+    "read_journal",
+)
+EVENTS = {"begin", "open", "message", "reply", "jump", "award", "verdict", "snapshot", "end", "scenario_error", "close"}
+"""The types of a journal's events."""
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -19,6 +29,8 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 def test_ruff_is_clean() -> None:
     done = run(sys.executable, "-m", "ruff", "check", "--no-cache", ".")
+    assert done.returncode == 0, done.stdout
+    done = run(sys.executable, "-m", "ruff", "format", "--check", "--no-cache", ".")
     assert done.returncode == 0, done.stdout
 
 
@@ -62,6 +74,33 @@ def test_scenarios_see_neither_agents_nor_what_plays_them() -> None:
     assert [(path, name) for path, name in imports("scenarios") if name in forbidden or name.startswith("longspan.agents")] == []
 
 
+def told_apart(node: ast.AST) -> bool:
+    """Whether a piece of code tells events apart by their types."""
+
+    def event_type(part: ast.AST) -> bool:
+        return isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "events"
+
+    match node:
+        case ast.MatchClass(cls=cls):
+            return event_type(cls)
+        case ast.Call(func=ast.Name("isinstance"), args=[_, types]):
+            return any(map(event_type, ast.walk(types)))
+        case ast.Compare(left=ast.Attribute(attr="type"), comparators=values):
+            return any(isinstance(value, ast.Constant) and value.value in EVENTS for value in values)
+    return False
+
+
+def test_only_the_fold_and_what_writes_events_tell_them_apart() -> None:
+    modules = (path for folder in ("simulator", "scenarios", "agents", "scripts") for path in (ROOT / folder).rglob("*.py"))
+    found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(told_apart, ast.walk(ast.parse(path.read_text("utf-8")))))}
+    assert found == {f"simulator/{name}.py" for name in ("transcript", "journal", "conversation")}
+
+
+def test_the_fold_knows_nothing_of_grades() -> None:
+    flat = [(path, name) for path, name in imports("simulator") if path.name in ("transcript.py", "run_folder.py")]
+    assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.grading")] == []
+
+
 def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> None:
     constraints = (ROOT / "constraints.txt").read_text("utf-8")
     assert "://" not in constraints
@@ -70,6 +109,36 @@ def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> No
     wanted = [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]
     names = {each.partition("[")[0].partition(">")[0].partition("=")[0].lower() for each in wanted} - {"longspan"}
     assert names <= pinned
+
+
+def test_a_short_run_loads_and_makes_no_more_than_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What made a run of 2k slow to start: scipy, drawing, a provider's library; and in a second run, what the first has kept."""
+    monkeypatch.setenv("LONGSPAN_CACHE_DIR", str(tmp_path / "cache"))
+    code = """
+import lzma, sys
+from jinja2 import Environment
+from longspan.simulator.cli import main
+
+if sys.argv[1] == "second":
+    del lzma.decompress, Environment.compile
+try:
+    main(["run", "ltm", "--agent", "silent", "--out", sys.argv[2]])
+finally:
+    print(*sorted(sys.modules))
+"""
+    for number in ("first", "second"):
+        done = run(sys.executable, "-c", code, number, str(tmp_path / "runs"))
+        assert done.returncode == 0, done.stderr
+        loaded = set(done.stdout.splitlines()[-1].split())
+        assert "longspan.simulator.report" in loaded
+        assert loaded.isdisjoint({"scipy", "matplotlib", "genai_prices", "openai", "httpx2", "unittest", "numpy.f2py"})
+
+
+def test_the_public_names_are_few_and_each_is_described() -> None:
+    assert longspan.__all__ == sorted(PUBLIC)
+    assert len(PUBLIC) <= 20
+    assert [name for name in PUBLIC if not getattr(longspan, name).__doc__] == []
+    assert set(PUBLIC) <= set(dir(longspan))
 
 
 @pytest.mark.parametrize(("statement", "limit"), [("import longspan", 12), ("from longspan.simulator.cli import app", 250)])

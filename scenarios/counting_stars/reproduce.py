@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, NamedTuple, final
@@ -15,6 +14,7 @@ from typing import Any, Final, NamedTuple, final
 from longspan.scenarios.counting_stars.answers import Mark, listed, marks
 from longspan.scenarios.counting_stars.tables import star_tables
 from longspan.simulator.errors import InputError
+from longspan.simulator.files import read_packed
 from longspan.simulator.interop.papers import Cell, Reproduction, Rules
 from longspan.simulator.record import Item, Marked
 from longspan.simulator.tables import Table
@@ -41,7 +41,6 @@ MODELS: Final = {"moonshot": "kimi", "gpt-4": "gpt4"}
 SUFFIXES: Final = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
 LARGEST: Final = 512 * 1024 * 1024
 """Bytes of a file, unpacked."""
-GZIP: Final = b"\x1f\x8b"
 
 
 @final
@@ -150,22 +149,9 @@ def _answer(path: Path, number: int, line: Mapping[str, Any]) -> _Answer:
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file of JSON lines, with their numbers."""
-    left = LARGEST
-    try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == GZIP
-        with gzip.open(path) if packed else path.open("rb") as file:
-            for number in range(1, LARGEST):
-                line = file.readline(left + 1)
-                left -= len(line)
-                if left < 0:
-                    raise InputError(f"{path}: is larger than {LARGEST // 1024**2} MiB")
-                if not line:
-                    return
-                if line.strip():
-                    yield number, _object(path, number, line)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    for number, line in enumerate(BytesIO(read_packed(path, LARGEST)), 1):
+        if line.strip():
+            yield number, _object(path, number, line)
 
 
 def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:

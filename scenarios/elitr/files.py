@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from longspan.scenarios.goodai.files import content_of
 from longspan.simulator.errors import InputError, first_problem, one_line
+from longspan.simulator.files import read_packed
 
 __all__ = ["Mode", "Place", "Question", "QuestionType", "Response", "Setting", "Sheet", "SheetMeeting", "Split", "read_sheets"]
 
@@ -26,7 +26,7 @@ Place = Literal["B", "M", "E", "S"]
 
 PASSWORD: Final = b"utter"
 LARGEST: Final = 1 << 28
-"""Bytes of a file in a zip, unpacked, that are read at most."""
+"""Bytes of a file, unpacked, that are read at most."""
 
 ZIP: Final = b"PK\x03\x04"
 _SUFFIX: Final = "_score"
@@ -121,7 +121,7 @@ def _files(path: Path) -> Iterator[tuple[str, Any]]:
 
 def _content(path: Path, *, strict: bool) -> Iterator[tuple[str, Any]]:
     """The JSON of a file, or of each in a zip. Not `strict`: what is no JSON, or another's zip, is passed over."""
-    content = content_of(path)
+    content = read_packed(path, LARGEST)
     if content.startswith(ZIP):
         try:
             yield from _in_zip(path)

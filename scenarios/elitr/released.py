@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
-from longspan.scenarios.elitr.files import Question, Sheet, Split
+from longspan.scenarios.elitr.files import LARGEST, Question, Sheet, Split
 from longspan.scenarios.elitr.marks import Mark, Sitting
-from longspan.scenarios.goodai.files import content_of
 from longspan.simulator.errors import InputError
+from longspan.simulator.files import read_packed
 
 __all__ = ["JUDGES", "differing", "marks_in_run", "marks_of", "runs_in"]
 
@@ -108,7 +108,7 @@ def marks_in_run(folder: Path) -> list[Mark]:
     """The marks of a run of ours, from its results: by its agent, its seed, and the labels of its items. Raises InputError."""
     path = folder / "result.json"
     try:
-        result = json.loads(content_of(path))
+        result = json.loads(read_packed(path, LARGEST))
         marks = [mark for test in result["tests"] if test["scenario"] == "elitr" for mark in _items(result, test)]
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not the results of a run of elitr; `longspan score` makes them again") from error

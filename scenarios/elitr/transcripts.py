@@ -11,9 +11,8 @@ from typing import Final
 
 from longspan.scenarios.elitr.corpus import Asked, Meeting
 from longspan.scenarios.elitr.files import Question, Sheet, SheetMeeting, Split, read_sheets
-from longspan.scenarios.goodai.files import content_of
 from longspan.simulator.errors import InputError
-from longspan.simulator.files import stamp
+from longspan.simulator.files import read_packed, stamp
 
 __all__ = ["published"]
 
@@ -91,7 +90,7 @@ def _files(folder: str, meetings: Sequence[str]) -> dict[str, Path]:
 
 def _lines(path: Path) -> list[str]:
     """The transcript's lines, without blank ones. Raises InputError for one that is empty or too large."""
-    text = content_of(path).decode("utf-8-sig", "replace")
+    text = read_packed(path, 4 * LARGEST, "name the transcript of a meeting").decode("utf-8-sig", "replace")
     if len(text) > LARGEST:
         raise InputError(f"{path}: larger than {LARGEST:,} characters: not the transcript of a meeting")
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -14,13 +12,12 @@ from typing import Annotated, Any, NamedTuple, final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem, one_line
+from longspan.simulator.files import read_packed
 
-__all__ = ["LARGEST", "RunStats", "Said", "TestRecord", "content_of", "json_lines", "read_records", "run_stats"]
+__all__ = ["LARGEST", "RunStats", "Said", "TestRecord", "json_lines", "read_records", "run_stats"]
 
 LARGEST = 1 << 30
 """Bytes of a file, unpacked, that are read at most: a few kilobytes of gzip can unpack to anything."""
-
-GZIP = b"\x1f\x8b"
 
 _SAID = re.compile(r"\s*(Test|System|Agent) \(([^()\n]{1,40})\): ?", re.IGNORECASE)
 
@@ -119,30 +116,16 @@ def run_stats(paths: Iterable[Path]) -> dict[tuple[str, str], RunStats]:
     for folder in paths:
         for path in sorted(folder.rglob("runstats.json")) if folder.is_dir() else ():
             try:
-                stats = RunStats.model_validate_json(content_of(path))
+                stats = RunStats.model_validate_json(read_packed(path, LARGEST))
             except ValidationError as error:
                 raise InputError(f"{path}: not the statistics of a run: {first_problem(error)}") from None
             found[_benchmark(path.resolve().parent), path.resolve().parent.name] = stats
     return found
 
 
-def content_of(path: Path) -> bytes:
-    """A file's content, unpacked where it is gzip. Raises InputError."""
-    try:
-        content = path.read_bytes()
-        if content.startswith(GZIP):
-            with gzip.open(path) as file:
-                content = file.read(LARGEST + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or one_line(error)}") from error
-    if len(content) > LARGEST:
-        raise InputError(f"{path}: larger than {LARGEST:,} bytes; split it")
-    return content
-
-
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """The JSON values of a file, a line each, with the numbers of their lines. Raises InputError for a line that is none."""
-    for number, line in enumerate(BytesIO(content_of(path)), 1):
+    for number, line in enumerate(BytesIO(read_packed(path, LARGEST)), 1):
         if line.strip():
             try:
                 yield number, json.loads(line)
@@ -153,7 +136,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
 def _in_file(path: Path) -> Iterator[TestRecord]:
     """The tests of a file: one JSON object, or one a line."""
     try:
-        whole = json.loads(content_of(path))
+        whole = json.loads(read_packed(path, LARGEST))
     except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, dict):
@@ -167,7 +150,7 @@ def _in_folder(folder: Path) -> Iterator[TestRecord]:
     """The tests in the folder's files: JSON whose object has a task log."""
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
         try:
-            if b'"task_log"' in content_of(path):
+            if b'"task_log"' in read_packed(path, LARGEST):
                 yield from _in_file(path)
         except InputError:
             if path.name.partition(".")[2] in ("json", "jsonl", "json.gz", "jsonl.gz"):

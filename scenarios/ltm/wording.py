@@ -9,21 +9,17 @@ from pathlib import Path
 from random import Random
 from typing import Any, final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from jinja2.environment import TemplateModule
+
+from longspan.simulator.templating import environment
 
 __all__ = ["Wording"]
 
 
 @cache
 def _environment(folder: Path) -> Environment:
-    return Environment(  # plain text for an agent, not HTML: nothing to escape
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return environment(folder, trim_blocks=True, lstrip_blocks=True)
 
 
 @final

@@ -3,8 +3,6 @@ their models. `longspan write summhay` writes the same."""
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -14,14 +12,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
 from longspan.simulator.errors import InputError, first_problem
-from longspan.simulator.files import stamp
+from longspan.simulator.files import read_packed, stamp
 
-__all__ = ["Evaluated", "Topic", "haystacks", "named_topics", "parsed", "topic", "unpacked", "written"]
+__all__ = ["Evaluated", "Topic", "haystacks", "named_topics", "parsed", "read_published", "topic", "written"]
 
 LARGEST: Final = 512 * 2**20
 """Bytes of a file, unpacked, at most."""
-
-GZIP: Final = b"\x1f\x8b"
 
 
 class _Read(BaseModel):
@@ -128,7 +124,7 @@ def _load(path: Path, changed: tuple[int, int]) -> Haystack:
 
 def topic(path: Path) -> Topic:
     """A topic file, read and checked. Raises InputError."""
-    return parsed(unpacked(path), path)
+    return parsed(read_published(path), path)
 
 
 def parsed(content: bytes, path: Path) -> Topic:
@@ -157,20 +153,9 @@ def _wrong(read: Topic) -> str | None:
     return None
 
 
-def unpacked(path: Path) -> bytes:
-    """A file's content, out of gzip where it is in it. Raises InputError."""
-    try:
-        with path.open("rb") as file:
-            packed = file.read(2) == GZIP
-            file.seek(0)
-            content = (gzip.GzipFile(fileobj=file) if packed else file).read(LARGEST + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path}: damaged gzip: {error}") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; name a file that was published") from error
-    if len(content) > LARGEST:
-        raise InputError(f"{path}: has more than {LARGEST:,} bytes, which no published file has")
-    return content
+def read_published(path: Path) -> bytes:
+    """A file's content, unpacked. Raises InputError."""
+    return read_packed(path, LARGEST, "name a file that was published")
 
 
 def written(haystack: Haystack, metadata: Mapping[str, Any]) -> dict[str, Any]:

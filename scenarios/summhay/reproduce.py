@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.scenarios.summhay.bullets import citations, length
-from longspan.scenarios.summhay.published import Evaluated, Topic, parsed, unpacked
+from longspan.scenarios.summhay.published import Evaluated, Topic, parsed, read_published
 from longspan.scenarios.summhay.scores import COVERED, Pooled, Scored, pooled, scored
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.interop.papers import Cell, Reproduction, Rules
@@ -110,7 +110,7 @@ def read(paths: Sequence[Path]) -> tuple[list[_Sample], list[Topic]]:
     samples: list[_Sample] = []
     topics: list[Topic] = []
     for path in (file for each in paths for file in _files(each)):
-        content = unpacked(path)
+        content = read_published(path)
         if content.lstrip()[:1] == b"[":
             samples += _samples(content, path)
         else:

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator import events
 from longspan.simulator.errors import InputError, first_problem
-from longspan.simulator.grading.grades import Result, ScenarioResult, grade_run
+from longspan.simulator.files import write_json
+from longspan.simulator.grading.grades import Gradebook, Result, ScenarioResult, grade_run
 from longspan.simulator.interop.definitions import tests_of
-from longspan.simulator.journal import read_journal
-from longspan.simulator.manifest import Manifest, commit, write_json
+from longspan.simulator.manifest import Manifest, commit
 from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["Check", "Published", "publish", "read_published", "verify"]
@@ -104,10 +104,11 @@ def verify(published: Published, run: RunFolder) -> Iterator[Check]:
     known = all(id in made for id in ids)
     opened = commit(manifest.nonce, manifest.seed, [made[id] for id in ids]) if known else "tests this longspan does not make"
     yield Check("commitment", opened == published.commitment, f"published {published.commitment[:16]}..., the run gives {opened[:16]}...")
-    played = [event for id in manifest.conversations for event in _opened(run, id)]
+    gradebook = Gradebook.of(run)
+    played = [test.definition for transcript in gradebook.transcripts.values() for test in transcript.tests.values()]
     other = [event.test for event in played if not _is(event, made.get(event.test))]
     yield Check("tests", not other, f"{len(played)} tests were played as committed to" if not other else f"others: {', '.join(other)}")
-    now = _published(manifest, grade_run(run))
+    now = _published(manifest, gradebook.result(run))
     differing = [name for name in Published.model_fields if getattr(now, name) != getattr(published, name) and name != "versions"]
     yield Check("scores", not differing, "graded again, they are as published" if not differing else f"differ in {', '.join(differing)}")
 
@@ -127,11 +128,6 @@ def _published(manifest: Manifest, result: Result) -> Published:
         tests=[PublishedTest.model_validate(test.model_dump(include=set(PublishedTest.model_fields))) for test in result.tests],
         **{name: getattr(result, name) for name in ("suite", "span", "agent", "score", "score_bounds", "max_score", "scenarios")},
     )
-
-
-def _opened(run: RunFolder, conversation: str) -> list[events.Open]:
-    path = run.journal(conversation)
-    return [event for event in read_journal(path) if isinstance(event, events.Open)] if path.exists() else []
 
 
 def _is(event: events.Open, defined: dict[str, Any] | None) -> bool:

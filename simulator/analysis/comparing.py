@@ -17,6 +17,7 @@ from longspan.simulator.analysis.groups import Group, by_distance, by_scenario, 
 from longspan.simulator.analysis.rows import names
 from longspan.simulator.analysis.statistics import Interval, Observed, holm, interval, more_tests, paired, permutation_p, spread, total
 from longspan.simulator.grading.grades import Status, TestResult, tables_of
+from longspan.simulator.ledger import total_cost
 from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.tables import Table
 
@@ -162,7 +163,7 @@ def _cell(runs: Sequence[Graded], tests: Sequence[_Played]) -> Cell:
         chance=total({name: [each.test.chance for each in group] for name, group in scenarios.items()}),
         certified=fmean(each.test.certified for each in tests),
         at_distance=fmean(each.test.at_distance for each in tests),
-        cost_usd=None if None in costs else fmean(cost or 0.0 for cost in costs),
+        cost_usd=None if (whole_cost := total_cost(costs)) is None else whole_cost / len(costs),
     )
 
 
@@ -231,11 +232,11 @@ def _grouped(
 
 
 def _low(each: _Played) -> float:
-    return each.test.score or 0.0
+    return each.test.lowest
 
 
 def _high(each: _Played) -> float:
-    return 1.0 if each.test.score is None else each.test.score
+    return each.test.highest
 
 
 def _by(values: Iterable[Value], keys: Callable[[Value], Sequence[Key]]) -> dict[Key, list[Value]]:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from longspan.simulator.errors import InputError, LongspanError, first_problem
 from longspan.simulator.grading.grades import Result
+from longspan.simulator.ledger import total_cost
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 
@@ -77,7 +78,7 @@ class Graded:
     def cost_usd(self) -> float | None:
         """Dollars in all; None where nothing was reported or a price is unknown."""
         costs = [part.cost_usd for part in self.result.costs.values()]
-        return None if not costs or None in costs else sum(cost or 0.0 for cost in costs)
+        return total_cost(costs) if costs else None
 
 
 def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:

@@ -53,8 +53,8 @@ def group(tests: Sequence[TestResult]) -> Group:
     """One group of one test or more."""
     scores = [test.score for test in tests if test.score is not None]
     return Group(
-        low=fmean(test.score or 0.0 for test in tests),
-        high=fmean(1.0 if test.score is None else test.score for test in tests),
+        low=fmean(test.lowest for test in tests),
+        high=fmean(test.highest for test in tests),
         std=pstdev(scores) if len(scores) == len(tests) else None,
         chance=fmean(test.chance for test in tests),
         tests=len(tests),

@@ -12,9 +12,10 @@ from typing import Any, Final, final
 
 from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.rows import Row, Rows, text
-from longspan.simulator.analysis.turns import Conversation, Turn
+from longspan.simulator.analysis.turns import Conversation
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.ledger import total_cost
 
 __all__ = ["logs"]
 
@@ -127,7 +128,8 @@ class _Made:
         shown |= {number: conversation.turns[number] for number in test.turns if 0 <= number < len(conversation.turns)}
         rows = [turns[id, number] for number in sorted(shown)]
         asked = [turn for turn in own if turn.message.kind == "question"]
-        opened = conversation.opened.get(test.id)
+        opened = conversation.tests[test.id].definition if test.id in conversation.tests else None
+        ideals = opened.ideal_replies(turn.message for turn in own) if opened is not None else {}
         messages = [message for row in rows for message in self._messages(run, row)]
         last = next((turn.reply.text for turn in reversed(asked) if turn.reply is not None), None)
         return self._log.EvalSample(
@@ -135,7 +137,7 @@ class _Made:
             epoch=1,
             uuid=f"{run.manifest.commitment[:16]}-{test.id}",
             input=text("\n\n".join(turn.message.text for turn in asked)),
-            target=[text(ideal) for ideal in _expected(opened.lines if opened is not None else [], own)],
+            target=[text(ideal) for ideal in ideals.values()],
             messages=messages,
             output=self._output(run, messages),
             scores={SCORER: self._score(test, last)},
@@ -189,8 +191,7 @@ class _Made:
         for row in told:
             for name in ("input_tokens", "cached_tokens", "output_tokens"):
                 used[name] += row.get(name) or 0
-        costs = [row.get("cost_usd") for row in told]
-        cost = None if None in costs else fsum(cost or 0.0 for cost in costs)
+        cost = total_cost(row.get("cost_usd") for row in told)
         return {"agent": self._usage(used["input_tokens"], used["cached_tokens"], used["output_tokens"], cost)}
 
     def _usage(self, read: int, cached: int, written: int, dollars: float | None) -> Any:
@@ -205,16 +206,6 @@ class _Made:
 
     def _error(self, message: str) -> Any:
         return self._log.EvalError(message=text(message), traceback="", traceback_ansi="")
-
-
-def _expected(lines: Sequence[Mapping[str, Any]], said: Sequence[Turn]) -> list[str]:
-    """The ideal replies to a scripted test's questions: its lines are said in their order, each as it stands."""
-    pairs = zip(lines, said, strict=False)
-    return [
-        ideal
-        for line, turn in pairs
-        if line.get("asks") and line.get("text") == turn.message.text and isinstance(ideal := line.get("ideal"), str)
-    ]
 
 
 def _json(value: Any) -> Any:

@@ -10,9 +10,10 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.graded_runs import Graded
-from longspan.simulator.analysis.turns import Conversation, Turn, conversations
+from longspan.simulator.analysis.turns import Conversation, conversations
 from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.transcript import Turn
 
 __all__ = ["TESTS", "TURNS", "Row", "Rows", "names", "rows_of", "text"]
 
@@ -147,7 +148,7 @@ def test_row(name: str, run: Graded, test: TestResult) -> Row:
 
 def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
     """A turn. What only a reply has is None where there was none."""
-    said, reply = turn
+    said, reply = turn.message, turn.reply
     scenarios = {test.id: test.scenario for test in run.result.tests}
     row: Row = {
         "run": name,
@@ -166,7 +167,6 @@ def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
     if reply is None:
         return row
     latency = (reply.measured or {}).get("latency_s")
-    costs = list((reply.cost_usd or {}).values())
     return row | {
         "reply": reply.text,
         "reply_tokens": reply.tokens,
@@ -175,7 +175,7 @@ def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
         "repeated": bool(reply.repeated),
         "latency_s": latency if isinstance(latency, int | float) else None,
         **{key: (reply.usage or {}).get(key) for key in ("input_tokens", "cached_tokens", "output_tokens")},
-        "cost_usd": sum(cost or 0.0 for cost in costs) if costs and None not in costs else None,
+        "cost_usd": turn.dollars,
         "trace": json.dumps(reply.trace, ensure_ascii=False) if reply.trace is not None else None,
     }
 

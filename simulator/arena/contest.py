@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import Final, TypeVar, final
-
-import trio
+from typing import final
 
 from longspan.simulator.arena.questions import alignment, faithful, key_facts
 from longspan.simulator.arena.results import Check, Comparison, Side
 from longspan.simulator.arena.sentences import sentences
 from longspan.simulator.arena.summaries import Gathered
-from longspan.simulator.errors import LongspanError
-from longspan.simulator.judging.judge import LLMJudge
+from longspan.simulator.gather import gather
+from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.queries import Answered, Query
 
 __all__ = ["Contest"]
-
-Wanted = TypeVar("Wanted")
-Made = TypeVar("Made")
-
-AT_ONCE: Final = 100
-"""Comparisons in hand at once. How many requests a provider gets at once is its agent's concern."""
 
 
 @final
@@ -35,7 +27,7 @@ class Contest:
     """Asks a judge about summaries. `facts`: how many key facts it is to name at most; `heard` is told after each comparison or
     check how many are done, of how many. What the judge fails to answer leaves its comparison undecided, and no other."""
 
-    def __init__(self, gathered: Gathered, judge: LLMJudge, facts: int, heard: Callable[[int, int], None] | None = None) -> None:
+    def __init__(self, gathered: Gathered, judge: CachedModel, facts: int, heard: Callable[[int, int], None] | None = None) -> None:
         self.sentences = {
             source: {system: sentences(each.summary) for system, each in by_system.items()}
             for source, by_system in gathered.sources.items()
@@ -44,7 +36,6 @@ class Contest:
         self._judge = judge
         self._facts = facts
         self._heard = heard
-        self._failure: LongspanError | None = None
 
     @property
     def pairs(self) -> list[tuple[str, tuple[str, str]]]:
@@ -61,34 +52,12 @@ class Contest:
         Raises StoppedError where a limit of dollars would be passed, JournalError where answers cannot be kept.
         """
         both = [(source, way) for source, pair in self.pairs for way in (pair, (pair[1], pair[0]))]
-        return await self._each(both, self._compare)
+        return await gather(self._compare, both, self._heard)
 
     async def check(self) -> list[Check]:
         """Check every summary against its document (the paper's baseline, section 3). Raises as `compare` does."""
         every = [(source, system) for source, by_system in self._gathered.sources.items() for system in by_system]
-        return await self._each(every, self._check)
-
-    async def _each(self, wanted: Sequence[Wanted], make: Callable[[Wanted], Awaitable[Made]]) -> list[Made]:
-        """What `make` makes of each. What stops it is raised once all that was asked has been answered: it is paid for."""
-        made: dict[int, Made] = {}
-        limit = trio.CapacityLimiter(AT_ONCE)
-
-        async def one(number: int, each: Wanted) -> None:
-            async with limit:
-                try:
-                    made[number] = await make(each)
-                except LongspanError as error:
-                    self._failure = self._failure or error
-                else:
-                    if self._heard is not None:
-                        self._heard(len(made), len(wanted))
-
-        async with trio.open_nursery() as nursery:
-            for number, each in enumerate(wanted):
-                nursery.start_soon(one, number, each)
-        if self._failure is not None:
-            raise self._failure
-        return [made[number] for number in range(len(wanted))]
+        return await gather(self._check, every, self._heard)
 
     async def _compare(self, wanted: tuple[str, tuple[str, str]]) -> Comparison:
         source, systems = wanted
@@ -124,8 +93,6 @@ class Contest:
         return Check(source=source, system=system, errors=[None if each.faithful else each.why[:500] for each in found])
 
     async def _ask(self, query: Query[Answered]) -> Answered:
-        if self._failure is not None:
-            raise self._failure
         answer = await self._judge.ask(query)
         if isinstance(answer, str):
             raise _UndecidedError(answer)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from longspan.simulator.agent_spec import AgentSpec
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.arena.contest import Contest
 from longspan.simulator.arena.ranking import rank
 from longspan.simulator.arena.results import Result, Rules
 from longspan.simulator.arena.summaries import Gathered
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.grading.matching import some
-from longspan.simulator.judging.judge import Keeps, LLMJudge, completing
-from longspan.simulator.ledger import Ledger, check_priced
+from longspan.simulator.judging.cached_model import CachedModel, check_model
+from longspan.simulator.ledger import Ledger
 from longspan.simulator.report.excerpts import visible
 
 __all__ = ["check", "hold"]
@@ -22,9 +22,7 @@ __all__ = ["check", "hold"]
 def check(gathered: Gathered, rules: Rules, judge: str, most: float = inf) -> None:
     """Whether an arena can be held. Raises InputError for a judge that cannot be one, or whose price nobody knows where there is a
     limit of `most` dollars, and for sources without a document where the metric needs it."""
-    model = completing(AgentSpec.parse(judge))
-    if most < inf:
-        check_priced(model, judge)
+    check_model(judge, most)
     if rules.metric == "faithfulness":
         without = [source for source, by_system in gathered.sources.items() if gathered.document(source, next(iter(by_system))) is None]
         if without:
@@ -35,18 +33,18 @@ async def hold(
     gathered: Gathered,
     rules: Rules,
     judge: str,
-    kept: Keeps,
+    store: AnswerStore,
     *,
     most: float = inf,
     heard: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """Hold an arena. `kept` has what the judge answered before, which is not asked again, and gets what it answers now.
+    """Hold an arena. `store` has what the judge answered before, which is not asked again, and gets what it answers now.
 
     Raises as `check` does, StoppedError where the limit of `most` dollars would be passed, JournalError where answers cannot be kept.
     """
     check(gathered, rules, judge, most)
     ledger = Ledger(most)
-    asked = LLMJudge(judge, kept, ledger)
+    asked = CachedModel(judge, store, ledger)
     contest = Contest(gathered, asked, rules.facts, heard)
     try:
         compared = await contest.compare() if rules.metric != "faithfulness" else []
@@ -54,7 +52,7 @@ async def hold(
     except StoppedError:
         raise StoppedError(
             f"the judge's next answer could pass the limit of ${most:.2f}, ${ledger.spent:.4f} being spent; what it has answered is kept "
-            f"in {kept.path}: the same command goes on from there"
+            f"in {store.folder}: the same command goes on from there"
         ) from None
     return rank(
         rules,

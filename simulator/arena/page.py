@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 from longspan.simulator.arena.results import Comparison, Result
 from longspan.simulator.arena.tables import tables
+from longspan.simulator.errors import InputError
+from longspan.simulator.files import write_json, write_text
 from longspan.simulator.report.page import environment, policy
 
-__all__ = ["POLICY", "as_html"]
+__all__ = ["POLICY", "as_html", "write"]
 
 STYLES: Final = ("base.css", "arena.css")
 
@@ -17,6 +20,19 @@ POLICY: Final = policy((), STYLES)
 
 MOST: Final = 300
 """Comparisons, or checks, that are shown; the JSON file has all."""
+
+
+def write(folder: Path, result: Result) -> tuple[Path, Path]:
+    """Write a result and its page, each whole or not at all, over those of the same metric and number of facts. Returns their
+    paths. Raises InputError where the disk refuses."""
+    facts = "" if result.rules.metric == "faithfulness" else f"-{result.rules.facts}"
+    found, page = (folder / f"{result.rules.metric}{facts}.{ending}" for ending in ("json", "html"))
+    try:
+        write_json(found, result)
+        write_text(page, as_html(result))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror}; choose another place with --out") from error
+    return found, page
 
 
 def as_html(result: Result) -> str:

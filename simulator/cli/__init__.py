@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Annotated, Final
 
 import typer
@@ -104,8 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        code = _only(given)(args=given, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.Exit as leaving:
         return leaving.exit_code
@@ -127,6 +129,16 @@ def _main(arguments: Sequence[str] | None) -> int:
             case LongspanError():
                 return _say(str(cause), 1)
         raise
+
+
+def _only(given: Sequence[str]) -> typer.Typer:
+    """The app with nothing but the command that is given, if one is: Typer works out the options of all it has."""
+    named = [command for command in app.registered_commands if [command.name] == given[:1]]
+    if not named:
+        return app
+    only = copy(app)
+    only.registered_commands, only.registered_groups = named, []
+    return only
 
 
 def _cause(error: BaseException) -> BaseException:

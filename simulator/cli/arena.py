@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from longspan.simulator.arena.folder import ArenaFolder
+    from longspan.simulator.answer_store import AnswerStore
     from longspan.simulator.arena.results import Result, Rules
     from longspan.simulator.arena.summaries import Gathered
 
@@ -50,8 +50,8 @@ def arena(
     A judge names the key facts of every two summaries and says which of them each holds. In a run, tests whose facts name a
     source count: the reply to the last question is the summary.
     """
+    from longspan.simulator.answer_store import AnswerStore
     from longspan.simulator.arena.evaluate import check
-    from longspan.simulator.arena.folder import ArenaFolder
     from longspan.simulator.arena.results import Rules
     from longspan.simulator.arena.summaries import gather
 
@@ -59,14 +59,14 @@ def arena(
     gathered = gather(summaries)
     most = inf if max_cost is None else max_cost
     check(gathered, rules, judge, most)
-    folder = ArenaFolder(out)
-    with folder.lock():
-        result = _held(gathered, rules, judge, folder, most, quiet=json_)
-        _tell(result, folder, json_)
+    store = AnswerStore.create(out)
+    with store.lock("arena"):
+        result = _held(gathered, rules, judge, store, most, quiet=json_)
+        _tell(result, out, json_)
     return 1 if not result.matches else 0
 
 
-def _held(gathered: Gathered, rules: Rules, judge: str, folder: ArenaFolder, most: float, *, quiet: bool) -> Result:
+def _held(gathered: Gathered, rules: Rules, judge: str, store: AnswerStore, most: float, *, quiet: bool) -> Result:
     """Have everything judged, and rate it."""
     import trio
 
@@ -74,20 +74,20 @@ def _held(gathered: Gathered, rules: Rules, judge: str, folder: ArenaFolder, mos
     from longspan.simulator.cli.counter import Counting
 
     with Counting("comparisons", quiet=quiet) as counting:
-        return trio.run(lambda: hold(gathered, rules, judge, folder, most=most, heard=counting.heard))
+        return trio.run(lambda: hold(gathered, rules, judge, store, most=most, heard=counting.heard))
 
 
-def _tell(result: Result, folder: ArenaFolder, json_: bool) -> None:
+def _tell(result: Result, folder: Path, json_: bool) -> None:
     import json
 
     from rich.text import Text
 
-    from longspan.simulator.arena.page import as_html
+    from longspan.simulator.arena.page import write
     from longspan.simulator.arena.tables import tables
     from longspan.simulator.cli.tables import print_table, wide_console
     from longspan.simulator.report.excerpts import visible
 
-    found, page = folder.write(result, as_html(result))
+    found, page = write(folder, result)
     if json_:
         print(json.dumps(result.model_dump(mode="json"), ensure_ascii=False, indent=1))
         return

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from math import fsum
 from pathlib import Path
-from statistics import fmean
 from types import TracebackType
 from typing import Final, final
 
@@ -16,16 +14,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from longspan.simulator import events
 from longspan.simulator.agent_spec import reaches_out
 from longspan.simulator.cli.tables import print_table
 from longspan.simulator.errors import AgentError
-from longspan.simulator.grading.grades import Result, grade
+from longspan.simulator.grading.grades import Result
+from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.planning import Plan
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.runner import Outcome
-from longspan.simulator.scenario import Scenario
-from longspan.simulator.transcript import Transcript
+from longspan.simulator.runner import Heard, Outcome
 
 __all__ = ["Progress", "table_of", "tell"]
 
@@ -75,23 +70,24 @@ class Progress:
         if self._table_kept:
             self._live.stop()
 
-    def heard(self, plan: Plan, folder: Path, conversation: str, event: events.Event) -> None:
-        """Take the next event of a conversation of the run that lands in `folder`. A terminal that has gone ends no run."""
+    def heard(self, heard: Heard) -> None:
+        """Take the next event of a conversation of a run. A terminal that has gone ends no run."""
         if self._quiet:
             return
         try:
-            self._heard(plan, folder, conversation, event)
+            self._heard(heard)
         except (OSError, SystemExit):  # rich leaves the program where a pipe is closed
             self._quiet = True
 
-    def _heard(self, plan: Plan, folder: Path, conversation: str, event: events.Event) -> None:
-        run = self._runs.get(folder)
+    def _heard(self, heard: Heard) -> None:
+        run = self._runs.get(heard.folder)
         if run is None:
-            run = self._runs[folder] = _Run(folder.name, plan, next((n for n, each in enumerate(self._plans) if each.name == plan.name), 0))
+            place = next((n for n, each in enumerate(self._plans) if each.name == heard.plan.name), 0)
+            run = self._runs[heard.folder] = _Run(heard.folder.name, RunStatus(heard.gradebook), place)
             if not self._console.is_terminal:
                 self._console.print(f"{run.name}: {run.total} tests begin", soft_wrap=True, markup=False, highlight=False)
-        run.heard(conversation, event)
-        if isinstance(event, events.End | events.ScenarioError) and not self._console.is_terminal and run.milestone():
+        ended = run.status.add(heard.conversation, heard.change)
+        if ended is not None and not self._console.is_terminal and run.milestone():
             self._console.print(f"{run.name}: {run.line()}", soft_wrap=True, highlight=False, markup=False)
 
     def _table(self) -> RenderableType:
@@ -122,36 +118,26 @@ class Progress:
 
 @final
 class _Run:
-    """One run as its events so far tell it."""
+    """One run as it is shown."""
 
-    def __init__(self, name: str, plan: Plan, place: int) -> None:
+    def __init__(self, name: str, status: RunStatus, place: int) -> None:
         self.name = name
+        self.status = status
         self.place = place
-        self.total = sum(len(tests) for tests in plan.tests.values())
-        self.ended = 0
         self._told = 0
-        self._scenarios: dict[str, Scenario] = {}
-        self._plan = plan
-        self._transcripts: dict[str, Transcript] = defaultdict(Transcript)
-        self._scores: dict[str, list[float]] = defaultdict(list)
+
+    @property
+    def ended(self) -> int:
+        return self.status.ended
+
+    @property
+    def total(self) -> int:
+        return self.status.total
 
     @property
     def done(self) -> bool:
         """Whether all its tests have ended."""
         return self.ended == self.total
-
-    def heard(self, conversation: str, event: events.Event) -> None:
-        transcript = self._transcripts[conversation]
-        transcript.add(event)
-        match event:
-            case events.End():
-                self.ended += 1
-                played = transcript.tests[event.test]
-                given = grade(self._scenario(played.definition.scenario), played, transcript, {})
-                if given.score is not None:
-                    self._scores[played.definition.scenario].append(given.score)
-            case events.ScenarioError():
-                self.ended += 1
 
     def milestone(self) -> bool:
         """Whether another tenth of the tests has ended."""
@@ -161,28 +147,19 @@ class _Run:
 
     def figures(self) -> list[str]:
         """Where the run is: turn, tokens, virtual time, open tests, score of the scenarios that have one."""
-        transcripts = list(self._transcripts.values())
-        times = [t.now for t in transcripts if t.now is not None]
-        score = fsum(fmean(scores) for scores in list(self._scores.values()))
+        figures = self.status.figures()
         return [
-            f"{sum(t.turns for t in transcripts):,}",
-            f"{sum(t.tokens for t in transcripts):,}",
-            f"{max(times):%a %d %b %H:%M}" if times else "",
-            str(sum(len(t.open) for t in transcripts)),
-            f"{score:.2f} of {len(self._scores)}",
+            f"{figures.turns:,}",
+            f"{figures.tokens:,}",
+            f"{figures.now:%a %d %b %H:%M}" if figures.now is not None else "",
+            str(figures.open),
+            f"{figures.score:.2f} of {figures.scenarios}",
         ]
 
     def line(self) -> str:
         """The same in one line."""
         turn, tokens, now, _, score = self.figures()
         return f"{self.ended}/{self.total} tests, turn {turn}, {tokens} tokens, {now}, score so far {score}"
-
-    def _scenario(self, name: str) -> Scenario:
-        if not self._scenarios:
-            suite = self._plan.manifest.suite
-            made = [make_scenario(each, parameters) for each, parameters in suite.scenarios.items()]
-            self._scenarios = {scenario.name: scenario for scenario in made}
-        return self._scenarios[name]
 
 
 def _cut(name: str, room: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -86,7 +86,7 @@ def replay(
     folder = open_run(run, trust, [agent] if agent else [], agents=False)
     if agent is None:
         result = trio.run(lambda: play_again(folder))
-        changed = _changes(folder, result)
+        changed = _changes(folder.grades(), result)
         if json_:
             _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
         else:
@@ -113,18 +113,21 @@ def score(
     """
     import trio
 
+    from longspan.simulator.answer_store import AnswerStore
     from longspan.simulator.cli.progress import table_of
-    from longspan.simulator.grading.grades import grade_run
     from longspan.simulator.judging.background import judge_run
-    from longspan.simulator.judging.judge import LLMJudge
-    from longspan.simulator.scoring import score as grade_again
+    from longspan.simulator.judging.cached_model import CachedModel
+    from longspan.simulator.scoring import Scoring
 
     folder = open_run(run, trust, [], agents=False)
     with folder.lock():
+        scoring = Scoring(folder)
+        scoring.read()
         if judge is not None:
-            trio.run(judge_run, folder, LLMJudge(judge, folder))
-        changed = _changes(folder, grade_run(folder))
-        result = grade_again(folder)
+            trio.run(judge_run, scoring.gradebook, CachedModel(judge, AnswerStore(folder.path)))
+        before = folder.grades()
+        result = scoring.write()
+        changed = _changes(before, result)
     if json_:
         _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
@@ -177,9 +180,9 @@ def open_run(run: Path, trust: bool, named: list[str], *, agents: bool = True) -
     return folder
 
 
-def _changes(folder: RunFolder, result: Result) -> dict[str, tuple[float | None, float | None]]:
+def _changes(grades: list[dict[str, Any]], result: Result) -> dict[str, tuple[float | None, float | None]]:
     """The tests whose grade is another than the last in grades.jsonl: then and now."""
-    before = {str(entry.get("id")): entry.get("machine_score") for entry in folder.grades()}
+    before = {str(entry.get("id")): entry.get("machine_score") for entry in grades}
     now = {test.id: test.machine_score for test in result.tests}
     return {id: (before[id], score) for id, score in now.items() if id in before and before[id] != score}
 

@@ -39,7 +39,7 @@ def sweep(
     """
     from longspan.simulator.cli.run import exit_code, finish
     from longspan.simulator.errors import InputError
-    from longspan.simulator.run_folder import locked
+    from longspan.simulator.locks import locked
     from longspan.simulator.runner import check_limit
     from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
 
@@ -47,6 +47,10 @@ def sweep(
         raise InputError(f"--on {on!r:.40}: a sweep is played on `ray`, or here, without --on")
     if on and jobs > 1:
         raise InputError("--jobs says how many processes play on this machine; with --on ray the cluster's processors do")
+    if on:
+        from longspan.simulator.sweeps.ray.driver import import_ray
+
+        import_ray()
     grids = read_sweep(file)
     foreign = [name for grid in grids for name in [*grid.agents, *grid.scenarios, *([grid.judge] if grid.judge else [])]]
     refuse_code(file, foreign, [], trust)

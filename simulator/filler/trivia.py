@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Any, final
+from typing import Any, Final, final
 
 from longspan.simulator.errors import InputError
+from longspan.simulator.files import read_packed
 from longspan.simulator.filler.filler import Count, Pair
 
 __all__ = ["Trivia"]
 
-GZIP = b"\x1f\x8b"
+LARGEST: Final = 1 << 30
+"""Bytes of a file, unpacked, that are read at most."""
+
 REMEDY = "give one of TriviaQA's question files with answers, as JSON, plain or .gz"
 
 
@@ -60,18 +61,15 @@ def _pairs(path: Path) -> list[tuple[str, str]]:
 def _read(path: Path) -> Any:
     """The file's JSON."""
     try:
-        raw = path.read_bytes()
-        if raw.startswith(GZIP):
-            raw = gzip.decompress(raw)
-        return json.loads(raw.decode("utf-8-sig"))
+        return json.loads(read_packed(path, LARGEST, REMEDY).decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}: line {error.lineno}, column {error.colno}: not JSON ({error.msg}): {REMEDY}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: byte {error.start}: not UTF-8: {REMEDY}") from error
     except RecursionError as error:
         raise InputError(f"{path}: nested too deeply: {REMEDY}") from error
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}): {REMEDY}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: cannot be read ({error}): {REMEDY}") from error
 
 
 def _pair(entry: Any, place: str) -> tuple[str, str]:

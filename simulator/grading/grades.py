@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import fsum
 from statistics import fmean, pstdev
 from types import MappingProxyType
@@ -11,25 +12,28 @@ from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict
 
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError, one_line
+from longspan.simulator.events import Event
+from longspan.simulator.grading.needle_fates import Fates
 from longspan.simulator.ledger import Spent, tally
 from longspan.simulator.manifest import Manifest, Planned
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.queries import Said
 from longspan.simulator.record import Grade, Item, Marked
-from longspan.simulator.run_folder import Correction, Heard, RunFolder
+from longspan.simulator.run_folder import Correction, RunFolder
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.tables import Table
-from longspan.simulator.transcript import Evidence, Played, Transcript
+from longspan.simulator.transcript import Change, Evidence, Played, Transcript, Turn
 
 __all__ = [
+    "Gradebook",
     "Result",
     "ScenarioResult",
     "Status",
     "TestResult",
-    "grade",
     "grade_run",
-    "results",
+    "judge_costs",
     "said",
     "scenarios_of",
     "tables_of",
@@ -73,6 +77,16 @@ class TestResult(_Frozen):
     correction: Correction | None
     items: list[Item] = []
 
+    @property
+    def lowest(self) -> float:
+        """The least that its score can come to, where it has none yet."""
+        return 0.0 if self.score is None else self.score
+
+    @property
+    def highest(self) -> float:
+        """The most that its score can come to, where it has none yet."""
+        return 1.0 if self.score is None else self.score
+
 
 @final
 class ScenarioResult(_Frozen):
@@ -110,120 +124,151 @@ class Result(_Frozen):
     left_out: list[str]
 
 
-def grade(scenario: Scenario, test: Played, transcript: Transcript, said: Said) -> Grade:
-    """Grade a test that was played to its end, with what a judge has said. An error of the grader's leaves it unscored, and
-    says so."""
-    if test.definition.facts is None:
-        return Grade(score=None, reason=UNKNOWN)
-    try:
-        given = scenario.grade(test.definition.facts, replace(transcript.record(test), judged=said))
-        if not isinstance(given, Grade):
-            raise TypeError(f"grade returned {type(given).__name__} instead of a Grade")
-    except Exception as error:
-        return Grade(score=None, reason=f"the grader failed: {one_line(error)}")
-    if test.unjudged is not None:
-        return given.model_copy(update={"score": None, "reason": f"{given.reason}; undecided: {test.unjudged}"})
-    return given
+@final
+class Gradebook:
+    """A run's conversations as far as they were heard, and its tests' grades: each event is folded once, each test graded once.
 
+    `transcripts`: those of the conversations that have begun. `scenarios`: those that grade, by default all of the run's.
+    """
 
-def outcome_of(
-    planned: Planned,
-    transcript: Transcript | None,
-    scenario: Scenario,
-    span: int,
-    broken: Status,
-    correction: Correction | None = None,
-    said: Said = MappingProxyType({}),
-) -> TestResult:
-    """What became of one planned test. `broken`: the status of those that did not end."""
-    played = transcript.tests.get(planned.id) if transcript is not None else None
-    status: Status = broken
-    given = Grade(score=None, reason="the conversation ended before the test did")
-    if played is not None and transcript is not None:
-        if played.status == "scenario_error":
-            status, given = "scenario_error", Grade(score=None, reason=f"the test failed: {played.error}")
-        elif played.status == "played":
-            given = grade(scenario, played, transcript, said)
-            status = "unscored" if given.score is None else "scored"
-    return TestResult(
-        id=planned.id,
-        scenario=planned.scenario,
-        tags=planned.skills,
-        status="scored" if correction else status,
-        score=correction.score if correction else given.score,
-        chance=planned.chance,
-        certified=played.certified(span) if played else False,
-        at_distance=played.at_distance(span) if played else False,
-        exempt=played.exempt() if played else None,
-        span_used=played.span_used if played else 0,
-        evidence=played.evidence if played else [],
-        reason=given.reason,
-        turns=list(given.turns),
-        conversation=played.conversation if played else None,
-        machine_score=given.score,
-        correction=correction,
-        items=list(given.items),
-    )
+    def __init__(self, manifest: Manifest, scenarios: Mapping[str, Scenario] | None = None) -> None:
+        self.manifest = manifest
+        self.scenarios = scenarios_of(manifest) if scenarios is None else scenarios
+        self.transcripts: dict[str, Transcript] = {}
+        self._fates: dict[str, Fates] = {}
+        self._given: dict[tuple[str, str], Grade] = {}
 
+    @classmethod
+    def of(cls, run: RunFolder) -> Gradebook:
+        """That of a run's journals. Raises JournalError for one that is damaged."""
+        book = cls(run.manifest)
+        for id in run.manifest.conversations:
+            for _ in run.fold(id, partial(book.add, id)):
+                pass
+        return book
 
-def results(
-    *,
-    suite: str,
-    span: int,
-    seed: int,
-    agent: str,
-    planned: Mapping[str, Sequence[Planned]],
-    transcripts: Mapping[str, Transcript],
-    scenarios: Mapping[str, Scenario],
-    broken: Mapping[str, Status],
-    corrections: Mapping[str, Correction],
-    left_out: Sequence[str],
-    said: Said = MappingProxyType({}),
-    judging: Sequence[tuple[str, Mapping[str, int], float | None]] = (),
-) -> Result:
-    """A run's results. `planned`, `transcripts` and `broken` (why a conversation was broken off) by conversation."""
-    tests = [
-        outcome_of(
-            plan,
-            transcripts.get(conversation),
-            scenarios[plan.scenario],
-            span,
-            broken[conversation],
-            corrections.get(plan.id),
-            said,
+    def add(self, conversation: str, event: Event) -> Change:
+        """Take a conversation's next event. Raises JournalError for one that does not follow from those before."""
+        transcript = self.transcripts.get(conversation)
+        if transcript is None:
+            transcript = self.transcripts[conversation] = Transcript()
+            self._fates[conversation] = Fates()
+        change = transcript.add(event)
+        if isinstance(change, Turn):
+            self._fates[conversation].add(change, transcript)
+        return change
+
+    def forget(self, conversation: str) -> None:
+        """Forget all that was heard of a conversation."""
+        self.transcripts.pop(conversation, None)
+        self._fates.pop(conversation, None)
+        self._given = {key: given for key, given in self._given.items() if key[0] != conversation}
+
+    def grade(self, conversation: str, test: Played, said: Said = MappingProxyType({})) -> Grade:
+        """Grade a test that was played to its end, with what a judge has said. An error of the grader's leaves it unscored, and
+        says so."""
+        given = self._given.get((conversation, test.id))
+        if given is None:
+            given = self._given[conversation, test.id] = self._graded(conversation, test, MappingProxyType({}))
+        answered = any(query.about in said for query in given.asks)
+        return self._graded(conversation, test, said) if answered else given
+
+    def _graded(self, conversation: str, test: Played, said: Said) -> Grade:
+        if test.definition.facts is None:
+            return Grade(score=None, reason=UNKNOWN)
+        try:
+            record = replace(self.transcripts[conversation].record(test), judged=said)
+            given = self.scenarios[test.definition.scenario].grade(test.definition.facts, record)
+            if not isinstance(given, Grade):
+                raise TypeError(f"grade returned {type(given).__name__} instead of a Grade")
+        except Exception as error:
+            return Grade(score=None, reason=f"the grader failed: {one_line(error)}")
+        if test.unjudged is not None:
+            return given.model_copy(update={"score": None, "reason": f"{given.reason}; undecided: {test.unjudged}"})
+        return given
+
+    def result(self, run: RunFolder) -> Result:
+        """The results of the run, with what its judge and people have said. Raises InputError for a manifest whose suite does not
+        have its tests' scenarios."""
+        manifest, scenarios = self.manifest, self.scenarios
+        for plan in (plan for group in manifest.conversations.values() for plan in group):
+            if plan.scenario not in scenarios:
+                raise InputError(
+                    f"{run.path}: the manifest plans {plan.id} of scenario {plan.scenario!r:.60}, which its suite does not have"
+                )
+        answers, corrections, broken = said(run), run.corrections(), _broken(run)
+        tests = [
+            self._outcome(plan, conversation, broken[conversation], corrections.get(plan.id), answers)
+            for conversation, plans in manifest.conversations.items()
+            for plan in plans
+        ]
+        by_scenario: dict[str, list[TestResult]] = {}
+        for test in tests:
+            by_scenario.setdefault(test.scenario, []).append(test)
+        whole = [self.transcripts[id] for id in manifest.conversations if id in self.transcripts]
+        bounds = (_total(by_scenario, lambda test: test.lowest), _total(by_scenario, lambda test: test.highest))
+        return Result(
+            suite=manifest.suite.name,
+            span=manifest.span,
+            seed=manifest.seed,
+            agent=manifest.agent,
+            score=bounds[0] if all(test.score is not None for test in tests) else None,
+            score_bounds=bounds,
+            max_score=len(by_scenario),
+            turns=sum(t.turns for t in whole),
+            tokens=sum(t.tokens for t in whole),
+            filler_tokens=sum(t.filler_tokens for t in whole),
+            switch_rate=_share(sum(t.switches for t in whole), sum(t.steps for t in whole)),
+            mean_open=_share(sum(t.crowd for t in whole), sum(t.spoken for t in whole)),
+            certified=_share(sum(test.certified for test in tests), len(tests)),
+            at_distance=_share(sum(test.at_distance for test in tests), len(tests)),
+            metrics={
+                f"{name}: {what}": value for name, group in sorted(by_scenario.items()) for what, value in _metrics(scenarios[name], group)
+            },
+            tables=[table for name, group in sorted(by_scenario.items()) for table in tables_of(scenarios[name], {manifest.agent: group})],
+            costs=tally([*(entry for t in whole for entry in t.used), *judge_costs(run)]),
+            scenarios={name: scenario_result(group) for name, group in sorted(by_scenario.items())},
+            tests=tests,
+            left_out=list(manifest.left_out),
         )
-        for conversation, plans in planned.items()
-        for plan in plans
-    ]
-    by_scenario: dict[str, list[TestResult]] = {}
-    for test in tests:
-        by_scenario.setdefault(test.scenario, []).append(test)
-    whole = list(transcripts.values())
-    bounds = (_total(by_scenario, lambda score: score or 0.0), _total(by_scenario, lambda score: 1.0 if score is None else score))
-    return Result(
-        suite=suite,
-        span=span,
-        seed=seed,
-        agent=agent,
-        score=bounds[0] if all(test.score is not None for test in tests) else None,
-        score_bounds=bounds,
-        max_score=len(by_scenario),
-        turns=sum(t.turns for t in whole),
-        tokens=sum(t.tokens for t in whole),
-        filler_tokens=sum(t.filler_tokens for t in whole),
-        switch_rate=_share(sum(t.switches for t in whole), sum(t.steps for t in whole)),
-        mean_open=_share(sum(t.crowd for t in whole), sum(t.spoken for t in whole)),
-        certified=_share(sum(test.certified for test in tests), len(tests)),
-        at_distance=_share(sum(test.at_distance for test in tests), len(tests)),
-        metrics={
-            f"{name}: {what}": value for name, group in sorted(by_scenario.items()) for what, value in _metrics(scenarios[name], group)
-        },
-        tables=[table for name, group in sorted(by_scenario.items()) for table in tables_of(scenarios[name], {agent: group})],
-        costs=tally([*(entry for t in whole for entry in t.used), *judging]),
-        scenarios={name: scenario_result(group) for name, group in sorted(by_scenario.items())},
-        tests=tests,
-        left_out=list(left_out),
-    )
+
+    def _outcome(self, planned: Planned, conversation: str, broken: Status, correction: Correction | None, said: Said) -> TestResult:
+        """What became of one planned test. `broken`: the status of those that did not end."""
+        transcript, span = self.transcripts.get(conversation), self.manifest.span
+        played = transcript.tests.get(planned.id) if transcript is not None else None
+        status: Status = broken
+        given = Grade(score=None, reason="the conversation ended before the test did")
+        if played is not None and played.status == "scenario_error":
+            status, given = "scenario_error", Grade(score=None, reason=f"the test failed: {played.error}")
+        elif played is not None and played.status == "played":
+            given = self.grade(conversation, played, said)
+            status = "unscored" if given.score is None else "scored"
+        return TestResult(
+            id=planned.id,
+            scenario=planned.scenario,
+            tags=planned.skills,
+            status="scored" if correction else status,
+            score=correction.score if correction else given.score,
+            chance=planned.chance,
+            certified=played.certified(span) if played else False,
+            at_distance=played.at_distance(span) if played else False,
+            exempt=played.exempt() if played else None,
+            span_used=played.span_used if played else 0,
+            evidence=[self._fates[conversation].told(each) for each in played.evidence] if played else [],
+            reason=given.reason,
+            turns=list(given.turns),
+            conversation=played.conversation if played else None,
+            machine_score=given.score,
+            correction=correction,
+            items=list(given.items),
+        )
+
+
+def _broken(run: RunFolder) -> dict[str, Status]:
+    """The status of tests that did not end, by conversation: what broke it off last says why they have no score."""
+    breaks = [entry for entry in run.incidents() if entry.get("type") in ("agent_error", "broken_off")]
+    last = {str(entry.get("conversation")): entry.get("type") for entry in breaks}
+    return {id: "agent_error" if last.get(id) == "agent_error" else "unfinished" for id in run.manifest.conversations}
 
 
 def _metrics(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str, float]]:
@@ -258,9 +303,9 @@ def scenario_result(tests: Sequence[TestResult]) -> ScenarioResult:
     )
 
 
-def _total(by_scenario: Mapping[str, Sequence[TestResult]], value: Callable[[float | None], float]) -> float:
-    """The sum of the scenarios' means, with `value` of each score."""
-    return _rounded(fsum(fmean(value(test.score) for test in tests) for tests in by_scenario.values()))
+def _total(by_scenario: Mapping[str, Sequence[TestResult]], value: Callable[[TestResult], float]) -> float:
+    """The sum of the scenarios' means, with `value` of each test."""
+    return _rounded(fsum(fmean(map(value, tests)) for tests in by_scenario.values()))
 
 
 def _share(part: float, whole: float) -> float:
@@ -278,37 +323,14 @@ def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
     return {scenario.name: scenario for scenario in made}
 
 
-def grade_run(run: RunFolder, heard: Heard | None = None) -> Result:
-    """Grade a run from its journals, and write nothing; `heard` is told of their events. Raises JournalError for a journal that
-    is damaged."""
-    manifest = run.manifest
-    scenarios = scenarios_of(manifest)
-    for plan in (plan for group in manifest.conversations.values() for plan in group):
-        if plan.scenario not in scenarios:
-            raise InputError(f"{run.path}: the manifest plans {plan.id} of scenario {plan.scenario!r:.60}, which its suite does not have")
-    # What broke a conversation off last says why its open tests have no score.
-    breaks = [entry for entry in run.incidents() if entry.get("type") in ("agent_error", "broken_off")]
-    last = {str(entry.get("conversation")): entry.get("type") for entry in breaks}
-    failed = {conversation for conversation, type in last.items() if type == "agent_error"}
-    return results(
-        suite=manifest.suite.name,
-        span=manifest.span,
-        seed=manifest.seed,
-        agent=manifest.agent,
-        planned=manifest.conversations,
-        transcripts=run.transcripts(heard),
-        scenarios=scenarios,
-        broken={id: "agent_error" if id in failed else "unfinished" for id in manifest.conversations},
-        corrections=run.corrections(),
-        left_out=manifest.left_out,
-        said=said(run),
-        judging=judge_costs(run),
-    )
+def grade_run(run: RunFolder) -> Result:
+    """Grade a run from its journals, and write nothing. Raises JournalError for a journal that is damaged."""
+    return Gradebook.of(run).result(run)
 
 
 def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]]:
     """What the run's judge used and cost, judgement by judgement."""
-    entries = (entry for entry in run.judgements() if isinstance(entry.get("usage"), dict))
+    entries = (entry for entry in AnswerStore(run.path).entries() if isinstance(entry.get("usage"), dict))
     return [("judge", entry["usage"], (entry.get("cost_usd") or {}).get("judge")) for entry in entries]
 
 
@@ -316,5 +338,6 @@ def said(run: RunFolder) -> dict[str, dict[str, Any] | str]:
     """What the run's judge has said so far; why it could not, where it never did."""
     failures = (entry for entry in run.incidents() if entry.get("type") == "judge_error")
     found: dict[str, dict[str, Any] | str] = {str(entry.get("about")): str(entry.get("error")) for entry in failures}
-    found.update({str(entry.get("about")): entry["answer"] for entry in run.judgements() if isinstance(entry.get("answer"), dict)})
+    answers = AnswerStore(run.path).entries()
+    found.update({str(entry.get("about")): entry["answer"] for entry in answers if isinstance(entry.get("answer"), dict)})
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from longspan.simulator.grading.lenient_json import find_json
 
-__all__ = ["contains_nearly", "contains_phrase", "found_words", "json_list", "json_values", "number", "plain", "some", "split_json"]
+__all__ = ["contains_nearly", "contains_phrase", "found_words", "json_values", "number", "plain", "some", "split_json"]
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -102,12 +102,6 @@ def json_values(text: str) -> list[Any]:
     Text around and between them is ignored; nothing is made up where there is none ("[Note]" is prose). Never raises.
     """
     return [found.value for found in find_json(text)]
-
-
-def json_list(text: str) -> list[Any] | None:
-    """The last JSON list in `text` that is not inside another value; None where there is none."""
-    lists = [value for value in json_values(text) if isinstance(value, list)]
-    return lists[-1] if lists else None
 
 
 def split_json(text: str) -> list[tuple[str, Any]]:

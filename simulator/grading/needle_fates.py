@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 from longspan.simulator.grading.matching import plain
+from longspan.simulator.transcript import Evidence, Transcript, Turn
 
-__all__ = ["Fate", "Traces"]
+__all__ = ["Fate", "Fates", "Traces"]
 
 
 @final
@@ -69,6 +71,30 @@ class Traces:
             if isinstance(turns, list) and any(self._number.get(str(turn)) == needle for turn in turns):
                 return True
         return False
+
+
+@final
+class Fates:
+    """Takes a conversation's turns one by one, and knows what became of the needles of its questions."""
+
+    def __init__(self) -> None:
+        self._traces = Traces()
+        self._known: dict[tuple[int, int], Fate] = {}
+
+    def add(self, turn: Turn, transcript: Transcript) -> None:
+        """Take the next turn; `transcript` has the turns before."""
+        message, reply = turn.message, turn.reply
+        if reply is None:
+            return
+        self._traces.add(reply.turn, message.turn_id, reply.trace)
+        if message.kind == "question" and message.test is not None:
+            for needle in message.needs or ():
+                said = transcript.history[needle].text
+                self._known[needle, reply.turn] = self._traces.fate(needle, said, message.text, reply.text, reply.trace)
+
+    def told(self, evidence: Evidence) -> Evidence:
+        """The evidence with what became of its needle."""
+        return replace(evidence, **self._known.get((evidence.needle_turn, evidence.question_turn), Fate())._asdict())
 
 
 def _objects(trace: Mapping[str, Any] | None, key: str) -> Iterator[Mapping[str, Any]]:

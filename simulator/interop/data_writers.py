@@ -8,16 +8,15 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, final
 
-import trio
 from pydantic import BaseModel, ValidationError
 
-from longspan.simulator.agent_spec import AgentSpec
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError, StoppedError, first_problem
-from longspan.simulator.judging.judge import LLMJudge, completing
-from longspan.simulator.ledger import Ledger, check_priced
+from longspan.simulator.files import write_text
+from longspan.simulator.judging.cached_model import CachedModel, check_model
+from longspan.simulator.ledger import Ledger
 from longspan.simulator.plugins import load
 from longspan.simulator.queries import Answered, Query
-from longspan.simulator.run_folder import MANIFEST, RunFolder, locked
 
 __all__ = ["WRITERS", "Asks", "Writer", "Written", "settings_of", "write", "writer"]
 
@@ -51,25 +50,6 @@ class Writer(Protocol):
         ...
 
 
-@final
-class _Asking:
-    """Asks a model, and keeps what it answers in a folder."""
-
-    def __init__(self, model: LLMJudge) -> None:
-        self._model = model
-
-    async def ask_all(self, queries: Sequence[Query[Answered]]) -> list[Answered | str]:
-        found: dict[int, Answered | str] = {}
-
-        async def one(number: int, query: Query[Answered]) -> None:
-            found[number] = await self._model.ask(query)
-
-        async with trio.open_nursery() as nursery:
-            for number, query in enumerate(queries):
-                nursery.start_soon(one, number, query)
-        return [found[number] for number in range(len(queries))]
-
-
 def writer(scenario: str) -> Writer:
     """The writer for a scenario. Raises InputError."""
     made: Writer = load(WRITERS, "writer", scenario)()
@@ -92,32 +72,18 @@ async def write(
     What the model answers is kept there, so that the same command goes on where it was broken off. Raises InputError for what is
     wrong, StoppedError where a limit of `most` dollars would be passed.
     """
-    model = completing(AgentSpec.parse(spec))
-    if most < inf:
-        check_priced(model, spec)
-    if (out / MANIFEST).exists():
-        raise InputError(f"{out}: is a run's folder; choose another with --out")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{out}: cannot make the folder: {error.strerror}; choose another with --out") from error
-    with locked(out, "data"):
-        asking = _Asking(LLMJudge(spec, RunFolder(out), Ledger(most)))
+    check_model(spec, most)
+    store = AnswerStore.create(out)
+    with store.lock("data"):
+        model = CachedModel(spec, store, Ledger(most))
         try:
-            written = await found.write(settings, asking, told)
+            written = await found.write(settings, model, told)
         except* StoppedError:
             raise StoppedError(f"the next answer could pass the limit of ${most:.2f}; the same command goes on in {out}") from None
-        return [_put(out / name, content) for name, content in written.files.items()], written.notes
-
-
-def _put(path: Path, content: Any) -> Path:
-    """Write a file, whole or not at all, over an older one. Raises InputError where the disk refuses."""
-    partial_path = path.with_name(f".{path.name}.partial")
-    try:
-        partial_path.unlink(missing_ok=True)  # never through a link that somebody left there
-        with partial_path.open("x", encoding="utf-8") as file:
-            json.dump(content, file, ensure_ascii=False, indent=1)
-        partial_path.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another place with --out") from error
-    return path
+        paths = {out / name: json.dumps(content, ensure_ascii=False, indent=1) for name, content in written.files.items()}
+        for path, text in paths.items():
+            try:
+                write_text(path, text)
+            except OSError as error:
+                raise InputError(f"{path}: cannot be written: {error.strerror}; choose another place with --out") from error
+        return list(paths), written.notes

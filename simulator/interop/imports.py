@@ -23,6 +23,7 @@ from longspan.simulator.scoring import score
 from longspan.simulator.script import Script
 from longspan.simulator.suite import Suite, load_suite, make_test
 from longspan.simulator.tokens import EncodingName
+from longspan.simulator.transcript import Transcript
 
 __all__ = ["IMPORTERS", "Imported", "Importer", "Wanted", "import_run", "opening"]
 
@@ -135,9 +136,10 @@ def _write(run: RunFolder, found: Imported) -> None:
 
 
 def _manifest(kind: str, file: Path, found: Imported, wanted: Wanted) -> Manifest:
-    begin = found.events[0]
-    if not isinstance(begin, events.Begin):
-        raise LongspanError(f"the importer {kind} begins with an event of type {begin.type}; an installed package is at fault")
+    transcript = Transcript.of(found.events)
+    begin = transcript.begin
+    if begin is None:
+        raise LongspanError(f"the importer {kind} gives no events; an installed package is at fault")
     definitions = wanted.definitions
     return Manifest(
         suite=found.suite,
@@ -152,7 +154,7 @@ def _manifest(kind: str, file: Path, found: Imported, wanted: Wanted) -> Manifes
         imported=Source(kind=kind, file=_text(file.resolve()), sha256=_sha256(file)),
         starts_at=begin.starts_at,
         pace_s=begin.pace_s,
-        conversations={begin.conversation: [_planned(event) for event in found.events if isinstance(event, events.Open)]},
+        conversations={begin.conversation: [_planned(test.definition) for test in transcript.tests.values()]},
         left_out=list(found.left_out),
         late=[],
         nonce=UNSEEDED,

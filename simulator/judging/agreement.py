@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import fsum, isfinite, sqrt
-from statistics import fmean, stdev, variance
+from statistics import fmean, pstdev, stdev, variance
 from typing import Final, NamedTuple, final
 
 __all__ = ["Mean", "icc_one_way", "icc_two_way", "kappa", "lower", "mean_interval", "pearson", "spearman"]
@@ -36,19 +36,18 @@ def mean_interval(values: Sequence[float]) -> Mean | None:
 
 def pearson(left: Sequence[float], right: Sequence[float]) -> float | None:
     """Pearson's correlation of pairs; None for less than two, and where one side is always the same."""
-    if len(left) < 2:
+    if len(left) < 2 or len(left) * pstdev(left) * pstdev(right) < 1e-12:
         return None
-    a, b = fmean(left), fmean(right)
-    da, db = [each - a for each in left], [each - b for each in right]
-    scale = sqrt(fsum(x * x for x in da)) * sqrt(fsum(y * y for y in db))
-    if scale < 1e-12:
-        return None
-    return max(-1.0, min(1.0, fsum(x * y for x, y in zip(da, db, strict=True)) / scale))
+    from scipy.stats import pearsonr
+
+    return float(pearsonr(left, right).statistic)
 
 
 def spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
     """Spearman's correlation of pairs: Pearson's of their ranks, equal values sharing theirs."""
-    return pearson(_ranks(left), _ranks(right))
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(left).tolist(), rankdata(right).tolist())
 
 
 def kappa(left: Sequence[float], right: Sequence[float]) -> float | None:
@@ -101,14 +100,13 @@ def lower(some: Sequence[float], others: Sequence[float]) -> float | None:
     """
     if len(some) < 2 or len(others) < 2:
         return None
-    a, b = variance(some) / len(some), variance(others) / len(others)
-    if a + b < 1e-18:
+    a, b = stdev(some), stdev(others)
+    if a**2 / len(some) + b**2 / len(others) < 1e-18:
         return None
-    from scipy.special import stdtr
+    from scipy.stats import ttest_ind_from_stats  # ttest_ind warns where one side is constant
 
-    freedom = (a + b) ** 2 / (a**2 / (len(some) - 1) + b**2 / (len(others) - 1))
-    p = float(stdtr(freedom, (fmean(some) - fmean(others)) / sqrt(a + b)))
-    return p if isfinite(p) else None
+    found = ttest_ind_from_stats(fmean(some), a, len(some), fmean(others), b, len(others), equal_var=False, alternative="less")
+    return float(found.pvalue) if isfinite(found.pvalue) else None
 
 
 def _two_way(scores: Sequence[Sequence[float]]) -> tuple[int, int, float, float, float] | None:
@@ -124,18 +122,3 @@ def _two_way(scores: Sequence[Sequence[float]]) -> tuple[int, int, float, float,
     total = fsum((each - whole) ** 2 for row in scores for each in row)
     left = max(0.0, total - rows - columns)
     return items, raters, rows / (items - 1), columns / (raters - 1), left / ((items - 1) * (raters - 1))
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """The rank of each value from 1; equal ones share the mean of theirs."""
-    order = sorted(range(len(values)), key=lambda at: values[at])
-    ranks = [0.0] * len(values)
-    begin = 0
-    while begin < len(order):
-        end = begin
-        while end < len(order) and values[order[end]] == values[order[begin]]:
-            end += 1
-        for at in order[begin:end]:
-            ranks[at] = (begin + 1 + end) / 2
-        begin = end
-    return ranks

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, final
 
 import trio
 
-from longspan.simulator import events
 from longspan.simulator.errors import LongspanError
-from longspan.simulator.grading.grades import grade, scenarios_of
+from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge
 from longspan.simulator.queries import Query
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.scenario import Scenario
-from longspan.simulator.transcript import Played, Transcript
+from longspan.simulator.transcript import Change, Played
 
 __all__ = ["Judging", "judge_run"]
 
 
 @final
 class Judging:
-    """Listens to a conversation and has the judge decide what its tests' graders ask. Entered, it waits at its end for all."""
+    """Listens to a run's conversations and has the judge decide what its tests' graders ask. Entered, it waits at its end for all."""
 
-    def __init__(self, judge: LLMJudge, scenarios: Mapping[str, Scenario]) -> None:
-        self.judge = judge
-        self._scenarios = scenarios
-        self._transcript = Transcript()
+    def __init__(self, model: CachedModel, gradebook: Gradebook) -> None:
+        self.judge = LLMJudge(model)
+        self._model = model
+        self._gradebook = gradebook
         self._stack = AsyncExitStack()
         self._nursery: trio.Nursery | None = None
         self._failure: LongspanError | None = None
@@ -43,17 +40,16 @@ class Judging:
         if error is None and self._failure is not None:
             raise self._failure
 
-    def heard(self, event: events.Event) -> None:
-        """Take the conversation's next event."""
-        self._transcript.add(event)
-        if isinstance(event, events.End) and self._nursery is not None:
-            self._nursery.start_soon(self.settle, self._transcript.tests[event.test], self._transcript)
+    def heard(self, conversation: str, change: Change) -> None:
+        """Take what the next event of a conversation changed."""
+        if isinstance(change, Played) and change.status == "played" and self._nursery is not None:
+            self._nursery.start_soon(self.settle, conversation, change)
 
-    async def settle(self, played: Played, transcript: Transcript) -> None:
+    async def settle(self, conversation: str, played: Played) -> None:
         """Ask all that a test's grader wants to know, and what it wants to know then. What stops it is told at the end."""
-        scenario = self._scenarios[played.definition.scenario]
         said: dict[str, dict[str, Any] | str] = {}
-        while asks := {query.about: query for query in grade(scenario, played, transcript, said).asks if query.about not in said}:
+        grade = self._gradebook.grade
+        while asks := {query.about: query for query in grade(conversation, played, said).asks if query.about not in said}:
             async with trio.open_nursery() as nursery:
                 for query in asks.values():
                     nursery.start_soon(self._decide, query, said)
@@ -62,21 +58,20 @@ class Judging:
 
     async def _decide(self, query: Query[Any], said: dict[str, dict[str, Any] | str]) -> None:
         try:
-            answer = await self.judge.ask(query)
+            answer = await self._model.ask(query)
         except LongspanError as error:  # a limit of dollars, a full disk
             self._failure = error
         else:
             said[query.about] = answer if isinstance(answer, str) else answer.model_dump(mode="json")
 
 
-async def judge_run(run: RunFolder, judge: LLMJudge) -> None:
-    """Have a judge decide all that the graders of a run's tests ask. What it has answered already is not asked again.
+async def judge_run(gradebook: Gradebook, model: CachedModel) -> None:
+    """Have a model decide all that the graders of a run's tests ask. What it has answered already is not asked again.
 
     Raises StoppedError where a limit of dollars would be passed, JournalError where answers cannot be kept.
     """
-    scenarios = scenarios_of(run.manifest)
-    async with Judging(judge, scenarios) as judging, trio.open_nursery() as nursery:
-        for transcript in run.transcripts().values():
+    async with Judging(model, gradebook) as judging:
+        for conversation, transcript in gradebook.transcripts.items():
             for played in transcript.tests.values():
-                if played.status == "played" and played.definition.scenario in scenarios:
-                    nursery.start_soon(judging.settle, played, transcript)
+                if played.definition.scenario in gradebook.scenarios:
+                    judging.heard(conversation, played)

@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError
 from longspan.simulator.judging.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
 from longspan.simulator.judging.labels import Row, read_rows
@@ -201,7 +202,7 @@ def _stretches(pairs: Sequence[Compared]) -> Iterable[Stretch]:
 
 def standing(run: RunFolder) -> list[str]:
     """For each judge and prompt that a run has answers of, a sentence: how it was calibrated beside the run, or that it was not."""
-    asked = dict.fromkeys(str(entry.get("by")) for entry in run.judgements() if isinstance(entry.get("by"), str))
+    asked = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore(run.path).entries() if isinstance(entry.get("by"), str))
     known = list(_known(run.path.parent / FOLDER))
     found = []
     for by in asked:

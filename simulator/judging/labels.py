@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, final
 
 from longspan.simulator.errors import InputError, one_line
+from longspan.simulator.files import read_packed
 
 __all__ = ["Row", "read_rows"]
 
@@ -68,15 +67,9 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
 
 def _text(path: Path) -> str:
     try:
-        content = path.read_bytes()
-        if content.startswith(b"\x1f\x8b"):
-            with gzip.open(io.BytesIO(content)) as file:
-                content = file.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise InputError(f"{path}: larger than {LARGEST:,} bytes; split it")
-        return content.decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or one_line(error)}") from error
+        return read_packed(path, LARGEST).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
 
 
 def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -9,11 +9,13 @@ from statistics import fmean
 from typing import Final
 
 from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
+from longspan.simulator.files import write_text
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.judging.calibration import standing
+from longspan.simulator.ledger import total_cost
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.reading import Reading, Test
-from longspan.simulator.report.summary import failures, score_interval, times, total_cost, without_score
+from longspan.simulator.report.summary import failures, score_interval, times, without_score
 from longspan.simulator.report.timeline import grade_of, panels
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.script import LAST
@@ -42,11 +44,7 @@ def write_report(run: RunFolder, result: Result, reading: Reading | None = None)
     damaged, OSError for a disk that refuses.
     """
     path = run.path / NAME
-    partial = path.with_name(f".{NAME}.partial")
-    partial.unlink(missing_ok=True)  # never through a link that somebody left there
-    with partial.open("x", encoding="utf-8") as file:
-        file.writelines(report_of(run, result, reading))
-    partial.replace(path)
+    write_text(path, report_of(run, result, reading))
     return path
 
 
@@ -71,7 +69,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None) ->
         interval=score_interval(run.manifest, result),
         failures=failures(run, conversations),
         times=times(conversations.values()),
-        cost=total_cost(result.costs),
+        cost=total_cost(part.cost_usd for part in result.costs.values()),
         without=without_score(result),
         calibrations=standing(run),
         grade_of=grade_of,
@@ -85,5 +83,5 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None) ->
 
 def _bounds(tests: Iterable[Test]) -> tuple[float, float]:
     """The least and the most that the mean score of `tests` can be, whatever those without a score deserve."""
-    scores = [test.result.score for test in tests]
-    return fmean(score or 0.0 for score in scores), fmean(1.0 if score is None else score for score in scores)
+    results = [test.result for test in tests]
+    return fmean(result.lowest for result in results), fmean(result.highest for result in results)

@@ -11,9 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
+from longspan.simulator import templating
 from longspan.simulator.report.excerpts import Excerpt, script_json, script_list, visible
 
 __all__ = ["ASSETS", "asset", "environment", "policy"]
@@ -51,14 +52,7 @@ def _hashes(names: Sequence[str]) -> str:
 @cache
 def environment(folder: Path = TEMPLATES) -> Environment:
     """The environment of the templates in `folder` and of those here: every value is made visible, then escaped."""
-    made = Environment(
-        loader=FileSystemLoader([folder, TEMPLATES]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = templating.environment(folder, TEMPLATES, autoescape=True, finalize=_visible, trim_blocks=True, lstrip_blocks=True)
     made.globals |= {"asset": asset}
     made.filters |= {
         "number": "{:,}".format,

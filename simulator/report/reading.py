@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any, NamedTuple, final
 
 from longspan.simulator import events
-from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import TestResult
-from longspan.simulator.journal import read_journal
-from longspan.simulator.report.excerpts import TRACE, Excerpt
+from longspan.simulator.record import Award
+from longspan.simulator.report.excerpts import MOST, TRACE, Excerpt
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.transcript import Evidence
+from longspan.simulator.transcript import Change, Evidence, Transcript
+from longspan.simulator.transcript import Turn as Folded
 
 __all__ = ["Conversation", "Reading", "Test", "Turn"]
 
@@ -31,7 +30,7 @@ class Turn:
     conversation: str
     message: events.Message
     text: Excerpt
-    jumps: list[events.Jump]
+    jumps: Sequence[events.Jump] = ()
     reply: Excerpt | None = None
     reply_tokens: int = 0
     asked: bool = True
@@ -40,6 +39,17 @@ class Turn:
     dollars: float | None = None
     trace: Excerpt | None = None
     proves: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, conversation: str, turn: Folded, most: int = MOST) -> Turn:
+        """A turn with at most `most` characters of its message, and its reply as far as there is one."""
+        shown = cls(conversation, turn.message, Excerpt.of(turn.message.text, most), turn.jumps)
+        if (reply := turn.reply) is not None:
+            shown.reply, shown.reply_tokens, shown.asked = Excerpt.of(reply.text, most), reply.tokens, reply.asked
+            shown.repeated, shown.seconds, shown.dollars = bool(reply.repeated), turn.seconds, turn.dollars
+            if reply.trace:
+                shown.trace = Excerpt.of(json.dumps(reply.trace, ensure_ascii=False, indent=1), TRACE)
+        return shown
 
     @property
     def number(self) -> int:
@@ -51,18 +61,6 @@ class Turn:
         if not self.message.needle:
             return [self.message.kind]
         return ["needle"] if self.message.kind == "line" else [self.message.kind, "needle"]
-
-    def replied(self, reply: events.Reply) -> None:
-        """Take the reply."""
-        self.reply, self.reply_tokens, self.asked = Excerpt.of(reply.text), reply.tokens, reply.asked
-        self.repeated = bool(reply.repeated)
-        latency = (reply.measured or {}).get("latency_s")
-        self.seconds = float(latency) if isinstance(latency, int | float) and isfinite(latency) else None
-        if reply.cost_usd:
-            costs = list(reply.cost_usd.values())
-            self.dollars = None if None in costs else sum(cost or 0.0 for cost in costs)
-        if reply.trace:
-            self.trace = Excerpt.of(json.dumps(reply.trace, ensure_ascii=False, indent=1), TRACE)
 
     def data(self) -> dict[str, Any]:
         """It as JSON, for the script that shows it. What is not so, or not known, is left out."""
@@ -92,58 +90,39 @@ class Turn:
 @final
 @dataclass(slots=True)
 class Conversation:
-    """What a report shows of a journal: its turns, and by test what was `said` and all else.
+    """What a report shows of a journal: its turns, by test what was `said`, and all else that its transcript tells.
 
-    Texts are shortened as they are read, so that long replies take no memory.
+    Texts are shortened as they are heard, so that long replies take no memory.
     """
 
     id: str
     file: str
     turns: list[Turn] = field(default_factory=list)
     said: dict[str, list[Turn]] = field(default_factory=lambda: defaultdict(list))
-    opened: dict[str, events.Open] = field(default_factory=dict)
-    awards: dict[str, list[events.Award]] = field(default_factory=lambda: defaultdict(list))
-    verdicts: dict[str, list[events.Verdict]] = field(default_factory=lambda: defaultdict(list))
-    watched: dict[str, list[int]] = field(default_factory=dict)
-    tokens: int = 0
-    closed: bool = False
-    _jumps: list[events.Jump] = field(default_factory=list)
+    transcript: Transcript = field(default_factory=Transcript)
+
+    @property
+    def tokens(self) -> int:
+        return self.transcript.tokens
+
+    @property
+    def closed(self) -> bool:
+        return self.transcript.closed
 
     def data(self) -> Iterator[dict[str, Any]]:
         """Its turns as JSON, for the script that shows them."""
         return (turn.data() for turn in self.turns)
 
-    def add(self, event: events.Event) -> None:
-        """Take the next event. Raises JournalError for one that does not follow from those before."""
-        match event:
-            case events.Open():
-                self.opened[event.test] = event
-            case events.Jump():
-                self._jumps.append(event)
-            case events.Message():
-                if event.turn != len(self.turns):
-                    raise self._contradiction(f"turn {event.turn} follows {len(self.turns)} others")
-                turn = Turn(self.id, event, Excerpt.of(event.text), self._jumps)
-                self.turns.append(turn)
-                if event.test is not None:
-                    self.said[event.test].append(turn)
-                self._jumps = []
-            case events.Reply():
-                if event.turn != len(self.turns) - 1 or self.turns[-1].reply is not None:
-                    raise self._contradiction(f"a reply to turn {event.turn}, which was not asked")
-                self.turns[-1].replied(event)
-                self.tokens = event.end
-            case events.Award():
-                self.awards[event.test].append(event)
-            case events.Verdict():
-                self.verdicts[event.test].append(event)
-            case events.End():
-                self.watched[event.test] = event.watched
-            case events.Close():
-                self.closed = True
-
-    def _contradiction(self, what: str) -> JournalError:
-        return JournalError(f"{self.file}: the journal contradicts itself: {what}")
+    def add(self, transcript: Transcript, change: Change) -> None:
+        """Take what the next event changed in the transcript."""
+        self.transcript = transcript
+        if not isinstance(change, Folded):
+            return
+        turn = Turn.of(self.id, change)
+        self.turns[turn.number :] = [turn]
+        if (test := turn.message.test) is not None:
+            said = self.said[test]
+            said[len(said) - (change.reply is not None) :] = [turn]
 
 
 class Stretch(NamedTuple):
@@ -167,29 +146,30 @@ class Test:
     proof: list[int] = field(default_factory=list)
     expected: dict[int, Excerpt] = field(default_factory=dict)
     evidence: dict[int, list[Evidence]] = field(default_factory=lambda: defaultdict(list))
-    awards: list[events.Award] = field(default_factory=list)
-    verdicts: list[events.Verdict] = field(default_factory=list)
+    awards: Sequence[Award] = field(default_factory=list)
+    verdicts: Sequence[events.Verdict] = field(default_factory=list)
     watched: list[Stretch] = field(default_factory=list)
 
     @classmethod
     def of(cls, result: TestResult, conversations: Mapping[str, Conversation]) -> Test:
         conversation = conversations.get(result.conversation) if result.conversation is not None else None
-        if conversation is None or result.id not in conversation.opened:
+        if conversation is None or (played := conversation.transcript.tests.get(result.id)) is None:
             return cls(result)
         proof = [conversation.turns[number] for number in result.turns if 0 <= number < len(conversation.turns)]
         for turn in proof:
             turn.proves.append(result.id)
         said = conversation.said[result.id]
+        ideals = played.definition.ideal_replies(turn.message for turn in said)
         turns = {turn.number: turn for turn in (*said, *proof)}
         test = cls(
             result,
-            facts=conversation.opened[result.id].facts,
+            facts=played.definition.facts,
             turns=[turns[number] for number in sorted(turns)],
             proof=[turn.number for turn in proof],
-            expected=_expected(conversation.opened[result.id], said),
-            awards=conversation.awards[result.id],
-            verdicts=conversation.verdicts[result.id],
-            watched=stretches(conversation.watched.get(result.id, [])),
+            expected={turn: Excerpt.of(ideal) for turn, ideal in ideals.items()},
+            awards=played.awards,
+            verdicts=played.verdicts,
+            watched=stretches(played.watched),
         )
         for each in result.evidence:
             test.evidence[each.needle_turn].append(each)
@@ -203,37 +183,28 @@ class Test:
         return [(name, sum(values), len(values)) for name, values in told.items() if values]
 
 
-def _expected(opened: events.Open, said: Iterable[Turn]) -> dict[int, Excerpt]:
-    """The ideal replies to a scripted test's questions, by turn: its lines are said in their order, each as it stands."""
-    found = {}
-    for line, turn in zip(opened.lines, said, strict=False):
-        ideal = line.get("ideal")
-        if line.get("asks") and line.get("text") == turn.message.text and isinstance(ideal, str):
-            found[turn.number] = Excerpt.of(ideal)
-    return found
-
-
 @final
 class Reading:
     """A run's conversations, in the order of its manifest, as far as their events were `heard`."""
 
     def __init__(self, run: RunFolder) -> None:
-        files = {id: run.journal(id).relative_to(run.path).as_posix() for id in run.manifest.conversations}
-        self.conversations = {id: Conversation(id, file) for id, file in files.items()}
+        self._files = {id: run.journal(id).relative_to(run.path).as_posix() for id in run.manifest.conversations}
+        self.conversations = {id: Conversation(id, file) for id, file in self._files.items()}
 
     @classmethod
     def of(cls, run: RunFolder) -> Reading:
         """Of whole journals. Raises JournalError for a damaged one."""
         reading = cls(run)
-        for id in reading.conversations:
-            if run.journal(id).exists():
-                for event in read_journal(run.journal(id)):
-                    reading.heard(id, event)
+        run.transcripts(reading.heard)
         return reading
 
-    def heard(self, conversation: str, event: events.Event) -> None:
-        """Take a conversation's next event. Raises JournalError for one that does not follow from those before."""
-        self.conversations[conversation].add(event)
+    def heard(self, conversation: str, transcript: Transcript, change: Change) -> None:
+        """Take what the next event changed in a conversation's transcript."""
+        self.conversations[conversation].add(transcript, change)
+
+    def forget(self, conversation: str) -> None:
+        """Forget all that was heard of a conversation."""
+        self.conversations[conversation] = Conversation(conversation, self._files[conversation])
 
 
 def stretches(numbers: Iterable[int]) -> list[Stretch]:

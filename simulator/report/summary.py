@@ -9,12 +9,11 @@ from typing import NamedTuple, final
 
 from longspan.simulator.analysis.statistics import Interval, Observed, interval
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.ledger import Spent
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.report.reading import Conversation
 from longspan.simulator.run_folder import RunFolder
 
-__all__ = ["Times", "failures", "score_interval", "times", "total_cost", "without_score"]
+__all__ = ["Times", "failures", "score_interval", "times", "without_score"]
 
 
 @final
@@ -40,13 +39,7 @@ def score_interval(manifest: Manifest, result: Result) -> Interval | None:
     """Where the score of such a run is to be expected; None where it tells nothing of that (see `interval`)."""
     played_in = {plan.id: id for id, plans in manifest.conversations.items() for plan in plans}
     tests = [(test, test.conversation or played_in.get(test.id, "")) for test in result.tests]
-    return interval([Observed(test.scenario, where, test.score or 0.0, 1.0 if test.score is None else test.score) for test, where in tests])
-
-
-def total_cost(costs: Mapping[str, Spent]) -> float | None:
-    """Dollars of all parts together; None where one has no known price."""
-    known = [spent.cost_usd for spent in costs.values() if spent.cost_usd is not None]
-    return fsum(known) if len(known) == len(costs) else None
+    return interval([Observed(test.scenario, where, test.lowest, test.highest) for test, where in tests])
 
 
 def without_score(result: Result) -> dict[str, int]:

@@ -23,10 +23,10 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.errors import AgentError, LongspanError, StoppedError
-from longspan.simulator.grading.grades import Result
+from longspan.simulator.grading.grades import Gradebook, Result
 from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Listener, Outcome, resume, spent
+from longspan.simulator.runner import Heard, Listener, Outcome, resume, spent
 from longspan.simulator.sweeps.sweep import finished
 
 __all__ = ["PROCESSES", "main", "play_apart", "result_of"]
@@ -123,12 +123,14 @@ class _Office:
 
     async def _listen(self, each: Plan, run: RunFolder, lines: _Lines) -> dict[str, Any]:
         """Pass on a run's events until the worker says how it came out."""
+        gradebook = Gradebook(each.manifest)
         while True:
             message: dict[str, Any] = json.loads(await lines.next())
             if "event" not in message:
                 return message
             if self._listener is not None:
-                self._listener(each, run.path, message["conversation"], events.parse(message["event"]))
+                id, event = message["conversation"], events.parse(message["event"])
+                self._listener(Heard(each, run.path, gradebook, id, event, gradebook.add(id, event)))
 
 
 @final
@@ -211,15 +213,15 @@ def _play(path: Path, left: float | None, told: IO[bytes]) -> dict[str, Any]:
     """Play one run, with `left` dollars beside what it has spent already (None: no limit)."""
     run = RunFolder(path)
 
-    def heard(each: Plan, folder: Path, conversation: str, event: events.Event) -> None:
-        _tell(told, {"conversation": conversation, "event": event.model_dump(mode="json")})
+    def listen(heard: Heard) -> None:
+        _tell(told, {"conversation": heard.conversation, "event": heard.event.model_dump(mode="json")})
 
     error: LongspanError | None = None
     before = 0.0
     try:
         before = spent(run) if left is not None else 0.0
         most = inf if left is None else before + left
-        error = trio.run(lambda: resume(run, run.manifest.agent, listener=heard, signals=True, most=most)).error
+        error = trio.run(lambda: resume(run, run.manifest.agent, listener=listen, signals=True, most=most)).error
     except LongspanError as failure:
         error = failure
     after = spent(run) if left is not None else 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.files import partial_of, write_text
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.grid import Grid
 from longspan.simulator.manifest import Manifest
@@ -103,7 +103,7 @@ def make_folders(plans: dict[str, Plan], out: Path) -> list[tuple[Plan, RunFolde
     for name, each in plans.items():
         path = out / name
         if path.exists() and not (path / MANIFEST).exists():  # a crash while it was made
-            if any(entry.name != f".{MANIFEST}.partial" for entry in path.iterdir()):
+            if any(entry.name != partial_of(path / MANIFEST).name for entry in path.iterdir()):
                 raise InputError(f"{path}: is in the way of a run and has no manifest; move it elsewhere")
             shutil.rmtree(path)
         pairs.append((each, RunFolder(path) if path.exists() else RunFolder.create(out, name, each.manifest)))
@@ -149,15 +149,9 @@ def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Pl
 def write_index(out: Path, pairs: Sequence[tuple[Plan, RunFolder]]) -> list[Indexed]:
     """List the sweep's runs and how far they are in its index. Raises InputError where it cannot be written."""
     found = [_indexed(*pair) for pair in pairs]
-    partial = out / f".{INDEX}.partial"
     text = json.dumps({"runs": [each.model_dump(mode="json") for each in found]}, ensure_ascii=False, indent=1)
     try:
-        partial.unlink(missing_ok=True)
-        with partial.open("x", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(out / INDEX)
+        write_text(out / INDEX, text + "\n")
     except OSError as error:
         raise InputError(f"{out / INDEX}: cannot be written: {error.strerror}; choose another place with --out") from error
     return found

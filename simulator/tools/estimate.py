@@ -8,14 +8,15 @@ from typing import Any, final
 
 from pydantic import BaseModel, ConfigDict
 
+from longspan.simulator import events
 from longspan.simulator.agent import Agent, Prompted, observes
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Conversation
-from longspan.simulator.journal import Journal, read_journal
-from longspan.simulator.ledger import Spent, tally
+from longspan.simulator.journal import Journal
+from longspan.simulator.ledger import Spent, tally, total_cost
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, setting_of
-from longspan.simulator.transcript import Transcript
+from longspan.simulator.transcript import Transcript, Turn
 
 __all__ = ["Estimate", "estimate"]
 
@@ -41,7 +42,7 @@ class Estimate(BaseModel):
     def cost_usd(self) -> float | None:
         """Dollars in all; None where a price is unknown or the agent cannot tell what it uses."""
         costs = [part.cost_usd for part in self.parts.values()]
-        return None if not costs or None in costs else sum(cost or 0.0 for cost in costs)
+        return total_cost(costs) if costs else None
 
 
 async def estimate(plan: Plan) -> Estimate:
@@ -50,32 +51,41 @@ async def estimate(plan: Plan) -> Estimate:
     The agent has to offer `without_model()`: itself with a model that says what `prompt` tells it to and counts what asking
     would have taken. For others only the conversation is told. Judges are not estimated: nobody knows what they are asked.
     """
-    transcripts: list[Transcript] = []
+    transcripts = {id: Transcript() for id in plan.tests}
     asked = 0
     taking_note = observes(make_agent(plan.agent))
     with TemporaryDirectory() as folder:
-        for id in plan.tests:
-            path = Path(folder) / id / "journal.jsonl"
-            await _play(plan, id, _stand_in(plan), path)
-            transcripts.append(Transcript.of(read_journal(path)))
-            asked += sum(event.type == "reply" and (event.asked or not taking_note) for event in read_journal(path))
+        for id, transcript in transcripts.items():
+            asked += await _play(plan, id, transcript, taking_note, Path(folder) / id / "journal.jsonl")
     manifest = plan.manifest
     return Estimate(
         suite=manifest.suite.name,
         span=None if manifest.alone else manifest.span,
         seed=manifest.seed,
         agent=manifest.agent,
-        turns=sum(t.turns for t in transcripts),
+        turns=sum(t.turns for t in transcripts.values()),
         asked=asked,
-        tokens=sum(t.tokens for t in transcripts),
-        parts=tally(entry for t in transcripts for entry in t.used),
+        tokens=sum(t.tokens for t in transcripts.values()),
+        parts=tally(entry for t in transcripts.values() for entry in t.used),
     )
 
 
-async def _play(plan: Plan, id: str, agent: Agent, path: Path) -> None:
+async def _play(plan: Plan, id: str, transcript: Transcript, taking_note: bool, path: Path) -> int:
+    """Play a conversation into `transcript`. Returns how many turns the agent has to be asked; one `taking_note` is not asked those
+    whose reply is ready."""
+    agent = _stand_in(plan)
+    asked = 0
+
+    def count(event: events.Event) -> None:
+        nonlocal asked
+        change = transcript.add(event)
+        if isinstance(change, Turn) and change.reply is not None:
+            asked += change.reply.asked or not taking_note
+
     live = LiveAgent(agent, give_ideal=agent.prompt if isinstance(agent, Prompted) else None)
     with Journal(path) as journal:
-        await Conversation(setting_of(plan.manifest, id), plan.tests[id], live, journal).play()
+        await Conversation(setting_of(plan.manifest, id), plan.tests[id], live, journal, listener=count).play()
+    return asked
 
 
 def _stand_in(plan: Plan) -> Agent:

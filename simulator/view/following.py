@@ -11,15 +11,18 @@ from typing import Any, Final, NamedTuple, final
 
 import trio
 
-from longspan.simulator import events
 from longspan.simulator.errors import LongspanError, one_line
+from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.grading.run_status import Ended, Figures, RunStatus
 from longspan.simulator.journal_tail import LINES, Tail
-from longspan.simulator.report.excerpts import EXCERPT, Excerpt, visible
+from longspan.simulator.plugins import installed_scenarios
+from longspan.simulator.report.excerpts import EXCERPT, visible
 from longspan.simulator.report.reading import Turn
 from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.transcript import Change, Played
+from longspan.simulator.transcript import Turn as Folded
 from longspan.simulator.view.run_list import has_results
-from longspan.simulator.view.run_status import Ended, Standing
 
 __all__ = ["Followed", "Followers", "News"]
 
@@ -43,20 +46,19 @@ class Followed:
     """A run that somebody follows.
 
     `tests`: news of tests that opened or ended. `count`: how many turns were told of, the last of which are kept.
-    `standing`: how the run stands now, as JSON. `damage`: why it can be followed no further.
+    `status`: where the run is now, as JSON. `damage`: why it can be followed no further.
     """
 
     def __init__(self, run: RunFolder) -> None:
         self.tests: list[News] = []
         self.count = 0
-        self.standing = ""
+        self.status = ""
         self.damage: News | None = None
         self._run = run
         self._turns: deque[News] = deque(maxlen=KEPT)
         self._changed = trio.Event()
-        self._pending: dict[str, Turn] = {}  # by conversation, the message that has no reply yet
+        self._pending: dict[str, Folded] = {}  # by conversation, the message that has no reply yet
         self._told: set[str] = set()  # the conversations whose pending message was told
-        self._jumps: dict[str, list[events.Jump]] = {}
 
     def turns(self, number: int) -> list[News]:
         """The turns after the first `number`, as far as they are kept."""
@@ -78,36 +80,36 @@ class Followed:
 
     async def _follow(self) -> None:
         tails = {id: Tail(self._run.journal(id)) for id in self._run.manifest.conversations}
-        standing = Standing(self._run.manifest)
-        figures = standing.figures()
+        manifest = self._run.manifest
+        gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # a scenario that is code is not run for this
+        status = RunStatus(gradebook)
+        figures = _json(status.figures())
         while True:
             most = 0
             for id, tail in tails.items():
                 found = tail.read()
                 most = max(most, len(found))
                 for event in found:
-                    self._heard(id, event, standing.heard(id, event))
+                    change = gradebook.add(id, event)
+                    self._heard(id, change, status.add(id, change))
                 await trio.lowlevel.checkpoint()
             if most < LINES:
                 self._tell_pending()
             if most:
-                figures = standing.figures()
-            self._stands(json.dumps(figures | {"results": has_results(self._run)}))
+                figures = _json(status.figures())
+            self._is_at(json.dumps(figures | {"results": has_results(self._run)}))
             await trio.sleep(EVERY if most < LINES else 0)
 
-    def _heard(self, id: str, event: events.Event, ended: Ended | None) -> None:
-        match event:
-            case events.Open():
-                self._tests_change(_news("test", id=event.test, grade="open", score=None, reason=""))
-            case events.Jump():
-                self._jumps.setdefault(id, []).append(event)
-            case events.Message():
+    def _heard(self, id: str, change: Change, ended: Ended | None) -> None:
+        match change:
+            case Played(status="open"):
+                self._tests_change(_news("test", id=change.id, grade="open", score=None, reason=""))
+            case Folded(reply=None):
                 self._told.discard(id)
-                self._pending[id] = Turn(id, event, Excerpt.of(event.text, EXCERPT), self._jumps.pop(id, []))
-            case events.Reply() if id in self._pending:
-                turn = self._pending.pop(id)
-                turn.replied(event)
-                self._tell(turn)
+                self._pending[id] = change
+            case Folded():
+                del self._pending[id]
+                self._tell(Turn.of(id, change, EXCERPT))
         if ended is not None:
             grade = grade_of(ended.score, ended.chance)
             self._tests_change(_news("test", id=ended.test, grade=grade, score=ended.score, reason=visible(ended.reason[:EXCERPT])))
@@ -116,11 +118,11 @@ class Followed:
         for id, turn in self._pending.items():
             if id not in self._told:
                 self._told.add(id)
-                self._tell(turn, waiting=True)
+                self._tell(Turn.of(id, turn, EXCERPT), waiting=True)
 
-    def _stands(self, now: str) -> None:
-        if now != self.standing:
-            self.standing = now
+    def _is_at(self, now: str) -> None:
+        if now != self.status:
+            self.status = now
             self._wake()
 
     def _tests_change(self, news: News) -> None:
@@ -129,7 +131,6 @@ class Followed:
 
     def _tell(self, turn: Turn, **more: bool) -> None:
         """Tell of a turn, shortened: those who want all of it open the report."""
-        turn.reply = turn.reply.shorter() if turn.reply is not None else None
         turn.trace = None
         self._turns.append(_news("turn", **turn.data(), **more, conversation=turn.conversation))
         self.count += 1
@@ -138,6 +139,10 @@ class Followed:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
+
+
+def _json(figures: Figures) -> dict[str, Any]:
+    return figures._asdict() | {"now": f"{figures.now:%Y-%m-%d %H:%M}" if figures.now is not None else None}
 
 
 def _news(kind: str, **data: Any) -> News:

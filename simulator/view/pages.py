@@ -157,14 +157,14 @@ class _Events(Response):
         while True:
             news = [*followed.tests[tests:], *followed.turns(turns)]
             tests, turns = len(followed.tests), followed.count
-            if followed.standing != standing:
-                standing = followed.standing
+            if followed.status != standing:
+                standing = followed.status
                 news.append(News("standing", standing))
             if followed.damage is not None:
                 news.append(followed.damage)
             if not await _sent(send, "".join(f"event: {kind}\ndata: {data}\n\n" for kind, data in news) or ": still here\n\n"):
                 return
-            if (tests, turns, standing) == (len(followed.tests), followed.count, followed.standing):
+            if (tests, turns, standing) == (len(followed.tests), followed.count, followed.status):
                 with trio.move_on_after(HEARTBEAT):
                     await followed.changes()
 

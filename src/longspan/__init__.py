@@ -6,13 +6,13 @@ Names are loaded at first use, so that importing longspan costs no more than Pyt
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as typing has it: checkers know the name, and nothing is imported for it
 if TYPE_CHECKING:
+    from typing import Any
+
     from longspan.agents.base import BaseAgent
     from longspan.simulator import grading, queries
-    from longspan.simulator.errors import InputError
+    from longspan.simulator.errors import AgentError, InputError
     from longspan.simulator.journal import read_journal
     from longspan.simulator.messages import Message, Reply, Usage
     from longspan.simulator.record import Grade, Item, Marked, Record
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from longspan.simulator.tools.rehearsal import rehearse
 
 __all__ = [
+    "AgentError",
     "BaseAgent",
     "Grade",
     "InputError",
@@ -47,7 +48,7 @@ __all__ = [
 _HOMES = {
     "agents.base": ("BaseAgent",),
     "simulator": ("grading", "queries"),
-    "simulator.errors": ("InputError",),
+    "simulator.errors": ("AgentError", "InputError"),
     "simulator.journal": ("read_journal",),
     "simulator.messages": ("Message", "Reply", "Usage"),
     "simulator.record": ("Grade", "Item", "Marked", "Record"),
@@ -63,6 +64,8 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

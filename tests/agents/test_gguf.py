@@ -536,7 +536,7 @@ import os, signal, sys
 from pathlib import Path
 from tests.agents.test_gguf import begin
 heard = []
-def listener(plan, folder, conversation, event):
+def listener(event):
     heard.append(event)
     if len(heard) == 60:
         os.kill(os.getpid(), signal.SIGKILL)

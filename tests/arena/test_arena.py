@@ -17,8 +17,8 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.arena.evaluate import hold
-from longspan.simulator.arena.folder import ArenaFolder
 from longspan.simulator.arena.results import Result, Rules
 from longspan.simulator.arena.summaries import Gathered, gather
 from longspan.simulator.cli import main
@@ -49,7 +49,7 @@ def gathered(folder: Path, summaries: dict[str, dict[str, str]] = MEETINGS, **mo
 
 
 def held(server: Server, folder: Path, found: Gathered, rules: Rules = COMPLETENESS) -> Result:
-    return trio.run(lambda: hold(found, rules, server.model(), ArenaFolder(folder / "arena")))
+    return trio.run(lambda: hold(found, rules, server.model(), AnswerStore.create(folder / "arena")))
 
 
 def ran(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[Any, str, str]:
@@ -110,26 +110,26 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import trio
-from longspan.simulator.arena import folder as kept
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.arena.evaluate import hold
 from longspan.simulator.arena.results import Rules
 from longspan.simulator.arena.summaries import gather
 
 path, spec = Path(sys.argv[1]), sys.argv[2]
-write, written = kept.ArenaFolder.judged, 0
+add, added = AnswerStore.add, 0
 
-def judged(self, entry):
-    global written
-    written += 1
-    if written == 5:
-        with (self.path / "judgements.jsonl").open("ab") as file:
+def torn(self, answer):
+    global added
+    added += 1
+    if added == 5:
+        with (self.folder / "judgements.jsonl").open("ab") as file:
             file.write(b'{"key": "')
         os.kill(os.getpid(), signal.SIGKILL)
-    write(self, entry)
+    add(self, answer)
 
-kept.ArenaFolder.judged = judged
+AnswerStore.add = torn
 rules = Rules(metric="completeness", facts=16, orders=10)
-trio.run(lambda: hold(gather([path / "summaries.jsonl"]), rules, spec, kept.ArenaFolder(path / "arena")))
+trio.run(lambda: hold(gather([path / "summaries.jsonl"]), rules, spec, AnswerStore.create(path / "arena")))
 """
 
 
@@ -140,10 +140,10 @@ def test_an_arena_that_was_killed_goes_on_and_pays_for_nothing_twice(tmp_path: P
     before = len(server.asked)
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), one_by_one], check=False, env=os.environ)
     assert done.returncode == -signal.SIGKILL
-    kept = len(ArenaFolder(tmp_path / "arena").judgements())
+    kept = len(AnswerStore(tmp_path / "arena").entries())
     assert kept == 4
     asked = len(server.asked) - before
-    result = trio.run(lambda: hold(found, COMPLETENESS, one_by_one, ArenaFolder(tmp_path / "arena")))
+    result = trio.run(lambda: hold(found, COMPLETENESS, one_by_one, AnswerStore.create(tmp_path / "arena")))
     prompts = [each.texts[-1][1] for each in server.asked[before:]]
     assert len(prompts) - asked == len(set(prompts)) - kept
     (tmp_path / "again").mkdir()
@@ -244,14 +244,14 @@ def test_faithfulness_asks_about_each_summary_and_its_source(tmp_path: Path, ser
 def test_a_limit_of_dollars_stops_it_and_it_goes_on_later(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     found = gathered(tmp_path)
-    folder = ArenaFolder(tmp_path / "arena")
+    store = AnswerStore.create(tmp_path / "arena")
     one_by_one = f"{server.model()}&at_once=1&max_tokens=500"
     before = len(server.asked)
     with pytest.raises(StoppedError, match=r"the same command goes on from there"):
-        trio.run(lambda: hold(found, COMPLETENESS, one_by_one, folder, most=0.003))
-    kept = len(folder.judgements())
+        trio.run(lambda: hold(found, COMPLETENESS, one_by_one, store, most=0.003))
+    kept = len(store.entries())
     assert 0 < kept == len(server.asked) - before < 12
-    result = trio.run(lambda: hold(found, COMPLETENESS, one_by_one, folder, most=1))
+    result = trio.run(lambda: hold(found, COMPLETENESS, one_by_one, store, most=1))
     assert result.undecided == 0
     prompts = [each.texts[-1][1] for each in server.asked[before:]]
     assert len(prompts) == len(set(prompts))
@@ -269,7 +269,7 @@ def test_it_can_be_stopped(tmp_path: Path, server: Server) -> None:
 
     async def stopped() -> bool:
         with trio.move_on_after(1) as scope:
-            await hold(gathered(tmp_path), COMPLETENESS, server.model(), ArenaFolder(tmp_path / "arena"))
+            await hold(gathered(tmp_path), COMPLETENESS, server.model(), AnswerStore.create(tmp_path / "arena"))
         return scope.cancelled_caught
 
     assert trio.run(stopped)
@@ -391,7 +391,7 @@ def test_other_doors(tmp_path: Path, server: Server, capsys: pytest.CaptureFixtu
 def test_two_at_once_do_not_write_into_one_folder(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     file = lines(tmp_path / "s.jsonl", MEETINGS)
     before = len(server.asked)
-    with ArenaFolder(tmp_path / "arena").lock():
+    with AnswerStore.create(tmp_path / "arena").lock("arena"):
         code, _, err = ran(capsys, file, "--judge", server.model(), "--out", tmp_path / "arena")
     assert code == 2
     assert "another process is playing this arena" in err

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from longspan.simulator.cli.progress import Progress
 from longspan.simulator.planning import Plan, plan
-from longspan.simulator.runner import play
+from longspan.simulator.runner import Heard, play
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
@@ -32,8 +32,8 @@ def frame(out: Path, runs: int, width: int, agent: str = "silent") -> list[str]:
     frames: list[str] = []
     with Progress(plans, console) as progress:
 
-        def heard(*event: object) -> None:
-            progress.heard(*event)  # type: ignore[arg-type]
+        def heard(event: Heard) -> None:
+            progress.heard(event)
             if len(progress._runs) == len(plans) and not frames:
                 with shown.capture() as capture:
                     shown.print(progress._table())

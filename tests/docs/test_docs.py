@@ -17,7 +17,9 @@ from typing import Any, NamedTuple, get_args
 import pytest
 from pydantic import BaseModel
 from tests.conftest import skip
+from tests.environments import Environment, build
 
+import longspan as longspan_itself
 from longspan.simulator import events
 from longspan.simulator.analysis.rows import TESTS, TURNS
 from longspan.simulator.grading.grades import Result, ScenarioResult, TestResult
@@ -149,15 +151,11 @@ def entry_points(project: dict[str, Any], site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """longspan as its pyproject.toml says, whether it is installed where the tests run or not, and its command in `bin`."""
-    site = tmp_path_factory.mktemp("site")
-    entry_points(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"], site)
-    (site / "bin").mkdir()
-    for name, start in {"python": "", "longspan": "-c 'from longspan.simulator.cli import main; main()'"}.items():
-        script = site / "bin" / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {start} "$@"\n', "utf-8")
-        script.chmod(0o755)
-    return site
+    """An environment in which longspan's wheel is installed with all extras: what users have."""
+    folder = tmp_path_factory.mktemp("site")
+    made = Environment(folder / "venv", ["all"], besides=["pytest"])
+    made.install(build("wheel", folder))
+    return folder / "venv"
 
 
 @pytest.fixture
@@ -170,11 +168,11 @@ def workshop(tmp_path: Path) -> Path:
 
 
 def environment(*path: Path) -> dict[str, str]:
-    """Where a command is run: with `path` and longspan for Python to look in; the first of `path` is the fixture `site`."""
+    """Where a command is run: in the fixture `site`, the first of `path`, with the others for Python to look in."""
     site = path[0]
     kept = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "PYTEST_ADDOPTS")}
     return kept | {
-        "PYTHONPATH": os.pathsep.join(map(str, [*path, ROOT])),
+        "PYTHONPATH": os.pathsep.join(map(str, path[1:])),
         "PATH": f"{site / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "120",
         "NO_COLOR": "1",
@@ -184,8 +182,9 @@ def environment(*path: Path) -> dict[str, str]:
 
 def longspan(folder: Path, *path: Path, arguments: Iterable[str]) -> str:
     """What the command line prints, started in `folder`."""
-    start = [sys.executable, "-c", "from longspan.simulator.cli import main; main()", *arguments]
-    done = subprocess.run(start, cwd=folder, env=environment(*path), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [path[0] / "bin" / "longspan", *arguments], cwd=folder, env=environment(*path), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -207,7 +206,13 @@ def test_commands_print_what_is_shown(guide: str, workshop: Path, site: Path) ->
         path.write_text(path.read_text("utf-8").replace(PORT, port), "utf-8")
     given = json.dumps([command.text.replace(PORT, port) for command in wanted])
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER], cwd=workshop, env=environment(site), input=given, capture_output=True, text=True, check=False
+        [site / "bin" / "python", "-c", DRIVER],
+        cwd=workshop,
+        env=environment(site),
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     for command, (code, text) in zip(wanted, json.loads(done.stdout), strict=True):
@@ -224,6 +229,19 @@ def test_a_program_is_shown_the_virtual_time(workshop: Path, site: Path) -> None
     command, _, printed = block.text.removeprefix("$ ").partition("\n")
     done = subprocess.run(["bash", "-c", command], cwd=workshop, env=environment(site), capture_output=True, text=True, check=True)
     assert [line.rstrip() for line in done.stdout.splitlines()] == printed.splitlines()
+
+
+def test_code_imports_of_longspan_what_is_public_and_nothing_else() -> None:
+    pages = {page.name: page.read_text("utf-8") for page in [*DOCS.glob("*.md"), ROOT / "README.md"]}
+    code = {name: "".join(re.findall(r"^```(?:python|diff)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)) for name, text in pages.items()}
+    imports = [
+        (page, line) for page, text in code.items() for line in re.findall(r"^[+-]?\s*((?:from|import) longspan\b.*)$", text, re.MULTILINE)
+    ]
+    assert imports
+    for page, line in imports:
+        match = re.fullmatch(r"from longspan import ([\w, ]+)", line)
+        assert match, f"{page}: {line}"
+        assert {name.strip() for name in match[1].split(",")} <= set(longspan_itself.__all__), f"{page}: {line}"
 
 
 def test_every_guide_shows_commands() -> None:
@@ -251,7 +269,7 @@ def test_every_key_and_option_of_a_sweep_is_described_and_no_other(site: Path, t
 def test_every_option_for_a_run_that_exists_is_described(command: str, site: Path, tmp_path: Path) -> None:
     usage = longspan(tmp_path, site, arguments=[command, "--help"])
     there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
-    headings = ("A run that broke off", "Again, and otherwise", "Publishing scores, not tests", "Imported conversations")
+    headings = ("Resuming a run", "Replaying, grading again and correcting", "Publishing scores, not tests", "Imported conversations")
     described = "".join(section("running.md", heading) for heading in headings)
     assert there_are
     assert [option for option in there_are if option not in described] == []
@@ -363,7 +381,7 @@ def test_a_package_is_played(package: Path, site: Path, tmp_path: Path) -> None:
 
 
 def test_options_of_a_packages_agent_are_checked(package: Path, site: Path, tmp_path: Path) -> None:
-    start = [sys.executable, "-c", "from longspan.simulator.cli import main; main(['run', '--agent', 'recent?messages=0'])"]
+    start = [site / "bin" / "longspan", "run", "--agent", "recent?messages=0"]
     done = subprocess.run(start, cwd=tmp_path, env=environment(site, package), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "option messages" in done.stderr
@@ -424,7 +442,7 @@ def test_there_is_a_section_for_every_event_and_for_no_other() -> None:
     [(Manifest, "`manifest.json`"), (Result, "`result.json`"), (ScenarioResult, "A scenario"), (TestResult, "A test")],
 )
 def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str) -> None:
-    assert documented(section("journal.md", heading)) == list(model.model_fields)
+    assert sorted(documented(section("journal.md", heading))) == sorted(model.model_fields)
 
 
 @pytest.mark.parametrize(
@@ -475,10 +493,10 @@ def test_every_file_of_a_run_is_described(workshop: Path, site: Path) -> None:
     assert {"manifest.json", "result.json", "grades.jsonl"} <= found
 
 
-def test_every_part_of_a_line_a_stage_and_a_message_is_described() -> None:
-    parts = section("scenarios.md", "What the parts mean")
-    assert [name for name in names_of(Line) if name not in documented(parts)] == []
-    assert [skill for skill in get_args(Skill) if skill not in parts] == []
+def test_every_field_of_a_line_and_a_message_and_every_call_of_a_stage_is_described() -> None:
+    fields = section("scenarios.md", "What the fields mean")
+    assert [name for name in names_of(Line) if name not in documented(fields)] == []
+    assert [skill for skill in get_args(Skill) if skill not in fields] == []
     assert documented(section("scenarios.md", "A dynamic scenario")) == names_of(Segment)
     calls = {name for name in vars(Stage) if not name.startswith("_")} - {"cues"}  # cues is for the inherited play
     assert [name for name in calls | {"random"} if f"stage.{name}" not in section("scenarios.md", "The stage")] == []

@@ -13,10 +13,11 @@ import trio
 from pydantic import ValidationError
 from tests.loopback import Say, Server
 
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError
-from longspan.simulator.grading.grades import Result, grade_run
+from longspan.simulator.grading.grades import Gradebook, Result, grade_run
 from longspan.simulator.judging.background import judge_run
-from longspan.simulator.judging.judge import LLMJudge
+from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.planning import plan
 from longspan.simulator.queries import Answer, Free, Query
 from longspan.simulator.record import Grade, Item, Marked, Record
@@ -228,9 +229,9 @@ def test_what_a_judge_says_decides_what_it_is_asked_next(tmp_path: Path, server:
     assert result.score == 0.7
     assert "response_format" not in server.asked[-2].body, "free words need no JSON"
     asked = len(server.asked)
-    trio.run(judge_run, run, LLMJudge(judge, RunFolder(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(judge, AnswerStore(run.path)))
     assert len(server.asked) == asked, "a later scoring asks nothing again"
-    versions = [entry["by"].rpartition(", ")[2] for entry in run.judgements()]
+    versions = [entry["by"].rpartition(", ")[2] for entry in AnswerStore(run.path).entries()]
     assert versions == ["prompt taste 1", "prompt points 1"]
 
 
@@ -241,7 +242,7 @@ def test_without_a_judge_or_with_one_that_fails_a_judged_test_is_unscored(
     run, result = played(tmp_path, suite("Tasting"), agent="silent")
     assert (result.tests[0].status, result.tests[0].reason) == ("unscored", "nobody tasted")
     server.acts.extend([Say("bland"), Say('{"points": "many"}')])
-    trio.run(judge_run, run, LLMJudge(f"openai/gpt-4o?base_url={server.base_url('openai')}", run))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(f"openai/gpt-4o?base_url={server.base_url('openai')}", AnswerStore(run.path)))
     (test,) = score(run).tests
     assert test.status == "unscored"
     assert "points" in test.reason

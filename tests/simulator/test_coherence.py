@@ -54,7 +54,7 @@ CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
     "another position": (lambda entries: first(entries, "message", kind="line").update(start=1), "start is 1"),
     "another reply": (lambda entries: first(entries, "reply", turn=3).update(text="Something longer than was said, surely."), "tokens is"),
     "another end": (lambda entries: first(entries, "reply", turn=3).update(end=7), "end is 7"),
-    "another turn": (lambda entries: first(entries, "reply", turn=3).update(turn=4), "turn is 4"),
+    "another turn": (lambda entries: first(entries, "reply", turn=3).update(turn=4), "a reply to turn 4, which was not asked"),
     "no reply": (lambda entries: entries.remove(first(entries, "reply", turn=3)), "turn 3 has no reply"),
     "a reply twice": (lambda entries: entries.insert(3, entries[2]), "a reply to nothing"),
     "an earlier time": (lambda entries: first(entries, "message", turn=4).update(sent_at="2023-01-01T09:00:00"), "time goes from"),

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.loopback import Hang, Say, Server, Status
 
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.grading.grades import Gradebook, grade_run
 from longspan.simulator.judging.background import judge_run
+from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge
-from longspan.simulator.ledger import Ledger
 from longspan.simulator.planning import Plan, plan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play
@@ -84,9 +85,9 @@ def test_the_judge_is_told_the_reply_and_the_statement_and_nothing_of_who_replie
 def test_the_same_content_is_asked_once_also_in_a_later_scoring(tmp_path: Path, server: Server) -> None:
     run = judged(tmp_path, server, NO, NO)
     before = asked(server)
-    trio.run(judge_run, run, LLMJudge(server.model(), RunFolder(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore(run.path)))
     assert asked(server) == before
-    trio.run(judge_run, run, LLMJudge(server.model("gpt-4o-mini"), RunFolder(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model("gpt-4o-mini"), AnswerStore(run.path)))
     assert asked(server) > before, "another judge is asked"
 
 
@@ -95,7 +96,7 @@ def test_a_run_played_without_a_judge_is_judged_afterwards(tmp_path: Path, serve
     run = RunFolder(outcome.folder)
     assert [test.score for test in grade_run(run).tests] == [0, 0], "without a judge the rules' guess counts"
     does(server, [YES, YES])
-    trio.run(judge_run, run, LLMJudge(server.model(), run))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore(run.path)))
     assert [test.score for test in grade_run(run).tests] == [1, 1]
 
 
@@ -111,7 +112,7 @@ def test_a_judge_that_fails_leaves_the_test_unscored_and_says_so(tmp_path: Path,
     assert "undecided: the judge" in test.reason
     assert (result.score, result.score_bounds) == (None, (0, 1))
     does(server, [YES])
-    trio.run(judge_run, run, LLMJudge(server.model(), run))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore(run.path)))
     assert grade_run(run).score == 1, "asked again, it may decide"
 
 
@@ -135,7 +136,7 @@ def test_a_limit_of_dollars_holds_for_the_judge_too(tmp_path: Path, server: Serv
     does(server, [NO, NO])
     (outcome,) = trio.run(lambda: play([planned(tmp_path, server.model())], most=1e-7))
     assert "pass the limit" in str(outcome.error)
-    assert not RunFolder(outcome.folder).judgements()
+    assert not AnswerStore(outcome.folder).entries()
 
 
 def test_who_cannot_judge_is_refused_at_the_door(tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ ODD = ["{", "[[[[", '{"holds": 1, "why": ""}', '{"holds": true', "null", '{"why"
 @given(st.text(max_size=60) | st.sampled_from(ODD))
 def test_any_answer_is_a_verdict(server: Server, tmp_path_factory: pytest.TempPathFactory, answer: str) -> None:
     (tmp_path_factory.getbasetemp() / "judged").mkdir(exist_ok=True)
-    judge = LLMJudge(server.model(), RunFolder(tmp_path_factory.mktemp("run")), Ledger())
+    judge = LLMJudge(CachedModel(server.model(), AnswerStore(tmp_path_factory.mktemp("run"))))
     does(server, [Say(answer)])
     verdict = trio.run(judge.judge, "It rains.", answer)
     assert verdict.holds in (True, False, None)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.grading.matching import contains_phrase, found_words, json_list, json_values, number, plain, some, split_json
+from longspan.simulator.grading.matching import contains_phrase, found_words, json_values, number, plain, some, split_json
 
 MARKS = st.sampled_from([*"[]{}()\"'`,:;\\\n #/.\u201c\u201d\u2018\u2019", "```", "...", "//", '"a"', "'b'", "null", "12", "item", " and "])
 TEXTS = st.one_of(st.text(), st.lists(MARKS, max_size=60).map("".join))
@@ -245,7 +245,6 @@ def test_any_text_is_read(text: str) -> None:
     values = json_values(text)
     assert all(isinstance(value, (list, dict)) for value in values)
     json.dumps(values).encode()
-    assert json_list(text) == next((value for value in reversed(values) if isinstance(value, list)), None)
 
 
 @given(TEXTS)
@@ -268,14 +267,6 @@ def test_text_is_cut_at_its_json() -> None:
 
 def test_an_unclosed_bracket_does_not_swallow_the_text() -> None:
     assert split_json('Go [east, then ["a"] on') == [("Go [east, then ", None), ('["a"]', ["a"]), (" on", None)]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [('["a"] or ["b"]', ["b"]), ('{"a": ["b"]}', None), ("none", None), ('["a"] {"b": 1}', ["a"]), ("[]", [])],
-)
-def test_the_last_list(text: str, expected: list[Any] | None) -> None:
-    assert json_list(text) == expected
 
 
 def test_some_of_many() -> None:

@@ -55,6 +55,11 @@ def test_the_interval_of_few_is_as_wide_as_students_t_makes_it() -> None:
     assert found.high - found.low == pytest.approx(2 * scipy.stats.t.ppf(0.975, 18) * error, rel=0.05)
 
 
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 22, 23, 1_000, 100_001])
+def test_students_quantile_is_scipys(freedom: int) -> None:
+    assert statistics._student(freedom) == pytest.approx(scipy.stats.t.ppf(0.975, freedom), rel=1e-9)
+
+
 def test_one_conversation_is_resampled_by_tests_and_several_as_wholes() -> None:
     alike: dict[str, list[float | None]] = {"colours": [0.0, 1.0], "jokes": [0.0, 1.0]}
     one = interval(observed(alike))

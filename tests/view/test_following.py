@@ -90,7 +90,7 @@ def test_turns_tests_and_standing_are_told(made: Path, name: str) -> None:
     replies = [entry for id in run.manifest.conversations for entry in journal(run.path, id) if entry["type"] == "reply"]
 
     async def look(followed: Followed) -> None:
-        while not (followed.standing and json.loads(followed.standing)["closed"]):
+        while not (followed.status and json.loads(followed.status)["closed"]):
             await followed.changes()
         turns = [json.loads(news.data) for news in followed.turns(0)]
         assert [turn["reply"] for turn in turns] == [entry["text"] for entry in replies]
@@ -99,7 +99,7 @@ def test_turns_tests_and_standing_are_told(made: Path, name: str) -> None:
         plans = [plan.id for group in run.manifest.conversations.values() for plan in group]
         assert sorted(test["id"] for test in tests if test["grade"] == "open") == sorted(plans)
         assert {test["id"]: test["grade"] for test in tests} == dict.fromkeys(plans, "low")
-        assert json.loads(followed.standing)["results"]
+        assert json.loads(followed.status)["results"]
 
     watch(run, look)
 

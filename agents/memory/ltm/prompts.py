@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
+
+from longspan.simulator.templating import environment
 
 __all__ = ["ago", "prompt", "stamped"]
 
@@ -18,13 +20,7 @@ _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 @cache
 def _environment() -> Environment:
-    return Environment(  # plain text for a model, not HTML: nothing to escape
-        loader=FileSystemLoader(HERE),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return environment(HERE, trim_blocks=True, lstrip_blocks=True)
 
 
 def prompt(template: str, **values: Any) -> str:

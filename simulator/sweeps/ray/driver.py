@@ -15,16 +15,17 @@ import trio
 
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
+from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.journal_tail import Tail
 from longspan.simulator.ledger import LOCAL, models_of
 from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Listener, Outcome
+from longspan.simulator.runner import Heard, Listener, Outcome
 from longspan.simulator.sweeps.processes import result_of
 from longspan.simulator.sweeps.ray.coordinator import Hub
 from longspan.simulator.sweeps.ray.node import Order, answer_of, play
 
-__all__ = ["play_on_ray", "wants"]
+__all__ = ["import_ray", "play_on_ray", "wants"]
 
 AT_ONCE: Final = 100_000
 """Calls that the hub serves at once: those of all conversations that wait for a place, and the segments beside them."""
@@ -40,6 +41,16 @@ LOSSES: Final = 3
 
 WAITING: Final = 0.25
 """The part of a processor that a run is given whose agent waits on a network."""
+
+
+def import_ray() -> Any:
+    """The module ray. Raises InputError where it is not installed."""
+    try:
+        import ray
+        import ray.util.scheduling_strategies
+    except ImportError as error:
+        raise InputError("--on ray needs more than longspan itself: pip install 'longspan[ray]'") from error
+    return ray
 
 
 def play_on_ray(
@@ -79,11 +90,7 @@ def _connected() -> Iterator[Any]:
     address = os.environ.get("RAY_ADDRESS", "")
     if "://" in address:
         raise InputError(f"RAY_ADDRESS={address!r:.80}: a sweep is started on a machine of the cluster, not through its client")
-    try:
-        import ray
-        import ray.util.scheduling_strategies
-    except ImportError as error:
-        raise InputError("--on ray needs more than longspan itself: pip install 'longspan[ray]'") from error
+    ray = import_ray()
     try:
         _connect(ray, address)
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -138,6 +145,7 @@ class _Driver:
         self._task = ray.remote(play)
         self._stopped = False
         self._tasks: dict[tuple[str, int], tuple[Any, trio.CancelScope]] = {}
+        self._gradebooks: dict[Path, Gradebook] = {}
         self._tails: dict[tuple[Path, str], Tail] = {}
 
     async def play(self, pairs: list[tuple[Plan, RunFolder]]) -> list[Outcome]:
@@ -215,12 +223,16 @@ class _Driver:
         if self._listener is None:
             return
         for each, run in pairs:
+            if run.path not in self._gradebooks:
+                self._gradebooks[run.path] = Gradebook(each.manifest)
+            gradebook = self._gradebooks[run.path]
             for id in each.tests:
                 tail = self._tails.setdefault((run.path, id), Tail(run.journal(id)))
                 try:
                     while found := tail.read():
                         for event in found:
-                            self._listener(each, run.path, id, event)
+                            change = gradebook.add(id, event)
+                            self._listener(Heard(each, run.path, gradebook, id, event, change))
                 except JournalError:  # told when the run is graded
                     continue
 

@@ -16,16 +16,16 @@ from typing import Any, Final, final
 
 import trio
 
-from longspan.simulator import events
 from longspan.simulator.agent import repeatable
 from longspan.simulator.agent_spec import make_agent
 from longspan.simulator.errors import LongspanError, StoppedError
-from longspan.simulator.ledger import Account, Ledger
-from longspan.simulator.planning import Plan, replan
+from longspan.simulator.ledger import Account, Ledger, known_cost
+from longspan.simulator.planning import replan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play_on
+from longspan.simulator.runner import Heard, play_on
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, Shipper
 from longspan.simulator.sweeps.shared_limits import GATE
+from longspan.simulator.transcript import Turn
 
 __all__ = ["Order", "answer_of", "play"]
 
@@ -128,10 +128,10 @@ class _Playing:
         except LongspanError as failure:
             return failure
 
-    def _heard(self, each: Plan, folder: Path, conversation: str, event: events.Event) -> None:
+    def _heard(self, heard: Heard) -> None:
         """Ship a message before the agent is given it, where giving it twice would have to be told."""
-        if isinstance(event, events.Message):
-            self._shipper.ship(self._run.journal(conversation))
+        if isinstance(heard.change, Turn) and heard.change.reply is None:
+            self._shipper.ship(self._run.journal(heard.conversation))
 
     def _beat(self, token: trio.lowlevel.TrioToken) -> None:
         """Ship what there is each second, until the run is over; stop it where that is wanted."""
@@ -188,11 +188,11 @@ class _SharedLedger(Ledger):
     @asynccontextmanager
     async def paying(self, models: Mapping[str, str] | None, worst: float = 0.0) -> AsyncIterator[Account]:
         ticket = await answer_of(self._hub.reserve.remote(self._owner, worst))
-        account = Account(models, worst)
+        account = Account(models)
         try:
             yield account
         finally:
             costs = account.costs
-            dollars = worst if costs is None else sum(cost or 0.0 for cost in costs.values())
+            dollars = worst if costs is None else known_cost(costs.values())
             with trio.CancelScope(shield=True):
                 await answer_of(self._hub.give_back.remote(ticket, dollars))

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, final
 
 from longspan.simulator.errors import JournalError
-from longspan.simulator.journal import cut_torn
+from longspan.simulator.json_lines import cut_torn
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, logs
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, final
 
 from longspan.simulator.errors import StoppedError
+from longspan.simulator.files import partial_of
 from longspan.simulator.run_folder import MANIFEST
 
 __all__ = ["Answer", "Piece", "Segment", "Shipper", "logs"]
@@ -97,7 +98,7 @@ class Shipper:
             self._lines(logs(self._folder))
             for snapshot in set(self._snapshots()) - self._saved:
                 self._saved.add(snapshot)
-                self._whole(snapshot, snapshot.with_name(f".{snapshot.name}.partial"))
+                self._whole(snapshot, partial_of(snapshot))
             if self._number == before:
                 self._put([], [])
 
@@ -107,7 +108,7 @@ class Shipper:
         with self._turn:
             for path in sorted(self._folder.iterdir()):
                 if path.is_file() and path.suffix != ".jsonl" and path.name != MANIFEST and not path.name.startswith("."):
-                    self._whole(path, path.with_name(f".{path.name}.partial"))
+                    self._whole(path, partial_of(path))
 
     def _lines(self, logs: Sequence[Path]) -> None:
         for path in logs:

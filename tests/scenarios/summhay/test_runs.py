@@ -12,12 +12,13 @@ import pytest
 import trio
 from tests.loopback import Server
 
+from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, JournalError
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.grading.grades import Gradebook, grade_run
 from longspan.simulator.judging.annotation import Annotation, agreement, agreements, annotate, open_claims, said_by, sheets
 from longspan.simulator.judging.background import judge_run
-from longspan.simulator.judging.judge import LLMJudge
+from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, play, replay
@@ -149,7 +150,7 @@ def test_a_judge_that_fails_leaves_the_summary_unscored_and_may_be_asked_again(t
     assert all("undecided: " in test.reason for test in result.tests)
     assert result.tables == []
     judge = spec(server, sensible) + "&temperature=0.1"
-    trio.run(judge_run, run, LLMJudge(judge, run))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(judge, AnswerStore(run.path)))
     assert grade_run(run).score == 1
 
 
@@ -161,7 +162,7 @@ def test_published_haystacks_need_a_judge(tmp_path: Path, server: Server, summha
     assert {test.status for test in result.tests} == {"unscored"}
     assert "--judge names one" in result.tests[0].reason
     assert all(14_000 < test.span_used < 18_000 for test in result.tests)
-    trio.run(judge_run, run, LLMJudge(spec(server, sensible), run))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(spec(server, sensible), AnswerStore(run.path)))
     assert grade_run(run).score == 1
 
 

@@ -8,22 +8,38 @@ from typing import Any
 import pytest
 
 from longspan.simulator import events
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.grading.grades import Gradebook, grade_run
+from longspan.simulator.grading.run_status import Ended, RunStatus
 from longspan.simulator.journal import read_journal
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.view.run_status import Standing
 from tests.report.pages import altered
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
 
+class Following:
+    """A run's status as its events are heard."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))
+        self.status = RunStatus(self.gradebook)
+
+    def heard(self, conversation: str, event: events.Event) -> Ended | None:
+        return self.status.add(conversation, self.gradebook.add(conversation, event))
+
+    def figures(self) -> dict[str, Any]:
+        return self.status.figures()._asdict()
+
+
 def followed(run: RunFolder) -> list[dict[str, Any]]:
     """The figures after each event."""
-    standing = Standing(run.manifest)
+    following = Following(run.manifest)
     found = []
     for id in run.manifest.conversations:
         for event in read_journal(run.journal(id)):
-            standing.heard(id, event)
-            found.append(standing.figures())
+            following.heard(id, event)
+            found.append(following.figures())
     return found
 
 
@@ -73,20 +89,20 @@ def test_costs_are_summed_and_unknown_if_one_is(made: Path, tmp_path: Path) -> N
 def test_a_scenario_that_is_code_is_not_run(made: Path) -> None:
     manifest = RunFolder(made / ORACLE).manifest
     scenarios = {"python:nothing.of.the:Kind": {}, "colours": manifest.suite.scenarios["colours"], "gone": {}}
-    standing = Standing(manifest.model_copy(update={"suite": manifest.suite.model_copy(update={"scenarios": scenarios})}))
-    ended = [standing.heard("main", event) for event in read_journal(RunFolder(made / ORACLE).journal("main"))]
+    following = Following(manifest.model_copy(update={"suite": manifest.suite.model_copy(update={"scenarios": scenarios})}))
+    ended = [following.heard("main", event) for event in read_journal(RunFolder(made / ORACLE).journal("main"))]
     scores = {each.test: each.score for each in ended if each is not None}
     assert scores == {"colours-1": 1, "colours-2": 1, "jokes-1": None, "jokes-2": None}
-    assert standing.figures()["ended"] == 4
+    assert following.figures()["ended"] == 4
 
 
 def test_a_test_that_failed_has_ended(made: Path) -> None:
-    standing = Standing(RunFolder(made / ORACLE).manifest)
+    following = Following(RunFolder(made / ORACLE).manifest)
     for event in read_journal(RunFolder(made / ORACLE).journal("main")):
-        standing.heard("main", event)
+        following.heard("main", event)
         if isinstance(event, events.Open):
             break
-    ended = standing.heard("main", events.ScenarioError(test=event.test, error="it broke"))
+    ended = following.heard("main", events.ScenarioError(test=event.test, error="it broke"))
     assert ended is not None
     assert (ended.test, ended.score, ended.reason) == (event.test, None, "the test failed: it broke")
-    assert standing.figures()["ended"] == 1
+    assert following.figures()["ended"] == 1

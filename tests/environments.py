@@ -1,0 +1,123 @@
+"""Environments of their own in which longspan's wheel is installed, over the distributions that are installed where the tests run."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+import tomllib
+import venv
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Final, final
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+__all__ = ["ROOT", "Environment", "build"]
+
+ROOT: Final = Path(__file__).parents[1]
+
+PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def build(target: str, out: Path, *, source: Path = ROOT) -> Path:
+    """Build longspan's `target`, "wheel", "wheel:editable" or "sdist", from a checkout or an unpacked sdist. Returns the file, in `out`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(out)], cwd=source, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (found,) = out.glob("*.tar.gz" if target == "sdist" else "*.whl")
+    return found
+
+
+@final
+class Environment:
+    """A virtual environment with what longspan and its `extras` require, what is asked for `besides`, and nothing else.
+
+    Distributions are linked from the environment that runs the tests, which is quicker than to install them.
+    """
+
+    def __init__(self, folder: Path, extras: Iterable[str] = (), *, besides: Iterable[str] = ()) -> None:
+        venv.create(folder, symlinks=True)
+        self.bin = folder / "bin"
+        self.python = self.bin / "python"
+        self.site = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+        wanted = [*besides, *PROJECT["dependencies"], *(each for extra in extras for each in PROJECT["optional-dependencies"][extra])]
+        for name in sorted(_closure(wanted) - {"longspan"}):
+            self._link(name)
+
+    def run(self, *command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a program of the environment in the folder `cwd`."""
+        program, *arguments = map(str, command)
+        return subprocess.run(
+            [str(self.bin / program), *arguments], cwd=cwd, env=self.variables() | (env or {}), capture_output=True, text=True, check=False
+        )
+
+    def pip(self, *arguments: str | Path) -> str:
+        """Run pip on the environment. Returns what it printed."""
+        command = [sys.executable, "-m", "pip", "--python", str(self.python), *map(str, arguments)]
+        done = subprocess.run(command, env=self.variables(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def install(self, wheel: Path) -> None:
+        """Install a wheel and nothing that it requires."""
+        self.pip("install", "-q", "--no-deps", "--no-index", wheel)
+
+    def share(self, other: Environment) -> None:
+        """Have the longspan that is installed in another environment."""
+        for path in other.site.glob("longspan*"):
+            (self.site / path.name).symlink_to(path)
+        script = self.bin / "longspan"
+        script.write_text((other.bin / "longspan").read_text("utf-8").replace(str(other.bin), str(self.bin)), "utf-8")
+        script.chmod(0o755)
+
+    def variables(self) -> dict[str, str]:
+        """The environment variables of a program in it: no checkout is on Python's path."""
+        kept = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "PYTHONPATH", "PYTEST_ADDOPTS")}
+        return kept | {"PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120", "NO_COLOR": "1"}
+
+    def _link(self, name: str) -> None:
+        """Link a distribution's files: a package as its folder, a namespace that several share file by file."""
+        found = distribution(name)
+        for line in csv.reader((found.read_text("RECORD") or "").splitlines()):
+            path = Path(line[0])
+            if path.parts[0] in ("..", "__pycache__"):
+                continue
+            for part in [*reversed(path.parents[:-1]), path]:
+                origin = Path(str(found.locate_file(part)))
+                if origin.is_dir() and not (origin / "__init__.py").exists() and origin.suffix != ".dist-info":
+                    continue
+                link = self.site / part
+                if not link.is_symlink() and origin.exists():
+                    link.parent.mkdir(parents=True, exist_ok=True)
+                    link.symlink_to(origin)
+                break
+
+
+def _closure(wanted: Iterable[str]) -> set[str]:
+    """The names of all distributions that requirements need, directly or not."""
+    found: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    left = [(Requirement(each), "") for each in wanted]
+    while left:
+        requirement, extra = left.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(requirement.name)
+        found.add(name)
+        for each in ("", *requirement.extras):
+            if (name, each) not in seen:
+                seen.add((name, each))
+                left += [(required, each) for required in _requirements(name)]
+    return found
+
+
+def _requirements(name: str) -> Iterator[Requirement]:
+    try:
+        yield from map(Requirement, distribution(name).requires or ())
+    except PackageNotFoundError as error:
+        raise AssertionError(f"{name} is not installed here: pip install -c constraints.txt -e '.[test]'") from error

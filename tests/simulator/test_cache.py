@@ -1,0 +1,183 @@
+"""The user's cache folder: what is kept there is used only if it is whole and nobody else can have put it there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jinja2 import Environment
+
+from longspan.simulator import cache
+from longspan.simulator.templating import environment
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, not made yet."""
+    monkeypatch.setenv("LONGSPAN_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def never() -> bytes:
+    raise AssertionError("it was made anew")
+
+
+def test_what_is_kept_is_not_made_again(folder: Path) -> None:
+    assert cache.cached("ranks", lambda: b"content") == b"content"
+    assert cache.cached("ranks", never) == b"content"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in folder.iterdir()] == ["ranks"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "home/.cache/longspan"),
+        ({"XDG_CACHE_HOME": "{tmp}/xdg"}, "xdg/longspan"),
+        ({"XDG_CACHE_HOME": "relative"}, "home/.cache/longspan"),
+        ({"XDG_CACHE_HOME": "{tmp}/xdg", "LONGSPAN_CACHE_DIR": "{tmp}/own"}, "own"),
+    ],
+)
+def test_where_the_cache_is(variables: dict[str, str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LONGSPAN_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(tmp=tmp_path))
+    cache.write("ranks", b"content")
+    assert (tmp_path / expected / "ranks").is_file()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda content: b"", lambda content: content[:-1], lambda content: content[:20], lambda content: content[:-1] + b"!"],
+    ids=["empty", "cut off", "no whole checksum", "changed"],
+)
+def test_what_is_damaged_is_made_anew(damage: Callable[[bytes], bytes], folder: Path) -> None:
+    cache.write("ranks", b"content")
+    (folder / "ranks").write_bytes(damage((folder / "ranks").read_bytes()))
+    assert cache.read("ranks") is None
+    assert cache.cached("ranks", lambda: b"made anew") == b"made anew"
+    assert cache.read("ranks") == b"made anew"
+
+
+def _link_folder(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to(folder.with_name("elsewhere"))
+
+
+def _link_file(folder: Path) -> None:
+    (folder / "ranks").rename(folder.with_name("elsewhere"))
+    (folder / "ranks").symlink_to(folder.with_name("elsewhere"))
+
+
+def _pipe(folder: Path) -> None:
+    (folder / "ranks").unlink()
+    os.mkfifo(folder / "ranks")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: folder.chmod(0o770),
+        lambda folder: folder.chmod(0o702),
+        lambda folder: (folder / "ranks").chmod(0o620),
+        lambda folder: (folder / "ranks").chmod(0o602),
+        _link_folder,
+        _link_file,
+        _pipe,
+    ],
+    ids=["group's folder", "everybody's folder", "group's file", "everybody's file", "linked folder", "linked file", "pipe"],
+)
+def test_what_others_could_have_put_there_is_not_used(change: Callable[[Path], None], folder: Path) -> None:
+    cache.write("ranks", b"theirs")
+    change(folder)
+    assert cache.read("ranks") is None
+    assert cache.cached("ranks", lambda: b"made anew") == b"made anew"
+
+
+def test_another_users_folder_is_neither_read_nor_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.write("ranks", b"theirs")
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    assert cache.cached("ranks", lambda: b"made anew") == b"made anew"
+    monkeypatch.undo()
+    monkeypatch.setenv("LONGSPAN_CACHE_DIR", str(folder))
+    assert cache.read("ranks") == b"theirs"
+
+
+@pytest.mark.parametrize("place", ["/dev/null/cache", "/proc/longspan", "{tmp}/file", "{tmp}/\0"])
+def test_without_a_cache_everything_is_made_anew(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr(os, "environ", {**os.environ, "LONGSPAN_CACHE_DIR": place.format(tmp=tmp_path)})
+    assert cache.cached("ranks", lambda: b"content") == b"content"
+    assert cache.cached("ranks", lambda: b"again") == b"again"
+
+
+def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(source: object, target: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert cache.cached("ranks", lambda: b"content") == b"content"
+    assert list(folder.iterdir()) == []
+
+
+def test_processes_that_write_at_once_never_read_half_a_file(folder: Path) -> None:
+    code = """
+import sys
+from longspan.simulator import cache
+
+for number in range(100):
+    content = bytes([int(sys.argv[1])]) * 200_000
+    cache.write("ranks", content)
+    found = cache.read("ranks")
+    assert found is not None and len(found) == 200_000 and len(set(found)) == 1, number
+"""
+    running = [subprocess.Popen([sys.executable, "-c", code, str(number)]) for number in range(3)]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert [path.name for path in folder.iterdir()] == ["ranks"]
+
+
+# Templates.
+
+
+@pytest.fixture
+def templates(tmp_path: Path) -> Path:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "greet.j2").write_text("{% if name %}\nHello {{ name }}{% endif %}")
+    return tmp_path / "templates"
+
+
+def rendered(*folders: Path, **options: object) -> str:
+    return environment(*folders, **options).get_template("greet.j2").render(name="<you>")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_template_is_compiled_once(templates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rendered(templates) == "\nHello <you>"
+    with monkeypatch.context() as patched:
+        patched.setattr(Environment, "compile", never)
+        assert rendered(templates) == "\nHello <you>"
+    (templates / "greet.j2").write_text("Good day {{ name }}")
+    assert rendered(templates) == "Good day <you>"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_template_compiled_with_other_options_is_another(templates: Path) -> None:
+    assert rendered(templates) == "\nHello <you>"
+    assert rendered(templates, trim_blocks=True) == "Hello <you>"
+    assert rendered(templates, autoescape=True) == "\nHello &lt;you&gt;"
+
+
+def test_a_damaged_template_is_compiled_anew(templates: Path, folder: Path) -> None:
+    rendered(templates)
+    (kept,) = folder.iterdir()
+    kept.write_bytes(b"\0" * 100)
+    assert rendered(templates) == "\nHello <you>"
+    cache.write(kept.name, b"no bytecode, with a checksum that is right")
+    assert rendered(templates) == "\nHello <you>"

@@ -1,0 +1,189 @@
+"""What is built and installed: the wheel, the sdist, and longspan beside packages and folders of the same names."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.environments import ROOT, Environment, build
+
+FOLDERS = ("simulator", "scenarios", "agents")
+
+RUN = ("run", "--scenario", "colours", "--tests", "1", "--span", "2k", "--json")
+
+OPENAI_AGENTS = ("openai-agents", "griffelib", "mcp", "mcp-types", "PyJWT", "python-multipart", "websockets")
+"""openai-agents, whose package is called `agents`, and what it needs that longspan's tests do not."""
+
+NEEDED = ("openai", "starlette", "sse-starlette", "uvicorn", "jsonschema", "opentelemetry-api", "cryptography")
+"""What it needs besides."""
+
+PARROT = """
+class Parrot:
+    def reply(self, message):
+        return "You said: " + message.text
+"""
+
+
+SCENARIO = """
+from longspan import Grade, Line, Scenario, Script
+
+
+class Mine(Scenario):
+    name = "mine"
+    skills = ("recall",)
+
+    def make(self, random):
+        return Script(facts={}, lines=[Line("My cat is called Ada."), Line("What is my cat called?", ideal="Ada.", asks=True)])
+
+    def grade(self, facts, record):
+        return Grade(score=float("Ada" in record.answer.reply), reason="")
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("sdist", tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """longspan without extras."""
+    made = Environment(tmp_path_factory.mktemp("installed") / "venv")
+    made.install(wheel)
+    return made
+
+
+def tracked(*folders: str) -> set[str]:
+    """The files that git keeps of these folders."""
+    listed = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(listed.stdout.splitlines())
+
+
+def test_the_wheel_holds_longspan_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        names = set(opened.namelist())
+    info = {name for name in names if re.match(r"longspan-[^/]+\.dist-info/", name)}
+    assert {name.partition("/")[2] for name in info} >= {"METADATA", "entry_points.txt", "licenses/LICENSE", "licenses/NOTICE"}
+    assert names - info == {"longspan/__init__.py", "longspan/py.typed", *(f"longspan/{name}" for name in tracked(*FOLDERS))}
+
+
+def test_the_sdist_builds_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as opened:
+        opened.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    assert {path.name for path in source.iterdir()} >= {"LICENSE", "NOTICE", "README.md", "CHANGELOG.md", "pyproject.toml"}
+    assert not any((source / name).exists() for name in (*FOLDERS, "tests", "docs"))
+    again = build("wheel", tmp_path / "out", source=source)
+    assert (again.name, again.read_bytes()) == (wheel.name, wheel.read_bytes())
+
+
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_a_checkout_without_links_is_not_built(target: str, tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "NOTICE", "CHANGELOG.md"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "src" / "longspan").mkdir(parents=True)
+    shutil.copy(ROOT / "src" / "longspan" / "__init__.py", tmp_path / "src" / "longspan")
+    for name in FOLDERS:
+        (tmp_path / "src" / "longspan" / name).write_text(f"../../{name}", "utf-8")  # as git writes a link where it may not
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[-1].endswith(
+        "is not a link to ../../simulator: clone with symbolic links (git -c core.symlinks=true clone ...)"
+    )
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("how", ["in a string", "from the folder", "in sitecustomize"])
+def test_a_bare_name_is_refused_in_one_line(name: str, how: str, installed: Environment, tmp_path: Path) -> None:
+    code, env, cwd = f"import {name}", {"PYTHONPATH": str(ROOT)}, tmp_path
+    if how == "from the folder":
+        env, cwd = {}, ROOT
+    elif how == "in sitecustomize":
+        (tmp_path / "sitecustomize.py").write_text(code, "utf-8")
+        code, env = f"import sys; assert '{name}' not in sys.modules", {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = installed.run("python", "-B", "-c", code, cwd=cwd, env=env)
+    assert f"ImportError: '{name}' is longspan's own folder: install longspan and import longspan.{name}\n" in done.stderr
+    assert (done.returncode == 0) is (how == "in sitecustomize")  # Python itself goes on without a sitecustomize that fails
+
+
+def test_an_editable_installation_knows_no_bare_names(tmp_path: Path) -> None:
+    made = Environment(tmp_path / "venv")
+    made.install(build("wheel:editable", tmp_path))
+    for name in FOLDERS:
+        code = f"import longspan.{name}; import {name}"
+        assert f"No module named '{name}'" in made.run("python", "-B", "-c", code, cwd=tmp_path).stderr
+
+
+BOTH = "import agents; from agents import Agent; import longspan.agents; from longspan import BaseAgent; assert agents.Agent is Agent"
+
+
+def test_longspan_lives_beside_openai_agents(wheel: Path, tmp_path: Path) -> None:
+    made = Environment(tmp_path / "venv", besides=NEEDED)
+    other = ["install", "-q", "--no-deps", "-c", ROOT / "constraints.txt", *OPENAI_AGENTS]
+
+    def works(code: str) -> bool:
+        done = made.run("python", "-c", code, cwd=tmp_path)
+        assert done.returncode == 0 or "ModuleNotFoundError" in done.stderr, done.stderr
+        return done.returncode == 0
+
+    made.pip(*other)
+    made.install(wheel)
+    assert works(BOTH)
+    assert "No broken requirements" in made.pip("check")
+    made.pip("uninstall", "-q", "-y", "longspan")
+    assert works("from agents import Agent")
+    assert not works("import longspan")
+    assert not list(made.site.glob("longspan*"))
+    made.pip("uninstall", "-q", "-y", "openai-agents")
+    made.install(wheel)
+    made.pip(*other)
+    assert works(BOTH)
+    made.pip("uninstall", "-q", "-y", "openai-agents")
+    assert not works("import agents")
+    done = made.run("longspan", *RUN, "--agent", "oracle", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with packages of its own that are called as longspan's folders are."""
+    for name in FOLDERS:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+        (tmp_path / name / "mine.py").write_text(PARROT, "utf-8")
+    (tmp_path / "scenarios" / "lending.py").write_text(SCENARIO, "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("options", ["", f"?interpreter={sys.executable}"])
+def test_a_project_with_packages_of_the_same_names_tests_its_agents(options: str, project: Path, installed: Environment) -> None:
+    agent = f"python:agents.mine:Parrot{options}"
+    done = installed.run("longspan", "check", "--agent", agent, cwd=project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = installed.run("longspan", *RUN, "--agent", agent, cwd=project)
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads(done.stdout)
+    assert {test["status"] for test in result["tests"]} == {"scored"}
+
+
+def test_a_sweep_plays_them_in_several_processes(project: Path, installed: Environment) -> None:
+    agents = [f"python:{name}.mine:Parrot" for name in FOLDERS]
+    content = {"scenarios": ["python:scenarios.lending:Mine"], "tests": 1, "spans": ["2k"], "agents": agents}
+    (project / "mine.yaml").write_text(json.dumps(content), "utf-8")
+    done = installed.run("longspan", "sweep", "mine.yaml", "--trust", "--jobs", "2", "--json", cwd=project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [set(result["scenarios"]) for result in json.loads(done.stdout)] == [{"mine"}] * 3
