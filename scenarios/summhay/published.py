@@ -154,7 +154,7 @@ def _wrong(read: Topic) -> str | None:
     if not all(document.document_text.strip() for document in read.documents):
         return "a document is blank"
     if not all(held.intersection(insight.insight_id for insight in subtopic.insights) for subtopic in read.subtopics):
-        return "a subtopic has no insight that stands in a document"
+        return "a subtopic has no insight that is in a document"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Directions in all the forms that replies take. The town is the same throughout; what changes is how its way is told."""
+"""Directions in all the forms that replies take. The town is always the same; only the wording of the route changes."""
 
 from __future__ import annotations
 

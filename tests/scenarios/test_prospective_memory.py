@@ -1,4 +1,4 @@
-"""Prospective memory: the quotation stands in the nth reply, and in no other."""
+"""Prospective memory: the quotation must be in the nth reply and in no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spy meeting: a third for each message decoded, a third off for what another message means."""
+"""Spy meeting: a third for each message decoded, a third off for a meaning of another message."""
 
 from __future__ import annotations
 

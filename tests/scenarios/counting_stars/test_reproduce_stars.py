@@ -24,7 +24,7 @@ def written(folder: Path, name: str, *lines: Any) -> Path:
 
 def test_the_published_file_comes_out_as_published(counting_stars: Path) -> None:
     file = counting_stars / "stone_kimi_32_16.txt.gz"
-    for given in (file, counting_stars):  # in the folder lie other files beside it
+    for given in (file, counting_stars):  # the folder has other files too
         found = paper("counting-stars")([given], "paper")
         cells = {(cell.table, cell.row, cell.column): cell for cell in found.cells}
         member, slot = (cells["raw", file.name, column] for column in ("membership", "slot"))

@@ -92,7 +92,7 @@ def test_the_story_is_long_varied_and_holds_nothing_that_could_be_an_answer(lang
     assert list(islice(tell(language, Random(5)), 50)) == list(islice(tell(language, Random(5)), 50))
 
 
-# ---- texts of one's own
+# ---- user texts
 
 
 def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:

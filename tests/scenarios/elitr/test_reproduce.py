@@ -1,4 +1,4 @@
-"""`longspan reproduce elitr-bench`: the paper's tables again, from released files, from files like them, and from runs of ours."""
+"""`longspan reproduce elitr-bench`: the paper's tables from released files, from files like them, and from runs."""
 
 from __future__ import annotations
 

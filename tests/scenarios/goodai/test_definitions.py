@@ -1,4 +1,4 @@
-"""Published definitions, played: GoodAI's own where they are at hand, and a folder of them in words of ours."""
+"""Published definitions, played: GoodAI's own if they are available, and a folder of definitions written for the tests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ JSON = st.recursive(
 )
 WAITS = {"percentage_finished": st.floats(0, 100), "tokens": st.integers(0, 5000), "time": st.integers(0, 10_000)}
 
-# A folder of definitions in words of ours.
+# A folder of definitions written for the tests.
 
 PAGES = [f"{number}. page:\n\nThe lighthouse keeper counted ship number {number} and wrote it down." for number in range(1, 5)]
 OPTIONS = [f"Option {number}:\n\nThe next morning there were {number} ships in the bay." for number in range(1, 7)]
@@ -228,7 +228,7 @@ def test_what_does_not_fit_the_span_is_left_out_and_told(goodai: Path, tmp_path:
     assert len(made.tests["main"]) == 30
 
 
-# A folder of ours, played.
+# That folder, played.
 
 
 @pytest.mark.parametrize("span", [2_000, 4_000, 120_000])

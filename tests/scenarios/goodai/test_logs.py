@@ -1,4 +1,4 @@
-"""Master logs of GoodAI's as runs of ours: the conversation as it was, graded, and a file that is no log told so."""
+"""GoodAI's master logs imported as runs: the conversation is kept and graded, and an invalid file is refused with its line."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def define(folder: Path, test: str, script: list[str], asks: list[int], expected
 
 
 def imported(file: Path, definitions: Path | None = None, *, span: int | None = 500, rules: Any = "longspan") -> RunFolder:
-    """A run made of the log, in a new folder beside it."""
+    """A run made of the log, in a new folder next to it."""
     out = file.parent / f"run{len(list(file.parent.iterdir()))}"
     import_run(KIND, file, out, Wanted(definitions=read_definitions(definitions) if definitions else None, span=span, rules=rules))
     return RunFolder(out)

@@ -163,7 +163,7 @@ def test_a_menu_that_counts_each_section_anew_has_no_numbers() -> None:
     assert awarded(turns) == {"drink": True, "food": False}
 
 
-# Records: theirs beside ours.
+# Recorded grades compared with ours.
 
 
 def test_a_visit_that_was_graded_alike() -> None:

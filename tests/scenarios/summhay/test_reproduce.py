@@ -133,7 +133,7 @@ WRONG = {
     "the same id": json.dumps(TOPIC | {"subtopics": TOPIC["subtopics"] * 2}).encode(),
     "needs documents": json.dumps(TOPIC | {"documents": []}).encode(),
     "is blank": json.dumps(TOPIC | {"documents": [TOPIC["documents"][0] | {"document_text": " "}]}).encode(),
-    "stands in a document": json.dumps(TOPIC | {"documents": [TOPIC["documents"][0] | {"insights_included": []}]}).encode(),
+    "is in a document": json.dumps(TOPIC | {"documents": [TOPIC["documents"][0] | {"insights_included": []}]}).encode(),
 }
 
 

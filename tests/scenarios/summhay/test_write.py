@@ -164,7 +164,7 @@ def test_what_goes_on_failing_is_left_out_and_told(server: Server, tmp_path: Pat
     ("kind", "answer", "words"),
     [
         ("subtopics", "I cannot.", "the writer gave no usable answer"),
-        ("subtopics", {"subtopics": []}, "found no subtopics"),
+        ("subtopics", {"subtopics": []}, "found no distinct subtopics"),
         ("insights", {"insights": []}, "no subtopic with enough insights"),
         ("document", "No.", "too few documents"),
         ("check_document", "Who knows.", "too few documents"),
