@@ -1,1 +1,1 @@
-"""Speed and memory, measured by hand: `python -m benchmarks NAME`. Figures are ratios taken in one run."""
+"""Benchmarks of speed and memory, run by hand: `python -m benchmarks NAME`. Figures are ratios from one run."""

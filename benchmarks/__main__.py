@@ -1,8 +1,10 @@
-"""python -m benchmarks NAME [--span S]: prints a table and JSON: what the benchmark measures, and under `all` what the whole of
-it took, its processes included, in seconds, megabytes and passes of the tokenizer over a text of a million tokens.
+"""python -m benchmarks NAME [--span S]: run a benchmark and print its figures as a table and as JSON.
 
-Each is a module of this package with a function `measure`, which takes the span, and the module's OPTIONS if it has any:
-argparse's options, with what argparse knows of each."""
+Figures named `all` are what the whole benchmark took, including its processes, in seconds, megabytes and passes of the
+tokenizer over a text of a million tokens.
+
+A benchmark is a module of this package with a function `measure`, which takes the span and the values of the module's
+OPTIONS, if it has any: argparse's options with their settings."""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ import benchmarks
 from benchmarks._whole import whole
 
 SPAN = 500_000
-"""Tokens of a span, for benchmarks that do not say otherwise."""
+"""The default span in tokens, for benchmarks without one of their own."""
 
 
 def main() -> None:

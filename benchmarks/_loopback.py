@@ -1,4 +1,4 @@
-"""The server that stands for a provider, in a process of its own, so that it does not take the agents' time."""
+"""A fake provider in a process of its own, so that it does not use the agents' time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["base_url", "provider"]
 
 @contextmanager
 def provider(latency: float = 0.0, words: int = 8) -> Iterator[int]:
-    """The port of a server that answers after `latency` seconds with so many words."""
+    """Start a server that answers after `latency` seconds with so many words, and yield its port."""
     command = [sys.executable, "-m", "tests.loopback", "--latency", str(latency), "--words", str(words)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         assert process.stdout is not None  # noqa: S101
@@ -23,5 +23,5 @@ def provider(latency: float = 0.0, words: int = 8) -> Iterator[int]:
 
 
 def base_url(kind: str, port: int) -> str:
-    """What to give an agent of this kind as base_url."""
+    """Return the base_url for an agent of this kind."""
     return f"http://127.0.0.1:{port}/v1" if kind == "openai" else f"http://127.0.0.1:{port}"

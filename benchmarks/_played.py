@@ -1,8 +1,7 @@
-"""One run of suite ltm in a process of its own, measured: `python -m benchmarks._played SPAN TESTS AGENT`, which is `oracle`
-unless said.
+"""Measures a run of the suite ltm in a process of its own: `python -m benchmarks._played SPAN TESTS AGENT`.
 
-An agent `stub:SPEC` is that of SPEC with a provider that answers at once, without a network. What is loaded late is loaded
-before, by a run of one test of each scenario at 2k: the figures are those beyond start-up.
+An agent `stub:SPEC` is the agent SPEC with a provider that answers at once, without a network. Start-up is not measured: a run
+of one test of each scenario at 2k comes first and loads everything that is loaded late.
 """
 
 from __future__ import annotations
@@ -19,21 +18,23 @@ from time import perf_counter, process_time
 __all__ = ["RUNS", "STUB", "medians"]
 
 RUNS = 5
-"""Processes of which the median is taken."""
+"""The number of processes of which the median is taken."""
 
 STUB = "stub:"
 
 
 def medians(span: int, tests: int = 3, agent: str = "oracle", runs: int = RUNS) -> dict[str, float]:
-    """The median of each figure over some processes: see `measured`."""
+    """Return the median of each figure of `measured` over some processes."""
     command = [sys.executable, "-m", "benchmarks._played", str(span), str(tests), agent]
-    found = [json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(runs)]  # noqa: S603
-    return {name: median(each[name] for each in found) for name in found[0]}
+    figures = [json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(runs)]  # noqa: S603
+    return {name: median(run[name] for run in figures) for name in figures[0]}
 
 
 def measured(span: int, tests: int, agent: str) -> dict[str, float]:
-    """Seconds (`wall`, `cpu`; `report`: for writing report.html once more), megabytes, tokens; and ratios to one pass of the
-    tokenizer over the same text, and to its bytes."""
+    """Return seconds (`wall`, `cpu`; `report`: for writing report.html again), megabytes, tokens, and ratios.
+
+    Ratios are to one pass of the tokenizer over the same text, and to its bytes.
+    """
     import trio
 
     from longspan.simulator import events
@@ -60,7 +61,7 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
         began = perf_counter(), process_time()
         outcome = played(span, tests, Path(folder))
         wall, cpu = perf_counter() - began[0], process_time() - began[1]
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
         run = RunFolder(outcome.folder)
         texts = [event.text for event in read_journal(run.journal("main")) if isinstance(event, events.Message | events.Reply)]
         written = sum(path.stat().st_size for path in outcome.folder.rglob("*") if path.is_file())
@@ -71,9 +72,9 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
         report, report_cpu = perf_counter() - began[0], process_time() - began[1]
     passes = []
     for _ in range(3):
-        begun = process_time()
+        start = process_time()
         tokens = sum(len(Tokenizer().encode(text)) for text in texts)
-        passes.append(process_time() - begun)
+        passes.append(process_time() - start)
     one = median(passes)
     return {
         "wall s": wall,
@@ -83,7 +84,7 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
         "cpu / tokenizer pass": cpu / one,
         "report wall s": report,
         "report cpu s": report_cpu,
-        "process at most MB": most,
+        "process at most MB": peak,
         "written MB": written / 1e6,
         "written / transcript": written / sum(len(text.encode()) for text in texts),
         "tokens": tokens,
@@ -92,7 +93,7 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
 
 
 def _stub() -> None:
-    """Have the provider of every model answer at once."""
+    """Make the provider of every model answer at once."""
     from longspan.agents.base import Usage
     from longspan.agents.models.provider import Provider
 

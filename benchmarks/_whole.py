@@ -1,4 +1,4 @@
-"""What the whole of something took, on any machine: beside seconds, as a multiple of one pass of the tokenizer."""
+"""Measures what an action took: in seconds and, comparable between machines, in passes of the tokenizer."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ TOKENS = 1_000_000
 
 
 def whole(action: Callable[[], Value]) -> tuple[Value, dict[str, float]]:
-    """What `action` gives, and what it took of this process and of those that it started and that have ended."""
+    """Return the result of `action` and what it took, in this process and in those that it started and that have ended."""
     before, wrote, began = os.times(), _written(), perf_counter()
     value = action()
     wall, after = perf_counter() - began, os.times()
     cpu = sum(after[:4]) - sum(before[:4])
-    most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     written, one = _written() - wrote, tokenizer_pass()
     return value, {
         "wall s": wall,
         "cpu s": cpu,
-        "a process at most MB": most / 1e3,
+        "a process at most MB": peak / 1e3,
         "written MB": written / 1e6,
         "tokenizer pass s": one,
         "cpu / tokenizer pass": cpu / one,
@@ -40,7 +40,7 @@ def whole(action: Callable[[], Value]) -> tuple[Value, dict[str, float]]:
 
 
 def tokenizer_pass() -> float:
-    """Seconds of the processor for one pass over filler of a million tokens: the median of three."""
+    """Return the CPU seconds for one pass over filler of a million tokens: the median of three."""
     tokenizer = Tokenizer()
     filler = Filler(Almanac(0), tokenizer)
     texts: list[str] = []
@@ -59,7 +59,7 @@ def tokenizer_pass() -> float:
 
 
 def _written() -> int:
-    """Bytes that this process and its children that have ended gave to files and pipes; 0 where the system does not tell."""
+    """Return the bytes that this process and its ended children wrote to files and pipes; 0 if the system does not say."""
     try:
         lines = Path("/proc/self/io").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""How much of their prompts agents read from the provider's cache, by how they drop what no longer fits."""
+"""How much of their prompts agents read from the provider's cache, by eviction policy."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ KINDS: Final = ("openai", "anthropic", "google", "ltm/openai", "ltm/anthropic")
 
 
 def measure(span: int) -> dict[str, float]:
-    """The share of input tokens read from the cache over a run of the suite `ltm`, with a context of 16k; and how many
-    were not, which is what costs."""
+    """Return the share of input tokens read from the cache, and the number of those that were not, which cost most.
+
+    They are of a run of the suite `ltm` with a context of 16k.
+    """
     figures = {}
     with provider() as port:
         for kind in KINDS:
@@ -38,14 +40,16 @@ def measure(span: int) -> dict[str, float]:
 
 
 def _read(agent: str, span: int) -> tuple[int, int]:
-    """The input tokens that the agent of a spec reads from the cache in such a run, and all of them."""
+    """Return the input tokens that an agent reads from the cache in such a run, and all its input tokens."""
     with TemporaryDirectory() as folder:
         planned = plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent=agent), Path(folder))
         (outcome,) = trio.run(lambda: play([planned]))
         if outcome.error is not None:
             raise outcome.error
-        used = [
-            each.usage for path in outcome.folder.rglob("journal.jsonl") for each in read_journal(path) if isinstance(each, events.Reply)
+        usages = [
+            event.usage
+            for path in outcome.folder.rglob("journal.jsonl")
+            for event in read_journal(path)
+            if isinstance(event, events.Reply) and event.usage
         ]
-    counts = [each for each in used if each]
-    return sum(each["cached_tokens"] for each in counts), sum(each["input_tokens"] for each in counts)
+    return sum(usage["cached_tokens"] for usage in usages), sum(usage["input_tokens"] for usage in usages)

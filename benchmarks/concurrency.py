@@ -1,4 +1,4 @@
-"""Many conversations at once with a model behind an API: how much longer than the longest of them alone."""
+"""Many conversations at once with a model behind an API: how much longer they take than the longest of them alone."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ __all__ = ["SPAN", "measure"]
 
 SPAN: Final = 2_000
 LATENCY: Final = 0.5
-HELD: Final = 1.2
-"""How much longer than the longest conversation alone all of them may take."""
+MAX_RATIO: Final = 1.2
+"""How many times as long as the longest conversation alone all of them may take."""
 
 KINDS: Final = ("openai", "anthropic", "google")
 STEPS: Final = (25, 50, 75, 100, 125, 150, 200)
-"""Conversations at once with full windows, until they no longer hold."""
+"""Numbers of conversations at once with full windows, tried until they take too long."""
 
 
 def measure(span: int) -> dict[str, float]:
-    """Seconds, ratios, and milliseconds of this process's time for each turn, engine and journal included."""
+    """Return ratios, megabytes, and milliseconds of CPU time for each turn, including the engine and the journal."""
     figures: dict[str, float] = {}
     with provider(LATENCY) as port:
         figures["openai, context 2k, 50 at once / alone"] = _ratio(span, port, 2_000, 50)
@@ -50,18 +50,18 @@ def measure(span: int) -> dict[str, float]:
             for context in (2_000, 16_000):
                 figures[f"{kind}, context {context // 1000}k, ms a turn"] = _cost(span, kind, port, context) * 1000
     with provider(LATENCY) as port:
-        held = 0
+        possible = 0
         for at_once in STEPS:
             ratio = figures[f"openai, context 16k, {at_once} at once / alone"] = _ratio(span, port, 16_000, at_once)
-            if ratio > HELD:
+            if ratio > MAX_RATIO:
                 break
-            held = at_once
-        figures["openai, context 16k, at once at most"] = held
+            possible = at_once
+        figures["openai, context 16k, at once at most"] = possible
     return figures
 
 
 def _ratio(span: int, port: int, context: int, at_once: int) -> float:
-    """How much longer so many conversations take than the one that ended last takes alone."""
+    """Return how many times as long so many conversations take as the one that ended last takes alone."""
     many = _Play(span, "openai", port, context)
     together = many.seconds(range(at_once))
     alone = _Play(span, "openai", port, context).seconds([many.last])
@@ -69,7 +69,7 @@ def _ratio(span: int, port: int, context: int, at_once: int) -> float:
 
 
 def _cost(span: int, kind: str, port: int, context: int) -> float:
-    """Seconds of this process's time for each turn that a model is asked."""
+    """Return the CPU seconds for each turn that a model is asked."""
     playing = _Play(span, kind, port, context)
     playing.seconds([0])  # whatever is loaded at first use
     before = playing.asked
@@ -79,11 +79,10 @@ def _cost(span: int, kind: str, port: int, context: int) -> float:
 
 @final
 class _Play:
-    """Plays conversations of the suite `ltm`, one test of each scenario; with a context larger than the span, the windows are full
-    from the first turn on.
+    """Plays conversations of the suite `ltm`, one test of each scenario.
 
-    `asked` counts the turns that the model was asked; `last` is the seed of the conversation that ended last, `cpu` the seconds
-    of this process's time that the last ones took.
+    With a context larger than the span, the windows are full from the first turn on. `asked` counts the turns that the model
+    was asked; `last` is the seed of the conversation that ended last; `cpu` is the CPU seconds of the last call of `seconds`.
     """
 
     def __init__(self, span: int, kind: str, port: int, context: int) -> None:
@@ -96,7 +95,7 @@ class _Play:
         self.cpu = 0.0
 
     def seconds(self, seeds: Sequence[int]) -> float:
-        """How long the conversations of these seeds take, played at once. Preparing them does not count."""
+        """Return the seconds that the conversations of these seeds take, played at once, without their preparation."""
         return trio.run(self._all, seeds)
 
     async def _all(self, seeds: Sequence[int]) -> float:
@@ -128,7 +127,7 @@ class _Play:
 
 
 async def _fill(agent: Agent, context: int) -> None:
-    """Tell the agent of as much as it can keep: turns of some 60 tokens."""
+    """Show the agent as much as it can keep, in turns of about 60 tokens."""
     for number in range(context // 60):
         text = f"On day {number} of the log: the wind was fresh, two boats came in, and the harbour master noted their names and cargo."
         await agent.observe(Message(text, datetime(2023, 12, 1), f"before-{number}"), "Noted: two boats.")

@@ -1,4 +1,4 @@
-"""A short look at whether something has become twice as slow: ratios that hold on any machine, against those in baselines.json.
+"""A quick check whether something has become twice as slow: ratios that are similar on any machine, compared with baselines.json.
 
 python -m benchmarks gate            prints them, and fails where one has doubled
 python -m benchmarks gate --keep     makes them the baselines
@@ -17,9 +17,9 @@ __all__ = ["OPTIONS", "SPAN", "doubled", "measure", "ratios"]
 
 SPAN: Final = 120_000
 TRIES: Final = 5
-"""How often all is measured at most, as long as a ratio looks doubled: other work on the machine only ever adds."""
-KEPT: Final = 5
-"""Processes of which baselines are the median."""
+"""How often everything is measured at most while a ratio looks doubled: other work on the machine only adds time."""
+BASELINE_RUNS: Final = 5
+"""The number of processes of which baselines are the median."""
 
 BASELINES: Final = Path(__file__).parent / "baselines.json"
 
@@ -29,34 +29,37 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
 
 
 def measure(span: int, *, keep: bool) -> dict[str, float]:
-    """The ratios. Ends the program where one is more than twice its baseline."""
+    """Return the ratios. Exits with an error if one is more than twice its baseline."""
     if keep:
-        found = ratios(span, KEPT)
-        BASELINES.write_text(json.dumps({name: round(value, 3) for name, value in found.items()}, indent=1) + "\n", "utf-8")
-        return found
-    found, worse = doubled(span)
+        measured = ratios(span, BASELINE_RUNS)
+        BASELINES.write_text(json.dumps({name: round(value, 3) for name, value in measured.items()}, indent=1) + "\n", "utf-8")
+        return measured
+    measured, worse = doubled(span)
     if worse:
-        raise SystemExit(f"twice as slow as it was, or more: {', '.join(worse)}; {BASELINES.name} has what it was")
-    return found
+        raise SystemExit(f"more than twice as slow as the baselines in {BASELINES.name}: {', '.join(worse)}")
+    return measured
 
 
 def doubled(span: int = SPAN) -> tuple[dict[str, float], list[str]]:
-    """The ratios, the best of as many tries as it takes, and those that were more than twice their baselines in all of them."""
+    """Return the best ratios of up to TRIES attempts, and the names of those more than twice their baselines in all of them."""
     baselines: dict[str, float] = json.loads(BASELINES.read_text("utf-8"))
-    found: dict[str, float] = {}
+    best: dict[str, float] = {}
     worse: list[str] = []
     for _ in range(TRIES):
-        again = ratios(span)
-        found = {name: min(value, found.get(name, value)) for name, value in again.items()}
-        worse = [name for name, value in found.items() if value > 2 * baselines[name]]
+        latest = ratios(span)
+        best = {name: min(value, best.get(name, value)) for name, value in latest.items()}
+        worse = [name for name, value in best.items() if value > 2 * baselines[name]]
         if not worse:
             break
-    return found, worse
+    return best, worse
 
 
 def ratios(span: int, runs: int = 1) -> dict[str, float]:
-    """Seconds of the processor for playing, for a model's path and for a report, as passes of the tokenizer over the same text;
-    for four times as many tests; and bytes written for each byte of the conversation. Medians of so many processes."""
+    """Return the ratios, medians of `runs` processes.
+
+    They are CPU time for playing, for a model and for a report, in passes of the tokenizer over the same text; for four times
+    as many tests; and bytes written for each byte of the conversation.
+    """
     os.environ.setdefault("OPENAI_API_KEY", "sk-nothing")
     instant = medians(span, agent="silent", runs=runs)
     stub = medians(span, agent=f"{STUB}openai/some-model?context=32k&base_url=http://127.0.0.1:1/v1", runs=runs)

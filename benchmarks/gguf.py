@@ -1,5 +1,6 @@
-"""How fast a local model reads and writes as a conversation grows, with random weights: speed does not depend on what was learnt.
-On a GPU seconds are the clock's; without one they are of the one processor that is used.
+"""How fast a local model reads and writes as a conversation grows. Weights are random, which does not change the speed.
+
+Seconds are wall time on a GPU, and CPU time of the one processor used without a GPU.
 
     python -m benchmarks gguf --span 32000 --shape 8b --gpu-layers -1
 """
@@ -29,12 +30,12 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 
 PARTS: Final = (1 / 16, 1 / 4, 1 / 2, 1)
-"""Of the span: how long the conversation is where turns are measured."""
+"""The lengths of the conversation, as shares of the span, at which turns are measured."""
 
 TURNS: Final = 3
 NEW: Final = 100
 ANSWER: Final = 64
-"""Tokens of a turn's message and of its answer."""
+"""The tokens of a turn's message, and of its answer."""
 
 WORDS: Final = ("the", "of", "and", "to", "in", "is", "you", "that")
 """Each is one token of the models."""
@@ -50,8 +51,10 @@ class _Turn(NamedTuple):
 
 
 def measure(span: int, *, shape: str, gpu_layers: int) -> dict[str, float]:
-    """Tokens a second read (a long message, and a turn's) and written, and seconds that a turn takes, as a conversation grows
-    to `span` tokens; and what a turn takes against the first ones, and against reading all of it again."""
+    """Return the speed of reading and writing, in tokens per second, and of turns, as a conversation grows to `span` tokens.
+
+    Turns are compared with the first ones, and with reading the whole conversation again.
+    """
     with TemporaryDirectory() as folder:
         path = write_model(Path(folder) / f"{shape}.gguf", SHAPES[shape])
         core = GgufCore(str(path), GgufOptions(n_ctx=span + 2000, gpu_layers=gpu_layers, threads=1))
@@ -81,7 +84,7 @@ async def _grow(core: GgufCore, span: int, clock: Callable[[], float]) -> dict[s
 
 
 async def _fill(core: GgufCore, talk: list[ChatMessage], length: int, clock: Callable[[], float]) -> tuple[int, float]:
-    """Make the conversation about `length` tokens long by one message, and return how many were new, and the seconds it took."""
+    """Extend the conversation to about `length` tokens by one message; return how many were new, and the seconds it took."""
     held = sum(core.count(message.text) + core.overhead for message in talk)
     began = clock()
     used = (await core.complete([*talk, _message(length - held)], most=1)).usage
@@ -91,7 +94,7 @@ async def _fill(core: GgufCore, talk: list[ChatMessage], length: int, clock: Cal
 
 
 async def _turn(core: GgufCore, talk: list[ChatMessage], clock: Callable[[], float]) -> _Turn:
-    """A turn, in two calls: the first stops after a token, and the second goes on from there."""
+    """Measure a turn in two calls: the first stops after a token, and the second continues from there."""
     talk.append(_message(NEW))
     began = clock()
     used = (await core.complete(talk, most=1)).usage
@@ -103,5 +106,5 @@ async def _turn(core: GgufCore, talk: list[ChatMessage], clock: Callable[[], flo
 
 
 def _message(tokens: int) -> ChatMessage:
-    """A message of about so many tokens."""
+    """Return a message of about so many tokens."""
     return ChatMessage("user", " ".join(islice(cycle(WORDS), max(1, tokens))))

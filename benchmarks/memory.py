@@ -1,4 +1,4 @@
-"""The memory of agent `ltm`, at 100,000 memories unless told otherwise: adding, finding, saving, and how much of the machine it takes."""
+"""The memory of the agent `ltm` at 100,000 memories: adding, searching, saving, and its use of the machine."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ __all__ = ["OPTIONS", "measure"]
 OPTIONS = {"--memories": {"type": int, "default": 100_000, "help": "how many memories (default: 100000)"}}
 LOOKUPS = 500
 WORDS = 20_000
-"""Different words, of which the n-th most frequent is said 1/n times as often as the first."""
+"""The size of the vocabulary. The n-th most frequent word occurs 1/n times as often as the first."""
 
 
 def measure(span: int, memories: int) -> dict[str, float]:
-    """Turns of 30 to 60 words are put before an agent until it has so many memories, whatever the span. Seconds, milliseconds
-    and megabytes; `stall` is how long Trio's loop stood still at most while memories were looked up."""
+    """Show an agent turns of 30 to 60 words until it has so many memories, whatever the span, and measure.
+
+    `stall` is the longest time that Trio's loop was blocked during lookups.
+    """
     return trio.run(_measure, memories)
 
 
@@ -55,7 +57,7 @@ async def _measure(memories: int) -> dict[str, float]:
         number += 1
     await agent.memories.flush()
     adding = perf_counter() - began
-    seconds, stall = await _look_up(agent, [message(number + each).text for each in range(LOOKUPS)])
+    seconds, stall = await _look_up(agent, [message(number + lookup).text for lookup in range(LOOKUPS)])
     figures = {
         "memories": len(agent.memories),
         "added a second": number / adding,
@@ -68,7 +70,7 @@ async def _measure(memories: int) -> dict[str, float]:
         await Snapshots(Path(folder)).save(agent, number)
         figures["snapshot s"] = perf_counter() - began
         figures["snapshot MB"] = sum(path.stat().st_size for path in Path(folder).rglob("*.*") if path.is_file()) / 1e6
-        figures["process at most MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # before there are two of them
+        figures["process at most MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # before there is a second agent
         copy = _agent()
         began = perf_counter()
         await Snapshots(Path(folder)).restore(copy, number)
@@ -77,7 +79,7 @@ async def _measure(memories: int) -> dict[str, float]:
 
 
 async def _look_up(agent: MemoryAgent, queries: Sequence[str]) -> tuple[list[float], float]:
-    """Seconds that each lookup took, and the longest time that nothing else could run."""
+    """Return the seconds of each lookup, and the longest time that nothing else could run."""
     seconds: list[float] = []
     longest = 0.0
 

@@ -1,4 +1,4 @@
-"""What a report costs its readers: seconds until its page can be used, and then to search it, jump and scroll, in Chromium."""
+"""How fast a report's page is in Chromium: loading, searching, jumping and scrolling."""
 
 from __future__ import annotations
 
@@ -45,20 +45,21 @@ USED = """async () => {
 
 
 def measure(span: int) -> dict[str, float]:
-    """Of a run of the ltm suite at `span`: its report's megabytes; milliseconds until it has loaded, to search all of it,
-    and to jump to a turn; the frame that 95 of 100 are no longer than while it is scrolled. The best of three openings,
-    as other work on the machine only ever adds."""
+    """Measure the report of a run of the ltm suite at `span`; times in milliseconds, the best of three.
+
+    They are of loading, searching all of it, jumping to a turn, and the 95th percentile of frames while it is scrolled.
+    """
     with TemporaryDirectory() as folder:
         (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent="oracle"), Path(folder))]))
         report = outcome.folder / "report.html"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-            found = [_opened(browser.new_page(viewport={"width": 1280, "height": 900}), report) for _ in range(OPENINGS)]
-        return {"megabytes": report.stat().st_size / 1e6} | {name: min(each[name] for each in found) for name in found[0]}
+            times = [_opened(browser.new_page(viewport={"width": 1280, "height": 900}), report) for _ in range(OPENINGS)]
+        return {"megabytes": report.stat().st_size / 1e6} | {name: min(opening[name] for opening in times) for name in times[0]}
 
 
 def _opened(page: Page, report: Path) -> dict[str, float]:
     page.goto(report.as_uri())
-    found = {"opened_ms": page.evaluate(OPENED)} | {f"{name}_ms": value for name, value in page.evaluate(USED).items()}
+    times = {"opened_ms": page.evaluate(OPENED)} | {f"{name}_ms": value for name, value in page.evaluate(USED).items()}
     page.close()
-    return found
+    return times

@@ -1,4 +1,4 @@
-"""What it costs to come back: reading a finished run's journal, and resuming it, against playing it with an instant agent."""
+"""The time to read a finished run's journal, resume it and replay it, compared with playing it with an instant agent."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ Value = TypeVar("Value")
 
 
 def measure(span: int) -> dict[str, float]:
-    """Seconds to play, resume, replay and read a run of the ltm suite at `span`, and their ratios to playing and to one
-    pass of the tokenizer over the same text."""
+    """Return the seconds to play a run of the ltm suite at `span`, and the ratios of reading, resuming and replaying to that."""
     tokenizer = Tokenizer()
     with TemporaryDirectory() as folder:
         playing, (outcome,) = _timed(lambda: _play(span, Path(folder)))
         run = RunFolder(outcome.folder)
-        reading, found = _timed(lambda: list(read_journal(run.journal("main"))))
+        reading, journal = _timed(lambda: list(read_journal(run.journal("main"))))
         resuming, _ = _timed(lambda: trio.run(lambda: resume(run, "silent")))
         replaying, _ = _timed(lambda: trio.run(lambda: replay(run)))
-    texts = [event.text for event in found if isinstance(event, events.Message | events.Reply)]
+    texts = [event.text for event in journal if isinstance(event, events.Message | events.Reply)]
     counting, _ = _timed(lambda: [tokenizer.count(text) for text in texts])
     return {
         "play_s": playing,
@@ -47,7 +46,7 @@ def measure(span: int) -> dict[str, float]:
 
 
 def _play(span: int, out: Path) -> list[Outcome]:
-    """What `longspan run` does: plan, play and grade."""
+    """Plan, play and grade, as `longspan run` does."""
     planned = plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent="silent"), out)
     return trio.run(lambda: play([planned]))
 

@@ -1,4 +1,4 @@
-"""Draws which room of the house imports from which, measured from the code: boxes in floors, arrows downwards.
+"""Draw which room imports from which, as found in the code: boxes on floors, arrows downwards.
 
 python scripts/import_graph.py docs/import-graph.svg
 """
@@ -34,7 +34,7 @@ FOUNDATION: Final = frozenset(
     {"cache", "clock", "errors", "files", "gather", "json_lines", "locks", "messages", "queries", "sizes", "tables", "templating", "tokens"}
 )
 RUNNER: Final = frozenset({"coherence", "grid", "planning", "runner", "scoring"})
-"""Modules of the flat folder `simulator/` that lie below and above the engine proper."""
+"""Modules of the flat folder `simulator/` that are below and above the engine proper."""
 
 BOX, GAP, FLOOR, EDGE = 130, 60, 64, 16
 STYLE = """
@@ -50,7 +50,7 @@ marker path { fill: #0969da; stroke: none }
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the three folders, by its name without `longspan.`."""
+    """Return every module of the three folders, by its name without `longspan.`."""
     found = {}
     for top in ("simulator", "scenarios", "agents"):
         for path in sorted((ROOT / top).rglob("*.py")):
@@ -60,7 +60,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
-    """The modules among `known` that a file imports anywhere, inside functions and for types alone too."""
+    """Yield the modules among `known` that a file imports anywhere, including inside functions and only for types."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("longspan"):
             home = node.module.removeprefix("longspan").removeprefix(".")
@@ -73,13 +73,13 @@ def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
 
 
 def graph() -> dict[str, set[str]]:
-    """For each module, those it imports."""
+    """Return the modules that each module imports."""
     known = modules()
     return {name: {other for other in imports(path, known) if other != name} for name, path in known.items()}
 
 
 def room(module: str) -> str:
-    """The room that a module stands in."""
+    """Return the room of a module."""
     top, *rest = module.split(".")
     if top != "simulator":
         return top
@@ -90,7 +90,7 @@ def room(module: str) -> str:
 
 
 def rooms() -> dict[str, set[str]]:
-    """For each room, those that its modules import from."""
+    """Return the rooms that each room's modules import from."""
     found: dict[str, set[str]] = {name: set() for floor in FLOORS for name in floor}
     for module, others in graph().items():
         found[room(module)] |= {room(other) for other in others} - {room(module)}
@@ -98,7 +98,7 @@ def rooms() -> dict[str, set[str]]:
 
 
 def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The arrows that no way over other rooms says already."""
+    """Return the edges without those that a path through other rooms implies."""
 
     def below(name: str) -> set[str]:
         return edges[name].union(*(below(other) for other in edges[name]))
@@ -109,7 +109,7 @@ def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def draw() -> str:
-    """The picture, as SVG."""
+    """Return the picture as SVG."""
     sizes = Counter(room(name) for name, path in modules().items() if path.name != "__init__.py")
     widest = max(len(floor) for floor in FLOORS)
     width = 2 * EDGE + widest * BOX + (widest - 1) * GAP

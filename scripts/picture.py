@@ -1,4 +1,4 @@
-"""Draws a run's conversation as an SVG: a lane per test, its needles and questions over the tokens of the conversation.
+"""Draw a run's conversation as an SVG: a lane for each test, with its needles and questions over the conversation's tokens.
 
 python scripts/picture.py runs/NAME docs/conversation.svg
 """

@@ -1,1 +1,1 @@
-"""Counting-Stars (Song, Zheng and Luo, 2024): numbers scattered over a long text, all of them to be listed."""
+"""Counting-Stars (Song, Zheng and Luo, 2024): numbers are scattered over a long text, and all of them must be listed."""

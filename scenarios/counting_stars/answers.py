@@ -1,4 +1,4 @@
-"""What an answer is worth: the numbers that a reply lists, and how they compare with the stars."""
+"""Reads and scores answers: the numbers that a reply lists, compared with the stars."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ from longspan.simulator.grading.matching import json_values
 __all__ = ["Mark", "Names", "listed", "marks"]
 
 Names = Sequence[int | None]
-"""The entries of a list, in order: a number, or None for one that is no whole number."""
+"""The entries of a list, in order. None is an entry that is not a whole number."""
 
-MOST: Final = 100_000
-"""Entries of an answer that are read."""
+MAX_ENTRIES: Final = 100_000
+"""How many entries of an answer are read."""
 
 _WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("、"): ord(","), ord("【"): ord("["), ord("】"): ord("]")}
-"""Full-width characters, as Chinese keyboards make them, and what they stand for."""
+"""Full-width characters, as typed on Chinese keyboards, and their ASCII equivalents."""
 
 _DIGITS: Final = re.compile(r"(?<![\w.])[0-9]{1,15}(?![0-9.]*[0-9])")
 _BARE: Final = re.compile(r"[^\S\n]*[0-9]{1,15}(?:[^\S\n]*[,;][^\S\n]*[0-9]{1,15})*+[^\S\n]*[.;,]?[^\S\n]*")
-"""A line that is nothing but numbers with commas between them."""
+"""Matches a line of nothing but numbers separated by commas."""
 
 BOTH: Final = 0.5
 ONLY_WRONG: Final = 0.25
-"""Reasoning: what a star is worth of which the answer has both counts, or the wrong one alone."""
+"""Reasoning: the score of a star if the answer has both of its counts, or only the wrong one."""
 
 
 @final
 class Mark(NamedTuple):
-    """What one star scores, both in [0, 1]: whether the answer has it (`membership`), and whether it has it in its place (`slot`)."""
+    """The scores of a star, in [0, 1]: whether the answer has it (`membership`), and whether it is in its place (`slot`).
+
+    `right`, `wrong`: whether the answer has the star's right and wrong counts.
+    """
 
     membership: float
     slot: float
@@ -41,19 +44,22 @@ class Mark(NamedTuple):
 
 
 def listed(reply: str) -> Names:
-    """The numbers that a reply lists: those of its last JSON list or object that has any, read leniently; without JSON, those
-    of its last line that is nothing but numbers. Never raises."""
+    """Return the numbers that a reply lists. Never raises.
+
+    They are those of the last JSON list or object that has any, read leniently; without JSON, those of the last line that is
+    nothing but numbers.
+    """
     text = reply.translate(_WIDE)
     for value in reversed(json_values(text)):
-        names = list(islice(_names(value, False), MOST))
+        names = list(islice(_names(value, False), MAX_ENTRIES))
         if any(name is not None for name in names):
             return names
     lines = [line for line in text.splitlines() if _BARE.fullmatch(line)]
-    return [int(digits) for digits in islice(re.findall(r"[0-9]+", lines[-1]), MOST)] if lines else []
+    return [int(digits) for digits in islice(re.findall(r"[0-9]+", lines[-1]), MAX_ENTRIES)] if lines else []
 
 
 def _names(value: Any, inside: bool) -> Iterator[int | None]:
-    """The entries in a JSON value, in order. `inside` a list, what is no number keeps its place."""
+    """Yield the entries in a JSON value, in order. `inside` a list, an entry that is not a number keeps its place."""
     match value:
         case bool() | None:
             if inside:
@@ -66,24 +72,24 @@ def _names(value: Any, inside: bool) -> Iterator[int | None]:
             elif inside:
                 yield None
         case str():
-            found = _DIGITS.findall(value)
-            yield from map(int, found)
-            if inside and not found:
+            numbers = _DIGITS.findall(value)
+            yield from map(int, numbers)
+            if inside and not numbers:
                 yield None
         case list():
-            for each in value:
-                yield from _names(each, True)
+            for item in value:
+                yield from _names(item, True)
         case dict():
-            for each in value.values():
-                yield from _names(each, False)
+            for item in value.values():
+                yield from _names(item, False)
 
 
 def marks(right: Sequence[int], wrong: Sequence[int] | None, names: Names) -> list[Mark]:
-    """What each star scores, given the right counts, the wrong ones (None: the task is searching) and the answer.
+    """Score each star, given the right counts, the wrong ones (None: the task is searching) and the answer.
 
-    The answer is cut to as many entries as there are stars, what comes twice is dropped (section 2.2), and each star looked
-    up. Reasoning: 1 for a star of which the answer has only the right count, 0.5 for both, 0.25 for only the wrong one;
-    there the answer is cut to as many stars, since both counts of one star say no more than one.
+    The answer is cut to as many entries as there are stars, repeated entries are dropped (section 2.2), and each star is
+    looked up. Reasoning: 1 for a star of which the answer has only the right count, 0.5 for both, 0.25 for only the wrong
+    one. There the answer is cut by stars instead of entries, so that both counts of a star take one place.
     """
     slots: list[int | None] = []
     for name in names[: len(right)]:
@@ -105,21 +111,21 @@ def _worth(right: bool, wrong: bool) -> float:
 
 
 def _within(right: Sequence[int], wrong: Sequence[int], names: Names) -> set[int]:
-    """The numbers of the answer up to the one that would be about a star too many. A number that is no star's counts as one."""
-    about: dict[int, list[int]] = {}
+    """Return the numbers of the answer before the first that exceeds the number of stars. A foreign number counts as a star."""
+    stars_with: dict[int, list[int]] = {}
     for star, counts in enumerate(zip(right, wrong, strict=True)):
         for count in counts:
-            about.setdefault(count, []).append(star)
+            stars_with.setdefault(count, []).append(star)
     stars: set[int] = set()
     known: set[int] = set()
     places = len(right)
     for name in names:
         if name is None or name in known:
             continue
-        new = not stars.intersection(about.get(name, ()))
+        new = not stars.intersection(stars_with.get(name, ()))
         if new and not places:
             continue
         places -= new
         known.add(name)
-        stars.update(about.get(name, ())[:1] if new else ())
+        stars.update(stars_with.get(name, ())[:1] if new else ())
     return known

@@ -1,4 +1,4 @@
-"""The figures of Counting-Stars again, from the raw output files that its authors published: JSON lines, perhaps in gz."""
+"""Reproduces the figures of Counting-Stars from the raw output files that its authors published: JSON lines, plain or gzip."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ TABLE1: Final[Mapping[tuple[str, str], float]] = {
     ("kimi", "32-32"): 0.864,
     ("kimi", "64-32"): 0.931,
 }
-"""What the paper printed of the sky that its files call `stone`, by model and variant (Table 1)."""
+"""The paper's printed figures for the sky that its files call `stone`, by model and variant (Table 1)."""
 
 MODELS: Final = {"moonshot": "kimi", "gpt-4": "gpt4"}
-"""How the models' names begin in the files."""
+"""The beginnings of the models' names in the files."""
 
 SUFFIXES: Final = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
 LARGEST: Final = 512 * 1024 * 1024
@@ -45,7 +45,7 @@ LARGEST: Final = 512 * 1024 * 1024
 
 @final
 class _Answer(NamedTuple):
-    """One line of a file: a text's length as the file has it, its stars, the reply, and the model, where it is named."""
+    """A line of a file: the text's length as the file gives it, its stars, the reply, and the model ("" if not named)."""
 
     size: int
     right: tuple[int, ...]
@@ -54,8 +54,10 @@ class _Answer(NamedTuple):
 
 
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
-    """Grade the answers of raw output files again (files, or folders with them): membership, which the published figures are,
-    and slot by slot. Cells of table `raw`: a row for each file. Both kinds of rules are the same here. Raises InputError.
+    """Grade the answers in raw output files (files, or folders with them) again, by membership and slot by slot.
+
+    The published figures are membership. The cells are of table `raw`, with a row for each file. `rules` make no difference.
+    Raises InputError for files that are not as published.
     """
     files = {name: _answers(path) for name, path in _named([file for path in paths for file in _files(path)]).items()}
     marked = {name: [_marked(number, answer) for number, answer in enumerate(answers, 1)] for name, answers in files.items()}
@@ -70,9 +72,9 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
 
 
 def _marked(number: int, answer: _Answer) -> Marked:
-    found = marks(answer.right, None, listed(answer.reply))
-    items = tuple(_item(at, answer, mark) for at, mark in enumerate(found))
-    return Marked(f"line {number}", fmean(mark.membership for mark in found), items)
+    stars = marks(answer.right, None, listed(answer.reply))
+    items = tuple(_item(at, answer, mark) for at, mark in enumerate(stars))
+    return Marked(f"line {number}", fmean(mark.membership for mark in stars), items)
 
 
 def _item(at: int, answer: _Answer, mark: Mark) -> Item:
@@ -81,7 +83,7 @@ def _item(at: int, answer: _Answer, mark: Mark) -> Item:
 
 
 def _printed(name: str, answers: Sequence[_Answer]) -> float | None:
-    """The figure in the paper's Table 1, where a file is one of those that it was made from."""
+    """Return the figure in the paper's Table 1 if the file is one of those behind it."""
     if not re.match(r"stone_[a-z0-9]+_\d+_\d+\.", name.rpartition("/")[2]):
         return None
     model = next((short for begin, short in MODELS.items() if answers[0].model.startswith(begin)), "")
@@ -104,20 +106,20 @@ def _raw_table(marked: Mapping[str, Sequence[Marked]], cells: Sequence[Cell]) ->
 
 
 def _named(files: Sequence[Path]) -> dict[str, Path]:
-    """The files by name; by their path where two have the same name."""
+    """Return the files by name, or by path if two have the same name."""
     resolved = list(dict.fromkeys(files))
     names = [file.name for file in resolved]
     return {str(file) if names.count(file.name) > 1 else file.name: file for file in resolved}
 
 
 def _files(path: Path) -> list[Path]:
-    """The file itself, or the raw output files in a folder: what else lies there is left alone."""
+    """Return the file itself, or the raw output files in a folder; other files there are ignored."""
     if not path.is_dir():
         return [path]
-    found = [each for each in sorted(path.iterdir()) if each.name.endswith(SUFFIXES) and each.is_file() and _is_raw(each)]
-    if not found:
-        raise InputError(f"{path}: holds no raw output of Counting-Stars: JSON lines with answer and reference_counting_results")
-    return found
+    files = [file for file in sorted(path.iterdir()) if file.name.endswith(SUFFIXES) and file.is_file() and _is_raw(file)]
+    if not files:
+        raise InputError(f"{path}: no raw output of Counting-Stars found; expected JSON lines with answer and reference_counting_results")
+    return files
 
 
 def _is_raw(path: Path) -> bool:
@@ -127,22 +129,22 @@ def _is_raw(path: Path) -> bool:
 
 
 def _answers(path: Path) -> list[_Answer]:
-    found = [_answer(path, number, line) for number, line in _lines(path)]
-    if not found:
-        raise InputError(f"{path}: holds no line")
-    return found
+    answers = [_answer(path, number, line) for number, line in _lines(path)]
+    if not answers:
+        raise InputError(f"{path}: the file is empty; expected JSON lines")
+    return answers
 
 
 def _answer(path: Path, number: int, line: Mapping[str, Any]) -> _Answer:
     where = f"{path}, line {number}"
     right = line.get("reference_counting_results")
     if not (isinstance(right, list) and right and all(type(count) is int for count in right)):
-        raise InputError(f"{where}: reference_counting_results has to be a list of whole numbers")
+        raise InputError(f"{where}: reference_counting_results must be a list of whole numbers")
     size = line.get("sky_size", line.get("context_size", number))
     if type(size) is not int or not 0 <= size < LARGEST:
-        raise InputError(f"{where}: sky_size has to be a whole number")
+        raise InputError(f"{where}: sky_size must be a whole number")
     if "answer" not in line:
-        raise InputError(f"{where}: has no answer: is it a file of questions? Raw output has both")
+        raise InputError(f"{where}: answer is missing; a file of questions has none, give the raw output")
     reply, model = line["answer"], line.get("model_name")
     return _Answer(size, tuple(right), reply if isinstance(reply, str) else "", model if isinstance(model, str) else "")
 

@@ -1,4 +1,4 @@
-"""Counting-Stars (Song, Zheng and Luo, 2024): M stars evenly scattered over a sky of text, at N lengths; list them all."""
+"""Counting-Stars (Song, Zheng and Luo, 2024): list all of the M stars scattered evenly over texts of N lengths."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = ["CountingStars"]
 
-MOST_STARS: Final = 1024
-MOST_LENGTHS: Final = 128
+MAX_STARS: Final = 1024
+MAX_LENGTHS: Final = 128
 
 
 def _variant(value: object) -> str:
     text = str(value)
     stars, dash, lengths = text.partition("-")
     if not (dash and stars.isdecimal() and lengths.isdecimal() and len(text) <= 8 and text.isascii()):
-        raise ValueError("a variant is M-N, so many stars at so many lengths, such as 32-32")
-    if not (1 <= int(stars) <= MOST_STARS and 1 <= int(lengths) <= MOST_LENGTHS):
-        raise ValueError(f"a variant has 1 to {MOST_STARS} stars and 1 to {MOST_LENGTHS} lengths, got {text}")
+        raise ValueError("a variant is M-N, M stars at N lengths, such as 32-32")
+    if not (1 <= int(stars) <= MAX_STARS and 1 <= int(lengths) <= MAX_LENGTHS):
+        raise ValueError(f"a variant must have 1 to {MAX_STARS} stars and 1 to {MAX_LENGTHS} lengths, got {text}")
     return f"{int(stars)}-{int(lengths)}"
 
 
 @final
 class CountingStars(Scenario):
-    """Sentences with numbers ("stars") are scattered over a long text or conversation; all the numbers are to be listed.
+    """Sentences with numbers ("stars") are scattered over a long text or conversation; all the numbers must be listed.
 
-    `delivery` message: a text of each of N lengths, i times `max_context` / N tokens, in one message of a conversation of its
-    own, with M stars in it. scatter: each star is a needle of the long conversation, between whatever else is said there.
-    `task` reasoning: each star tells a wrong number before the right one. `scoring`: by what a test's score goes: whether the
-    answer has a star anywhere (membership), or in its place (slot); the tables show both. `tokenizer` is the run's.
+    `delivery=message`: a text with M stars for each of N lengths, i times `max_context` / N tokens, in one message of a
+    conversation of its own. `delivery=scatter`: each star is a needle of the long conversation. `task=reasoning`: each star
+    gives a wrong number before the right one. `scoring`: a star counts if it is anywhere in the answer (membership), or only
+    in its place (slot); the tables show both. `tokenizer` is the run's.
     """
 
     name: ClassVar[str] = "counting_stars"
@@ -68,80 +68,80 @@ class CountingStars(Scenario):
     @model_validator(mode="after")
     def _one_sky(self) -> CountingStars:
         if self.sky is not None and self.delivery == "scatter":
-            raise ValueError("delivery=scatter has the conversation for its sky: leave out sky, or say delivery=message")
+            raise ValueError("delivery=scatter uses the conversation as its sky: leave sky out, or set delivery=message")
         return self
 
     @property
     def number(self) -> int:
-        """M: how many stars."""
+        """M, the number of stars."""
         return int(self.variant.partition("-")[0])
 
     @property
     def lengths(self) -> list[int]:
-        """The N context lengths in tokens, evenly up to `max_context`."""
+        """The N context lengths in tokens, evenly spaced up to `max_context`."""
         steps = int(self.variant.partition("-")[2])
         return [self.max_context * step // steps for step in range(1, steps + 1)]
 
     # ---- making
 
     def make(self, random: Random) -> Script:
-        """The text of the greatest length, or the stars of a conversation. Raises InputError for data that cannot be used."""
+        """Make the longest text, or the stars of a conversation. Raises InputError for data that cannot be used."""
         if self.delivery == "scatter":
             return self._scattered(random)
         sky = self._sky(random)
         return self._message(random, sky, self.lengths[-1])
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
-        """A test for each length, called after it, and all of them `tests` times; scattered over a conversation, `tests` tests.
+        """Yield `tests` tests of each length, named after it; with delivery=scatter, `tests` tests.
 
-        All texts begin alike, as the paper's do; the numbers are each text's own.
+        All texts begin alike, as the paper's do. Each text has its own numbers.
         """
         if self.delivery == "scatter":
             yield from super().series(tests, seed)
             return
         sky = self._sky(Random(f"{seed}/sky"))
-        for again in range(1, tests + 1):
+        for number in range(1, tests + 1):
             for length in self.lengths:
-                id = f"{length}-{again}" if tests > 1 else f"{length}"
-                yield id, self._message(Random(f"{seed}/{length}/{again}"), sky, length)
+                id = f"{length}-{number}" if tests > 1 else f"{length}"
+                yield id, self._message(Random(f"{seed}/{length}/{number}"), sky, length)
 
     def _sky(self, random: Random) -> skies.Sky:
-        """What all the texts are cut from. Raises InputError where the stars do not fit into the shortest, or the sky is short."""
+        """Return what the texts are cut from. Raises InputError if the sky is too short, or the shortest text for the stars."""
         count, wording, (*_, longest) = self._count, self._wording, self.lengths
         largest = BLOCK * self.number
-        needed = skies.least([wording.tells(largest, largest, self.task)] * self.number, wording.asks(self.task, talk=False), count)
+        needed = skies.min_length([wording.tells(largest, largest, self.task)] * self.number, wording.asks(self.task, talk=False), count)
         if self.lengths[0] < needed:
             suggested = -(-needed * len(self.lengths) // 1000)
             raise InputError(
                 f"counting_stars: the shortest context of {self.variant} up to {longest:,} tokens has {self.lengths[0]:,}; "
                 f"{self.number} star{'s'[: self.number != 1]}, the question and some text need {needed:,}: "
-                f"take --set max_context={suggested}k or more, or fewer stars or lengths"
+                f"use --set max_context={suggested}k or more, or fewer stars or lengths"
             )
         if self.sky is None:
-            return skies.Sky.told(self.language, random, count, longest)
-        return skies.Sky.read(self.sky, count, longest)
+            return skies.Sky.from_story(self.language, random, count, longest)
+        return skies.Sky.from_files(self.sky, count, longest)
 
     def _message(self, random: Random, sky: skies.Sky, length: int) -> Script:
-        found, wording = self._stars(random), self._wording
-        told = [wording.tells(right, wrong, self.task) for right, wrong in zip(found.right, found.wrong, strict=True)]
-        text = skies.scatter(sky, told, wording.asks(self.task, talk=False), length, self._count)
-        line = Line(text, ideal=wording.ideal(found.right), asks=True, needs=())
-        return Script(facts=self._facts(found, length), lines=[line], alone=True)
+        stars, wording = self._stars(random), self._wording
+        sentences = [wording.tells(right, wrong, self.task) for right, wrong in zip(stars.right, stars.wrong, strict=True)]
+        text = skies.scatter(sky, sentences, wording.asks(self.task, talk=False), length, self._count)
+        line = Line(text, ideal=wording.ideal(stars.right), asks=True, needs=())
+        return Script(facts=self._facts(stars, length), lines=[line], alone=True)
 
     def _scattered(self, random: Random) -> Script:
-        found, wording = self._stars(random), self._wording
-        lines = [Line(wording.tells(right, wrong, self.task)) for right, wrong in zip(found.right, found.wrong, strict=True)]
-        lines.append(Line(wording.asks(self.task, talk=True), ideal=wording.ideal(found.right), asks=True))
-        return Script(facts=self._facts(found, None), lines=lines, farewell=wording.farewell)
+        stars, wording = self._stars(random), self._wording
+        lines = [Line(wording.tells(right, wrong, self.task)) for right, wrong in zip(stars.right, stars.wrong, strict=True)]
+        lines.append(Line(wording.asks(self.task, talk=True), ideal=wording.ideal(stars.right), asks=True))
+        return Script(facts=self._facts(stars, None), lines=lines, farewell=wording.farewell)
 
     def _stars(self, random: Random) -> Stars:
         if self.stars is None:
             return drawn(random, self.number)
         return published(self.stars, self.number, random, reasoning=self.task == "reasoning")
 
-    def _facts(self, found: Stars, length: int | None) -> dict[str, Any]:
-        wrong = list(found.wrong) if self.task == "reasoning" else None
-        return {"right": list(found.right), "wrong": wrong, "context": length}
+    def _facts(self, stars: Stars, length: int | None) -> dict[str, Any]:
+        wrong = list(stars.wrong) if self.task == "reasoning" else None
+        return {"right": list(stars.right), "wrong": wrong, "context": length}
 
     @property
     def _wording(self) -> Wording:
@@ -154,8 +154,10 @@ class CountingStars(Scenario):
     # ---- grading
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Any M numbers up to the largest are as good as any others; reasoning: three in eight of the inner ones of a block are
-        wrong counts, each worth a quarter."""
+        """Return the score of guessing M numbers up to the largest.
+
+        Reasoning adds wrong counts, each worth a quarter: three in eight of the inner numbers of a block are such.
+        """
         right: list[int] = facts["right"]
         share = (len(right) if self.scoring == "membership" else 1) / max(right)
         return min(1.0, share * (1.0 if facts["wrong"] is None else 1 + 0.25 * 1.5))
@@ -164,21 +166,21 @@ class CountingStars(Scenario):
         right, wrong, context = facts["right"], facts["wrong"], facts["context"]
         answer = record.answer
         names = listed(answer.reply)
-        found = marks(right, wrong, names)
-        score = sum(map(self._score, found)) / len(found)
-        items = tuple(self._item(at, len(right), right[at], context, mark, answer.turn) for at, mark in enumerate(found))
-        return Grade(score=score, reason=_reason(right, wrong, found, bool(names)), turns=(answer.turn,), items=items)
+        stars = marks(right, wrong, names)
+        score = sum(map(self._score, stars)) / len(stars)
+        items = tuple(self._item(at, len(right), right[at], context, mark, answer.turn) for at, mark in enumerate(stars))
+        return Grade(score=score, reason=_reason(right, wrong, stars, bool(names)), turns=(answer.turn,), items=items)
 
     def _score(self, mark: Mark) -> float:
         return mark.membership if self.scoring == "membership" else mark.slot
 
     def _item(self, at: int, stars: int, right: int, context: int | None, mark: Mark, turn: int) -> Item:
-        """What a star of a test scored."""
+        """Return the item of a star of a test."""
         numbers = {"star": at + 1, "stars": stars, "membership": mark.membership, "slot": mark.slot}
         if context is not None:
             numbers["context"] = context
         labels = {"star": str(at + 1)} | ({"context": f"{context:,}"} if context is not None else {})
-        note = f"{right}: {_told(mark)}"
+        note = f"{right}: {_note(mark)}"
         return Item(name=f"star {at + 1}", score=self._score(mark), labels=labels, numbers=numbers, note=note, turn=turn)
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
@@ -189,26 +191,26 @@ class CountingStars(Scenario):
         return star_tables(runs)
 
 
-def _told(mark: Mark) -> str:
-    """What an answer has of a star."""
+def _note(mark: Mark) -> str:
+    """Return what an answer has of a star, in words."""
     if mark.right:
-        return "both counts" if mark.wrong else "named" if mark.slot == 1 else "named, in another place"
-    return "the wrong count alone" if mark.wrong else "missing"
+        return "both counts" if mark.wrong else "named" if mark.slot == 1 else "named in another place"
+    return "only the wrong count" if mark.wrong else "missing"
 
 
-def _reason(right: Sequence[int], wrong: Sequence[int] | None, found: Sequence[Mark], answered: bool) -> str:
-    """What was wanted and what the answer has, for a person."""
+def _reason(right: Sequence[int], wrong: Sequence[int] | None, stars: Sequence[Mark], answered: bool) -> str:
+    """Return what was expected and what the answer has, in words."""
     if not answered:
-        return f"{len(right)} numbers were wanted, the reply lists none"
-    places = sum(mark.slot == 1 for mark in found)
-    missing = [str(count) for count, mark in zip(right, found, strict=True) if not mark.right]
+        return f"expected {len(right)} numbers, the reply lists none"
+    in_place = sum(mark.slot == 1 for mark in stars)
+    missing = [str(count) for count, mark in zip(right, stars, strict=True) if not mark.right]
     lacks = f"; missing: {some(missing)}" if missing else ""
     if wrong is None:
-        return f"{sum(mark.right for mark in found)} of {len(right)} stars are in the answer, {places} in their places{lacks}"
-    alone = sum(mark.right and not mark.wrong for mark in found)
-    both = sum(mark.right and mark.wrong for mark in found)
-    off = sum(mark.wrong and not mark.right for mark in found)
+        return f"{sum(mark.right for mark in stars)} of {len(right)} stars are in the answer, {in_place} in their places{lacks}"
+    only_right = sum(mark.right and not mark.wrong for mark in stars)
+    both = sum(mark.right and mark.wrong for mark in stars)
+    only_wrong = sum(mark.wrong and not mark.right for mark in stars)
     return (
-        f"of {len(right)} stars the answer has the right count alone for {alone}, both for {both}, the wrong one alone for {off}, "
-        f"{places} in their places{lacks}"
+        f"of {len(right)} stars the answer has only the right count for {only_right}, both for {both}, only the wrong one for "
+        f"{only_wrong}; {in_place} in their places{lacks}"
     )

@@ -13,89 +13,89 @@ from longspan.simulator.errors import InputError
 __all__ = ["BLOCK", "RIGHT", "WRONG", "Stars", "drawn", "published"]
 
 BLOCK: Final = 4
-"""One of so many numbers in a row is a count, so that counts are neither continuous nor regular (section 2.2)."""
+"""One of this many consecutive numbers is a count, so that counts are neither continuous nor regular (section 2.2)."""
 
 RIGHT: Final = "a_stars.txt"
 WRONG: Final = "r_stars.txt"
-"""What the published files are called: the counts that are right, and those that are told first and taken back."""
+"""The names of the published files: the right counts, and the wrong ones that are given first and corrected."""
 
-LARGEST: Final = 16_000_000
-"""Characters of a file of lists, and the largest number in one."""
+LIMIT: Final = 16_000_000
+"""The most characters of a file of lists that are read, and a bound for the numbers in one."""
 
 
 @final
 class Stars(NamedTuple):
-    """The right count of each star, in the order in which they are told; and for reasoning, the wrong count told before it."""
+    """The right count of each star, in the order of the text, and for reasoning the wrong count given before it."""
 
     right: tuple[int, ...]
     wrong: tuple[int, ...]
 
 
 def drawn(random: Random, number: int) -> Stars:
-    """So many counts, one of each block of four numbers, shuffled; the wrong ones are one more or one less.
+    """Draw `number` counts, one from each block of four numbers, shuffled. The wrong ones are one more or one less.
 
-    No wrong count is that of another star, right or wrong: what an answer names is always one star's.
+    No wrong count is a count of another star, so that a number in an answer always belongs to one star.
     """
     right = [BLOCK * block + random.randint(1, BLOCK) for block in range(number)]
     random.shuffle(right)
-    return Stars(tuple(right), _beside(random, right, "the drawn counts"))
+    return Stars(tuple(right), _wrong_counts(random, right, "the drawn counts"))
 
 
-def _beside(random: Random, right: Sequence[int], where: str) -> tuple[int, ...]:
-    """A wrong count for each right one, one away from it and from no other. Raises InputError where there is none left."""
+def _wrong_counts(random: Random, right: Sequence[int], where: str) -> tuple[int, ...]:
+    """Draw a wrong count for each right one, next to it and not used yet. Raises InputError if none is left."""
     taken = set(right)
-    found: dict[int, int] = {}
+    wrong: dict[int, int] = {}
     for count in sorted(right):
-        free = [each for each in (count - 1, count + 1) if each > 0 and each not in taken]
+        free = [number for number in (count - 1, count + 1) if number > 0 and number not in taken]
         if not free:
-            raise InputError(f"{where}: no number beside {count} is free for a wrong count: give the folder of {RIGHT} and {WRONG}")
-        found[count] = random.choice(free)
-        taken.add(found[count])
-    return tuple(found[count] for count in right)
+            raise InputError(f"{where}: no number next to {count} is free for a wrong count; give the folder of {RIGHT} and {WRONG}")
+        wrong[count] = random.choice(free)
+        taken.add(wrong[count])
+    return tuple(wrong[count] for count in right)
 
 
 def published(path: Path, number: int, random: Random, *, reasoning: bool) -> Stars:
-    """The list for so many stars in a published file, or in the folder that holds both files.
+    """Read the list for `number` stars from a published file, or from the folder with both files.
 
-    The wrong counts are those of the folder's second file; with a file alone they are drawn. Raises InputError for what
-    cannot be read, has no list for this number, or has a list that is none.
+    The wrong counts are those of the folder's second file; for a single file they are drawn. Raises InputError for a file
+    that cannot be read, or that has no valid list for this number.
     """
     folder = path.is_dir()
     right = _counts(path / RIGHT if folder else path, number)
     if len(set(right)) < number:
-        raise InputError(f"{path}: a count comes twice in the list for {number} stars: nobody could tell which star an answer means")
+        raise InputError(f"{path}: the list for {number} stars repeats a count, so answers would be ambiguous")
     if not reasoning:
         return Stars(right, right)
     if not folder:
-        return Stars(right, _beside(random, right, str(path)))
+        return Stars(right, _wrong_counts(random, right, str(path)))
     wrong = _counts(path / WRONG, number)
     if clash := sorted(set(right) & set(wrong)):
-        raise InputError(f"{path / WRONG}: {clash[0]} is a right count too, in {RIGHT}: an answer could not be graded")
+        raise InputError(f"{path / WRONG}: {clash[0]} is also a right count in {RIGHT}, so answers could not be graded")
     return Stars(right, wrong)
 
 
 def _counts(path: Path, number: int) -> tuple[int, ...]:
     lists = _lists(path)
-    found = lists.get(str(number))
-    if found is None:
-        raise InputError(f"{path}: holds no list for {number} stars; there are lists for {', '.join(list(lists)[:20]) or 'none'}")
-    if not (isinstance(found, list) and all(type(each) is int and 0 < each < LARGEST for each in found)):
-        raise InputError(f"{path}: the list for {number} stars has to hold whole numbers above 0 and nothing else")
-    if len(found) != number:
-        raise InputError(f"{path}: the list for {number} stars holds {len(found)} numbers")
-    return tuple(found)
+    counts = lists.get(str(number))
+    if counts is None:
+        raise InputError(f"{path}: no list for {number} stars; there are lists for {', '.join(list(lists)[:20]) or 'none'}")
+    if not (isinstance(counts, list) and all(type(count) is int and 0 < count < LIMIT for count in counts)):
+        raise InputError(f"{path}: the list for {number} stars must be of whole numbers above 0")
+    if len(counts) != number:
+        raise InputError(f"{path}: the list for {number} stars must have {number} numbers, got {len(counts)}")
+    return tuple(counts)
 
 
 def _lists(path: Path) -> dict[str, Any]:
-    """Lists by their lengths as text: {'32': [15, 117, ...], ...}, as Python or JSON writes them."""
+    """Return the lists by their lengths as text: {'32': [15, 117, ...], ...}, as written by Python or JSON."""
     try:
         with path.open(encoding="utf-8") as file:
-            text = file.read(LARGEST)
-        found = ast.literal_eval(text.strip())
+            text = file.read(LIMIT)
+        lists = ast.literal_eval(text.strip())
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; name {RIGHT} of the published data, or its folder") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}; give {RIGHT} of the published data, or its folder") from error
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise InputError(f"{path}: not a file of star lists such as {{'32': [15, 117, ...]}}") from error
-    if not isinstance(found, dict):
+    if not isinstance(lists, dict):
         raise InputError(f"{path}: not a file of star lists such as {{'32': [15, 117, ...]}}")
-    return {str(key): value for key, value in found.items()}
+    return {str(key): value for key, value in lists.items()}

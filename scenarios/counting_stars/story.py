@@ -1,7 +1,7 @@
-"""A story without end, to scatter stars over: small scenes of people in a river country, in English or Chinese.
+"""An endless story to scatter stars over: small scenes of people in a river country, in English or Chinese.
 
-It holds no digit, no star and nobody who counts, so that nothing in it can be taken for an answer. Its sentences and
-words are frozen lists of ours: story_en.json, story_zh.json.
+It has no digits, no stars and no one who counts, so that nothing in it can be taken for an answer. Its sentences and words
+are frozen lists: story_en.json and story_zh.json.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ __all__ = ["Language", "tell"]
 
 Language = Literal["en", "zh"]
 
-SCENES_A_CHAPTER: Final = 6
+SCENES_PER_CHAPTER: Final = 6
 
 _SLOT: Final = re.compile(r"<(\w+)>")
 _ARTICLE: Final = re.compile(r"\b([Aa]) (?=[aeiou]|hourglass|honest)")
 
 
 def tell(language: Language, random: Random) -> Iterator[str]:
-    """The story's paragraphs, each with the line break that ends it: chapters of scenes, without end."""
+    """Yield the story's paragraphs, each with its line break: chapters of scenes, without end."""
     lists = _lists(language)
     while True:
         yield f"{_sentence(lists, 'title', random, random.sample(lists['people'], 2)).rstrip('.')}\n\n"
-        for _ in range(SCENES_A_CHAPTER):
+        for _ in range(SCENES_PER_CHAPTER):
             yield from _scene(lists, random)
 
 
 def _scene(lists: Mapping[str, Any], random: Random) -> Iterator[str]:
-    """Two people somewhere, in three to six paragraphs."""
+    """Yield a scene of two people, in three to six paragraphs."""
     pair = random.sample(lists["people"], 2)
     paragraphs = random.randint(3, 6)
     for number in range(paragraphs):
@@ -47,7 +47,7 @@ def _scene(lists: Mapping[str, Any], random: Random) -> Iterator[str]:
 
 
 def _sentence(lists: Mapping[str, Any], kind: str, random: Random, pair: list[str]) -> str:
-    """One of the kind's sentences, with its slots filled: `a` and `b` are the two people, whoever of them is first."""
+    """Return a sentence of the kind with its slots filled: `a` and `b` are the two people, in random order."""
     a, b = random.sample(pair, 2)
     known = {"a": a, "b": b}
     text = _SLOT.sub(lambda slot: known.get(slot[1]) or random.choice(lists[slot[1]]), random.choice(lists[kind]))

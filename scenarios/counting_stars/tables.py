@@ -1,6 +1,6 @@
-"""Figures over stars: the heatmap of context lengths by stars, means by length and by position, and whether stars get lost.
+"""Tables over stars: the heatmap of context lengths by stars, means by length and by position, and whether stars get lost.
 
-The unit is a star of a test: where it stood, and whether the answer has it.
+The unit is a star of a test: its position, and whether the answer has it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ __all__ = ["Star", "star_tables"]
 Key = TypeVar("Key")
 
 RESAMPLES: Final = 9_999
-"""Random patterns of signs, where there are too many to try each."""
+"""How many random patterns of signs are tried if there are too many to try all."""
 
 THIRD: Final = 3
-"""The middle is a text's second third, its tail the last."""
+"""The middle is the second third of a text, the tail the last."""
 
 
 @final
 class Star(NamedTuple):
-    """A star: what its context is called, the context's length in tokens (0: unknown), its number among so many, and its marks."""
+    """A star: its context's name and length in tokens (0: unknown), its number among the test's `stars`, and its scores."""
 
     context: str
     length: int
@@ -38,12 +38,11 @@ class Star(NamedTuple):
 
 
 def star_tables(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
-    """The tables of one run, or of several beside each other."""
-    stars = {run: list(_stars(tests)) for run, tests in runs.items()}
-    stars = {run: found for run, found in stars.items() if found}
+    """Return the tables of one run, or of several side by side."""
+    stars = {run: run_stars for run, tests in runs.items() if (run_stars := list(_stars(tests)))}
     if not stars:
         return []
-    heatmaps = [_heatmap(found, run if len(stars) > 1 else "") for run, found in stars.items()]
+    heatmaps = [_heatmap(run_stars, run if len(stars) > 1 else "") for run, run_stars in stars.items()]
     return [
         *heatmaps,
         _means("Stars by context length", "context", stars, lambda star: star.context, lambda star: (star.length, star.context)),
@@ -70,26 +69,26 @@ def _stars(tests: Sequence[Marked]) -> Iterable[Star]:
 
 
 def _heatmap(stars: Sequence[Star], run: str) -> Table:
-    """Context lengths by stars: the mean score of a star at a length."""
+    """Return the mean score of each star at each context length."""
     rows = _grouped(sorted(stars, key=lambda star: (star.length, star.context)), lambda star: star.context)
-    most = max(star.number for star in stars)
+    last = max(star.number for star in stars)
     cells: list[list[float | None]] = []
     for group in rows.values():
         by_star = _grouped(group, lambda star: star.number)
-        cells.append([fmean(star.score for star in by_star[k]) if k in by_star else None for k in range(1, most + 1)])
+        cells.append([fmean(star.score for star in by_star[k]) if k in by_star else None for k in range(1, last + 1)])
     means = [fmean(star.score for star in group) for group in rows.values()]
     return Table(
         title=f"Stars found: {run}" if run else "Stars found",
-        columns=["context", *map(str, range(1, most + 1)), "mean"],
-        rows=[[name, *map(_short, each), f"{mean:.3f}"] for name, each, mean in zip(rows, cells, means, strict=True)],
-        shades=[[None, *each, None] for each in cells],
-        note="A row for each context length (in tokens; of published files, as they have it) or test; a column for each star, in the order "
-        "in which they are told.",
+        columns=["context", *map(str, range(1, last + 1)), "mean"],
+        rows=[[name, *map(_short, row), f"{mean:.3f}"] for name, row, mean in zip(rows, cells, means, strict=True)],
+        shades=[[None, *row, None] for row in cells],
+        note="A row for each context length (in tokens; for published files, as they give it) or test; a column for each star, in the "
+        "order of the text.",
     )
 
 
 def _short(value: float | None) -> str:
-    """A score in few characters: a heatmap has many cells."""
+    """Return a score in few characters: a heatmap has many cells."""
     return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -100,7 +99,10 @@ def _means(
     name: Callable[[Star], str],
     order: Callable[[Star], tuple[int, str]],
 ) -> Table:
-    """Mean scores by what `name` says of a star, in `order`, and over all: membership and slot of one run, or the scores of many."""
+    """Return mean scores of groups of stars, by `name` and in `order`, and of all.
+
+    For one run they are membership and slot, for several their scores.
+    """
     names = list(_grouped(sorted((star for stars in runs.values() for star in stars), key=order), name))
     groups = {run: _grouped(stars, name) | {"all": list(stars)} for run, stars in runs.items()}
     if len(runs) == 1:
@@ -132,8 +134,8 @@ def _lost_table(runs: Mapping[str, Sequence[Star]]) -> Table:
         title="Lost in the middle, lost in the tail",
         columns=columns if several else columns[1:],
         rows=rows if several else [row[1:] for row in rows],
-        note="The middle is the second third of a text, the tail its last. p: one-tailed permutation test of the difference between "
-        "there and elsewhere, text by text; below 0.05 stars are found more seldom there than chance explains.",
+        note="The middle is the second third of a text, the tail the last. p: one-tailed permutation test of the difference between "
+        "there and elsewhere, text by text; below 0.05 stars are found less often there than chance explains.",
     )
 
 
@@ -146,7 +148,7 @@ def _tail(star: Star) -> bool:
 
 
 def _lost(stars: Sequence[Star], inside: Callable[[Star], bool]) -> list[str]:
-    """Mean score there and elsewhere, the texts that have stars in both, and the p-value of the difference, text by text."""
+    """Return the mean scores there and elsewhere, how many texts have stars in both, and the p-value of the difference."""
     pairs = []
     for group in _grouped(stars, lambda star: star.test).values():
         there, elsewhere = ([star.score for star in group if inside(star) is wanted] for wanted in (True, False))
@@ -155,12 +157,12 @@ def _lost(stars: Sequence[Star], inside: Callable[[Star], bool]) -> list[str]:
     if not pairs:
         return ["", "", "0", "too few stars"]
     differences = [there - elsewhere for there, elsewhere in pairs]
-    p = f"{_less(differences):.3g}" if len(pairs) > 1 else "one text alone"
+    p = f"{_less(differences):.3g}" if len(pairs) > 1 else "only one text"
     return [f"{fmean(there for there, _ in pairs):.3f}", f"{fmean(elsewhere for _, elsewhere in pairs):.3f}", f"{len(pairs)}", p]
 
 
 def _less(differences: Sequence[float]) -> float:
-    """How likely a mean as low as this is, if each difference could as well have the other sign. Exact for few differences."""
+    """Return how likely a mean this low is if each difference has a random sign. Exact for few differences."""
     import numpy as np
     from scipy.stats import permutation_test
 

@@ -1,4 +1,4 @@
-"""What is said of the stars, in English and Chinese, in words of our own."""
+"""The sentences about stars, in English and Chinese, in longspan's own words."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ Task = Literal["searching", "reasoning"]
 
 @final
 class Wording(NamedTuple):
-    """The sentences of a language. `star` has the right count; `corrected` tells the wrong count first. A question comes after a
-    text (`text`) or after the conversation (`talk`); `only_right` is what reasoning asks for besides."""
+    """The sentences of a language.
+
+    `star` gives the right count; `corrected` gives the wrong count first. The question refers to a text (`text`) or to the
+    conversation (`talk`). `only_right` is what reasoning adds to it, `form` the format of the answer.
+    """
 
     key: str
     star: str
@@ -28,16 +31,16 @@ class Wording(NamedTuple):
     farewell: str
 
     def tells(self, right: int, wrong: int, task: Task) -> str:
-        """The sentence of one star."""
+        """Return the sentence of a star."""
         return (self.star if task == "searching" else self.corrected).format(right=right, wrong=wrong)
 
     def asks(self, task: Task, *, talk: bool) -> str:
-        """The question: a list in JSON, no sums."""
+        """Return the question, which asks for a JSON list and no sums."""
         parts = [self.talk if talk else self.text, self.only_right if task == "reasoning" else "", self.form]
         return (" " if self.key.isascii() else "").join(part for part in parts if part)
 
     def ideal(self, right: Sequence[int]) -> str:
-        """The answer to the question."""
+        """Return the ideal answer to the question."""
         return json.dumps({self.key: list(right)}, ensure_ascii=False)
 
 

@@ -1,1 +1,1 @@
-"""CREAM: the published figures again. What the paper proposes is `longspan.simulator.arena`."""
+"""CREAM: reproduces the published figures. The method itself is in `longspan.simulator.arena`."""

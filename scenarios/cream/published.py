@@ -1,4 +1,4 @@
-"""What the paper prints, in numbers: its tables 1, 3, 4 and 5. Shares are in percent, as printed."""
+"""The figures of the paper's tables 1, 3, 4 and 5. Shares are in percent, as printed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["BASELINES", "EVALUATORS", "LENGTHS", "MODELS", "ORDER", "PAIRS", "RA
 MODELS: Final = ("GPT-3.5", "GPT-4", "GPT-4o")
 
 ORDER: Final = (("GPT-3.5", "GPT-4"), ("GPT-3.5", "GPT-4o"), ("GPT-4", "GPT-4o"))
-"""The order of matches that ours are played in; the paper states none."""
+"""The order in which we play the matches; the paper states none."""
 
 
 @final
 class Setting(NamedTuple):
-    """A metric, and how many key facts were asked for at most."""
+    """A metric, and the maximum number of key facts asked for."""
 
     metric: str
     facts: int
@@ -27,7 +27,7 @@ COMPLETENESS_16, COMPLETENESS_30 = Setting("completeness", 16), Setting("complet
 CONCISENESS_16, CONCISENESS_30 = Setting("conciseness", 16), Setting("conciseness", 30)
 
 Scores = dict[tuple[str, str], float]
-"""By row and column of the table."""
+"""Scores by row and column of the table."""
 
 PAIRS: Final[dict[Setting, Scores]] = {
     COMPLETENESS_16: {
@@ -77,10 +77,10 @@ RANKED: Final = {
     "completeness": {"GPT-4o": 1, "GPT-4": 2, "GPT-3.5": 3},
     "conciseness": {"GPT-4": 1, "GPT-3.5": 2, "GPT-4o": 3},
 }
-"""Table 5: the places by CREAM, at 16 facts. Those by people's key facts are the same."""
+"""Table 5: the ranks by CREAM, at 16 facts. Those by human key facts are the same."""
 
 EVALUATORS: Final = ("machine summary, GPT-4o", "transcript, GPT-4o", "transcript, GPT-4", "transcript, GPT-3.5")
-"""Table 1: where the baseline's key facts came from, and who judged. The first column, below, is by people's summaries."""
+"""Table 1: where the baseline's key facts came from, and who judged. The first column, below, is by human summaries."""
 
 BASELINES: Final[dict[Setting, dict[str, tuple[float, ...]]]] = {
     COMPLETENESS_16: {
@@ -104,4 +104,4 @@ BASELINES: Final[dict[Setting, dict[str, tuple[float, ...]]]] = {
         "GPT-4o": (49.8, 92.5, 92.5, 96.3, 79.5),
     },
 }
-"""Table 1: by setting and model, people's summaries first, then EVALUATORS."""
+"""Table 1: by setting and model, first by human summaries, then by EVALUATORS."""

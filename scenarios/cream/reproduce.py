@@ -1,4 +1,4 @@
-"""The paper's rankings again: the scores that it prints for each pair, through our Elo."""
+"""Reproduces the paper's rankings: the printed scores of each pair, rated by our Elo."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["reproduce"]
 PAPER: Final = "cream"
 
 CORRELATION: Final = 1.0
-"""What the paper states for the rank correlation of its rankings with people's, for both metrics (Table 5)."""
+"""The stated rank correlation of the paper's rankings with people's, for both metrics (Table 5)."""
 
 BASELINE: Final = 0.5
-"""And for that of the baseline, which GPT-4o judged."""
+"""The stated rank correlation of the baseline, which GPT-4o judged."""
 
 READING: Final = (
-    "A cell is taken as the score of its row's model where it met the column's. The paper's sentence about the table says that a cell "
+    "A cell is read as the score of its row's model against the column's. The paper's sentence about the table says that a cell "
     "scores the column's model; then GPT-4 would be the most complete and GPT-4o the most concise, against all of the paper's "
     "conclusions. Elo: K = 32, start 1000, the higher score wins, one match for each pair: GPT-3.5 v GPT-4, GPT-3.5 v GPT-4o, "
     "GPT-4 v GPT-4o."
@@ -33,7 +33,7 @@ READING: Final = (
 
 @final
 class _Rated(NamedTuple):
-    """A setting's ratings, and those in all six orders of its three matches."""
+    """A setting's ratings, and the ratings by all six orders of its three matches."""
 
     ratings: dict[str, float]
     others: list[dict[str, float]]
@@ -41,12 +41,12 @@ class _Rated(NamedTuple):
 
 @final
 class _Reproduce:
-    """Needs no files: the paper prints what its rankings are made from."""
+    """The reproduction. It needs no files: the paper prints the scores behind its rankings."""
 
     needs_paths = False
 
     def __call__(self, paths: Sequence[Path], rules: Rules) -> Reproduction:
-        """The tables 1, 3, 4 and 5, as far as they follow from each other."""
+        """Reproduce tables 1, 3, 4 and 5, as far as they follow from each other."""
         rated = {setting: _rated(scores) for setting, scores in PAIRS.items()}
         cells = [*_elo(rated), *_ranks(rated), *_correlations(rated), *_baselines(), *_lengths()]
         return Reproduction(cells=cells, tables=[_elo_table(rated), _follows(rated), _baseline_table(), _length_table()])
@@ -64,7 +64,7 @@ def _rated(scores: Mapping[tuple[str, str], float]) -> _Rated:
 
 
 def _places(values: Mapping[str, float]) -> dict[str, float]:
-    """Places, the highest value first; those of equal values are averaged."""
+    """Return the ranks, the highest value first. Equal values share the mean of their ranks."""
     return {
         name: 1 + sum(other > value for other in values.values()) + (sum(other == value for other in values.values()) - 1) / 2
         for name, value in values.items()
@@ -72,8 +72,8 @@ def _places(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _correlation(places: Mapping[str, float], others: Mapping[str, float]) -> float | None:
-    """Pearson's r of two rankings; None where one of them ranks all alike."""
-    one, two = ([each[name] - fmean(each.values()) for name in MODELS] for each in (places, others))
+    """Return Pearson's r of two rankings; None if all ranks are equal in one of them."""
+    one, two = ([ranking[name] - fmean(ranking.values()) for name in MODELS] for ranking in (places, others))
     spread = sum(a * a for a in one) * sum(b * b for b in two)
     return sum(a * b for a, b in zip(one, two, strict=True)) / spread**0.5 if spread else None
 
@@ -86,34 +86,34 @@ def _cell(table: str, row: str, column: str, ours: float | None, n: int, publish
 
 
 def _elo(rated: Mapping[Setting, _Rated]) -> Iterable[Cell]:
-    for setting, each in rated.items():
-        for model, rating in each.ratings.items():
+    for setting, result in rated.items():
+        for model, rating in result.ratings.items():
             yield _cell("elo", model, str(setting), rating, len(ORDER))
 
 
 def _ranks(rated: Mapping[Setting, _Rated]) -> Iterable[Cell]:
-    for setting, each in rated.items():
-        for model, place in _places(each.ratings).items():
+    for setting, result in rated.items():
+        for model, place in _places(result.ratings).items():
             yield _cell("rank", model, str(setting), place, len(ORDER), RANKED[setting.metric][model] if setting.facts == 16 else None)
 
 
 def _gold(setting: Setting) -> dict[str, float]:
-    """The places by people's key facts (Table 1, first column)."""
+    """Return the ranks by human key facts (Table 1, first column)."""
     return _places({model: values[0] for model, values in BASELINES[setting].items()})
 
 
 def _correlations(rated: Mapping[Setting, _Rated]) -> Iterable[Cell]:
-    for setting, each in rated.items():
-        found = _correlation(_places(each.ratings), _gold(setting))
-        yield _cell("rank_correlation", "CREAM", str(setting), found, len(MODELS), CORRELATION if setting.facts == 16 else None)
+    for setting, result in rated.items():
+        correlation = _correlation(_places(result.ratings), _gold(setting))
+        yield _cell("rank_correlation", "CREAM", str(setting), correlation, len(MODELS), CORRELATION if setting.facts == 16 else None)
 
 
 def _baselines() -> Iterable[Cell]:
     for setting, by_model in BASELINES.items():
         for at, evaluator in enumerate(EVALUATORS, 1):
-            found = _correlation(_places({model: values[at] for model, values in by_model.items()}), _gold(setting))
+            correlation = _correlation(_places({model: values[at] for model, values in by_model.items()}), _gold(setting))
             stated = BASELINE if evaluator == "transcript, GPT-4o" and setting.facts == 16 else None
-            yield _cell("rank_correlation", evaluator, str(setting), found, len(MODELS), stated)
+            yield _cell("rank_correlation", evaluator, str(setting), correlation, len(MODELS), stated)
 
 
 def _lengths() -> Iterable[Cell]:
@@ -129,25 +129,25 @@ def _elo_table(rated: Mapping[Setting, _Rated]) -> Table:
     rows = []
     for model in MODELS:
         row = [model]
-        for each in rated.values():
-            ratings = [other[model] for other in each.others]
-            row.append(f"{each.ratings[model]:.3f} [{min(ratings):.1f}, {max(ratings):.1f}]")
+        for result in rated.values():
+            ratings = [other[model] for other in result.others]
+            row.append(f"{result.ratings[model]:.3f} [{min(ratings):.1f}, {max(ratings):.1f}]")
         rows.append(row)
     title = "Elo from the scores of Table 3 [over all six orders of the matches]"
     return Table(title=title, columns=["system", *map(str, rated)], rows=rows, note=READING)
 
 
 def _follows(rated: Mapping[Setting, _Rated]) -> Table:
-    """Which of the rankings of Table 5 follow."""
+    """Return the table of which rankings of Table 5 follow."""
     rows = []
-    for setting, each in rated.items():
-        ours, printed = _ranking(_places(each.ratings)), _ranking(RANKED[setting.metric])
-        changing = len({_ranking(_places(other)) for other in each.others}) > 1
+    for setting, result in rated.items():
+        ours, printed = _ranking(_places(result.ratings)), _ranking(RANKED[setting.metric])
+        changing = len({_ranking(_places(other)) for other in result.others}) > 1
         rows.append([str(setting), ours, printed, "yes" if ours == printed else "no", _why(setting), "yes" if changing else "no"])
     columns = ["setting", "by our Elo", "Table 5 (16 facts)", "follows", "why", "order matters"]
     note = (
-        "Elo sees who won, not by how much; the mean of a model's scores does, and by it the ranking of completeness is as printed. "
-        "Table 5 gives GPT-3.5's completeness by people as 54.8 %, which is that of 30 facts in Table 1; at 16 it is 56.2 %. The places "
+        "Elo only counts who won, not by how much; by the mean of each model's scores the ranking of completeness is as printed. "
+        "Table 5 gives GPT-3.5's completeness by people as 54.8%, which is that of 30 facts in Table 1; at 16 it is 56.2%. The ranks "
         "are the same."
     )
     return Table(title="Which published ranking follows from the published scores", columns=columns, rows=rows, note=note)
@@ -158,27 +158,29 @@ def _ranking(places: Mapping[str, float]) -> str:
 
 
 def _why(setting: Setting) -> str:
-    """Where a ranking is not that of the paper: the pair that decides it, and what its mean scores would say."""
+    """Return why a ranking differs from the paper's: the pair that decides it, and its mean scores."""
     scores, printed = PAIRS[setting], RANKED[setting.metric]
     for first, second in ORDER:
         upper, lower = sorted((first, second), key=printed.__getitem__)
         if scores[upper, lower] < scores[lower, upper]:
             means = {model: fmean(score for (row, _), score in scores.items() if row == model) for model in (upper, lower)}
             return (
-                f"{lower} beats {upper} head to head, {scores[lower, upper]} to {scores[upper, lower]} %; by the mean of its scores "
-                f"{upper} has {means[upper]:.2f} and {lower} {means[lower]:.2f} %"
+                f"{lower} beats {upper} head to head, {scores[lower, upper]} to {scores[upper, lower]}%; by the mean of its scores "
+                f"{upper} has {means[upper]:.2f} and {lower} {means[lower]:.2f}%"
             )
-    return "every pair is won by the model that is printed before the other"
+    return "each pair is won by the model ranked first in print"
 
 
 def _baseline_table() -> Table:
-    found: dict[str, list[str]] = {}
+    by_row: dict[str, list[str]] = {}
     for cell in (*_correlations({setting: _rated(scores) for setting, scores in PAIRS.items()}), *_baselines()):
-        shown = "all alike" if cell.ours is None else f"{cell.ours:.2f}"
-        found.setdefault(cell.row, []).append(shown if cell.published is None else f"{shown} (stated: {cell.published})")
-    rows = [[row, *values] for row, values in found.items()]
-    note = "Of the baseline, 0.5 follows for completeness with the transcript and GPT-4o; its ranking of conciseness is people's already."
-    title = "Rank correlation with people's key facts (tables 1 and 5)"
+        text = "all equal" if cell.ours is None else f"{cell.ours:.2f}"
+        by_row.setdefault(cell.row, []).append(text if cell.published is None else f"{text} (stated: {cell.published})")
+    rows = [[row, *values] for row, values in by_row.items()]
+    note = (
+        "For the baseline, 0.5 follows for completeness with the transcript and GPT-4o; its ranking of conciseness is the same as people's."
+    )
+    title = "Rank correlation with human key facts (tables 1 and 5)"
     return Table(title=title, columns=["ranking", *map(str, PAIRS)], rows=rows, note=note)
 
 
@@ -186,8 +188,8 @@ def _length_table() -> Table:
     rows = []
     for length, other in (("short", "long"), ("long", "short")):
         rated = [elo(_matches(scores, [("short", "long")]), ("short", "long"))[length] for scores in LENGTHS.values()]
-        shown = [f"{each:.0f} ({scores[length, other]} %)" for each, scores in zip(rated, LENGTHS.values(), strict=True)]
-        rows.append([length, *shown])
+        cells = [f"{rating:.0f} ({scores[length, other]}%)" for rating, scores in zip(rated, LENGTHS.values(), strict=True)]
+        rows.append([length, *cells])
     note = "At 30 facts the short summaries come out as the more complete ones, by 0.4 points; at 16 the long ones."
     title = "Elo from the scores of Table 4: the authors' own meetings"
     return Table(title=title, columns=["summaries", *map(str, LENGTHS)], rows=rows, note=note)

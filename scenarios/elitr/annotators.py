@@ -1,4 +1,4 @@
-"""Scores of several annotators, as in the paper's crowdsourcing study (appendix C): a line for each score."""
+"""Reads scores of several annotators, as in the paper's crowdsourcing study (appendix C): a line for each score."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ COLUMNS: Final = ("meeting", "item", "annotator", "score")
 
 
 def is_annotation(path: Path) -> bool:
-    """Whether a path is a file of annotators' scores, by its name."""
+    """Return whether a path is a file of annotators' scores, by its name."""
     return path.is_file() and path.name.endswith(SUFFIXES)
 
 
 def reliability(path: Path) -> Iterator[tuple[str, float | None, int]]:
-    """For each meeting ICC(2,k), whose annotators score all its items, and for all together ICC(1,k); each with its number of items.
+    """Yield the name, reliability and number of items of each meeting and of all meetings together ("all").
 
-    Raises InputError for a file without the columns, or a meeting whose annotators did not score every item.
+    The reliability of a meeting, whose annotators score all its items, is ICC(2,k); that of all is ICC(1,k). Raises
+    InputError for a file without the columns, or a meeting whose annotators did not score every item.
     """
     rows = read_rows(path, COLUMNS)
     whole: list[list[float]] = []
@@ -35,10 +36,10 @@ def reliability(path: Path) -> Iterator[tuple[str, float | None, int]]:
         for item, marks in by(group, lambda row: str(row["item"])).items():
             given = {str(row["annotator"]): row.number("score") for row in marks}
             if sorted(given) != names or len(marks) > len(names):
-                wanted = f"one score of each of the meeting's {len(names)} annotators"
-                raise InputError(f"{path}: item {item!r:.40} of meeting {meeting!r:.40} needs {wanted}")
+                needed = f"one score from each of the meeting's {len(names)} annotators"
+                raise InputError(f"{path}: item {item!r:.40} of meeting {meeting!r:.40} needs {needed}")
             scores.append([given[name] for name in names])
         yield meeting, icc_two_way(scores), len(scores)
         whole += scores
-    if len({len(each) for each in whole}) == 1:
+    if len({len(scores) for scores in whole}) == 1:
         yield "all", icc_one_way(whole), len(whole)

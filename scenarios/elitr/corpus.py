@@ -1,4 +1,4 @@
-"""Meetings with their questions, wherever they come from: made up, or the published questions with the user's transcripts."""
+"""Meetings with their questions, made up or published."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Asked", "Meeting", "Rule", "count", "parts"]
 
-PART: Final = 1000
-"""Tokens of a part in which a transcript is delivered, about."""
+PART_TOKENS: Final = 1000
+"""The approximate length of the parts in which a transcript is delivered."""
 
 
 @final
 class Rule(NamedTuple):
-    """What a rule grades an answer by. `kind`: names, phrases, or numbers. `expected` are the values that a right answer names.
+    """What a rule grades an answer by.
 
-    `values`: ways to say each value that an answer could name, the right ones and those it could be mixed up with; none for
-    numbers. `besides`: values that a right answer may name too, such as the terms of a sum.
+    `kind`: names, phrases, or numbers. `expected`: the values that a right answer names. `values`: the ways to say each value
+    that an answer could name, right or wrong; empty for numbers. `besides`: values that a right answer may also name, such as
+    the terms of a sum.
     """
 
     kind: str
@@ -31,7 +32,7 @@ class Rule(NamedTuple):
 
 @final
 class Asked(NamedTuple):
-    """A question about a meeting. `evidence`: the lines of the transcript that it rests on; none: known by `place` alone."""
+    """A question about a meeting. `evidence`: the lines of the transcript that answer it; if empty, only `place` is known."""
 
     id: str
     type: QuestionType
@@ -52,7 +53,7 @@ class Asked(NamedTuple):
 
 @final
 class Meeting(NamedTuple):
-    """A transcript, line by line, with its questions. `id` is unique among all corpora."""
+    """A transcript, line by line, with its questions. `id` is unique across corpora."""
 
     id: str
     lines: Sequence[str]
@@ -67,9 +68,9 @@ class Meeting(NamedTuple):
         return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
 
     def facts(self, asked: Asked, setting: Setting) -> dict[str, Any]:
-        """What grading an answer needs, as JSON."""
+        """Return what grading an answer needs, as JSON values."""
         rule = asked.rule
-        found: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "id": asked.id,
             "type": asked.type,
             "position": asked.place,
@@ -81,24 +82,24 @@ class Meeting(NamedTuple):
         }
         if rule is not None:
             values = {value: list(ways) for value, ways in rule.values.items()}
-            found["rule"] = {"kind": rule.kind, "expected": list(rule.expected), "values": values, "besides": list(rule.besides)}
-        return found
+            facts["rule"] = {"kind": rule.kind, "expected": list(rule.expected), "values": values, "besides": list(rule.besides)}
+        return facts
 
 
 def count(text: str) -> int:
-    """Tokens of a text by cl100k_base, whatever a run counts with: a corpus is the same for every run."""
+    """Return the tokens of a text in cl100k_base, whatever the run's tokenizer: a corpus is the same for every run."""
     return Tokenizer("cl100k_base").count(text)
 
 
-def parts(lines: Sequence[str], size: int = PART) -> list[range]:
-    """Lines in parts of about `size` tokens each: ranges of their numbers. A line is never cut."""
+def parts(lines: Sequence[str], size: int = PART_TOKENS) -> list[range]:
+    """Cut lines into parts of about `size` tokens; return the parts as ranges of line numbers. A line is never cut."""
     sizes = [count(line + "\n") for line in lines]
     number = max(1, round(sum(sizes) / size))
-    found: list[range] = []
+    ranges: list[range] = []
     begin, done = 0, 0
-    for at, each in enumerate(sizes):
-        done += each
-        if done >= sum(sizes) * (len(found) + 1) / number - 0.5 or at == len(sizes) - 1:
-            found.append(range(begin, at + 1))
+    for at, tokens in enumerate(sizes):
+        done += tokens
+        if done >= sum(sizes) * (len(ranges) + 1) / number - 0.5 or at == len(sizes) - 1:
+            ranges.append(range(begin, at + 1))
             begin = at + 1
-    return found
+    return ranges

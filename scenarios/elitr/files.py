@@ -1,4 +1,4 @@
-"""ELITR-Bench's files: questions, and released responses with their scores. JSON, plain, in gzip, or in the zip with its password."""
+"""Reads ELITR-Bench's files of questions and of released responses with scores: JSON, plain, in gzip, or in the password-protected zip."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Mode = Literal["single", "multi"]
 Split = Literal["dev", "test"]
 QuestionType = Literal["who", "what", "when", "howmany"]
 Place = Literal["B", "M", "E", "S"]
-"""Where in the transcript the answer stands: its first, second or last third, or several passages."""
+"""Where in the transcript the answer is: the first, second or last third, or several passages."""
 
 PASSWORD: Final = b"utter"
 LARGEST: Final = 1 << 28
@@ -31,8 +31,8 @@ LARGEST: Final = 1 << 28
 ZIP: Final = b"PK\x03\x04"
 _SUFFIX: Final = "_score"
 
-AS_WAS: Final = "call it as it was, such as elitr-bench-qa_dev_st.json"
-"""What a file's name has to say stands nowhere else."""
+RENAME: Final = "restore its original name, such as elitr-bench-qa_dev_st.json"
+"""The remedy for a renamed file: its name has information that is nowhere else."""
 
 
 class _Frozen(BaseModel):
@@ -41,7 +41,7 @@ class _Frozen(BaseModel):
 
 @final
 class Response(_Frozen):
-    """What a model answered. `scores` by judge as far as they are scores, from 1 to 10; None: a judgement that failed."""
+    """A model's answer. `scores`: from 1 to 10, by judge; None for a judgement that failed."""
 
     model: str = Field(min_length=1)
     text: str = Field(alias="generated-response")
@@ -49,15 +49,15 @@ class Response(_Frozen):
 
     @classmethod
     def of(cls, value: Any) -> Response:
-        """The response in an entry of a file, whose keys ending in `_score` are judges. Raises ValidationError."""
+        """Return the response in an entry of a file, whose keys ending in `_score` are judges. Raises ValidationError."""
         entry = value if isinstance(value, dict) else {}
-        scores = {key.removesuffix(_SUFFIX): _score(each) for key, each in entry.items() if str(key).endswith(_SUFFIX)}
+        scores = {key.removesuffix(_SUFFIX): _score(score) for key, score in entry.items() if str(key).endswith(_SUFFIX)}
         return cls.model_validate({**entry, "scores": scores})
 
 
 @final
 class Question(_Frozen):
-    """A question, its answer, and what a file holds of models' answers to it."""
+    """A question, its answer, and models' answers to it, if the file has any."""
 
     id: str
     type: QuestionType = Field(alias="question-type")
@@ -74,7 +74,7 @@ class Question(_Frozen):
     @field_validator("responses", mode="before")
     @classmethod
     def _responses(cls, value: Any) -> Any:
-        return [Response.of(each) for each in value] if isinstance(value, list) else value
+        return [Response.of(entry) for entry in value] if isinstance(value, list) else value
 
 
 @final
@@ -85,7 +85,7 @@ class SheetMeeting(_Frozen):
 
 @final
 class Sheet(_Frozen):
-    """A file of questions. `mode` is how they were asked, None for questions alone; `file` says where it lay."""
+    """A file of questions. `mode`: how they were asked, None for a file without answers. `file`: its path."""
 
     file: str
     setting: Setting
@@ -99,28 +99,28 @@ class Sheet(_Frozen):
 
 
 def read_sheets(path: Path) -> list[Sheet]:
-    """The sheets in a file, a zip or a folder (searched through), by name. What in a zip or folder is no sheet is passed over.
+    """Return the sheets in a file, a zip or a folder and its subfolders, by name. Other files in a zip or folder are skipped.
 
-    Raises InputError for a path without any, and for a file that is damaged.
+    Raises InputError for a path without any sheet, and for a damaged file.
     """
-    found = [_sheet(file, value) for file, value in _files(path) if _is_sheet(value)]
-    if not found:
+    sheets = [_sheet(file, value) for file, value in _files(path) if _is_sheet(value)]
+    if not sheets:
         what = "questions by meeting: {split, meetings: [{id, questions}]}, as JSON, in gzip, or in the zip with its password"
-        raise InputError(f"{path}: holds nothing of ELITR-Bench; expected {what}")
-    return found
+        raise InputError(f"{path}: no questions of ELITR-Bench found; expected {what}")
+    return sheets
 
 
 def _files(path: Path) -> Iterator[tuple[str, Any]]:
-    """The JSON values in a path, each with the name of its file."""
+    """Yield the JSON values in a path, with the names of their files."""
     if not path.is_dir():
         yield from _content(path, strict=True)
         return
-    for each in sorted(each for each in path.rglob("*") if each.is_file() and each.name.endswith((".json", ".json.gz", ".zip"))):
-        yield from _content(each, strict=False)
+    for file in sorted(file for file in path.rglob("*") if file.is_file() and file.name.endswith((".json", ".json.gz", ".zip"))):
+        yield from _content(file, strict=False)
 
 
 def _content(path: Path, *, strict: bool) -> Iterator[tuple[str, Any]]:
-    """The JSON of a file, or of each in a zip. Not `strict`: what is no JSON, or another's zip, is passed over."""
+    """Yield the JSON of a file, or of the files in a zip. Unless `strict`, invalid JSON and other zips are skipped."""
     content = read_packed(path, LARGEST)
     if content.startswith(ZIP):
         try:
@@ -145,7 +145,7 @@ def _in_zip(path: Path) -> Iterator[tuple[str, Any]]:
                         raise InputError(f"{path}: {entry.filename!r:.80} is larger than {LARGEST:,} bytes")
                     yield f"{path}/{entry.filename}", json.loads(archive.read(entry, pwd=PASSWORD))
     except (RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, OSError, ValueError, RecursionError) as error:
-        remedy = f"its password should be {PASSWORD.decode()}; or unpack it and name the folder"
+        remedy = f"its password should be {PASSWORD.decode()}; or unpack it and give the folder"
         raise InputError(f"{path}: cannot be unpacked: {one_line(error)}; {remedy}") from error
 
 
@@ -158,7 +158,7 @@ def _sheet(file: str, value: dict[str, Any]) -> Sheet:
     setting = re.search(r"(?<![a-z])(qa|conv)(?![a-z])", name)
     mode = re.search(r"(?<![a-z])(st|mt)(?![a-z])", name)
     if not setting:
-        raise InputError(f"{file}: its name says neither qa nor conv; {AS_WAS}")
+        raise InputError(f"{file}: its name says neither qa nor conv; {RENAME}")
     known = {"file": file, "setting": setting[1], "mode": {"st": "single", "mt": "multi"}[mode[1]] if mode else None}
     split = str(value.get("split", "")).casefold().rstrip("0123456789")  # the test set is the corpus's test2
     try:
@@ -166,12 +166,12 @@ def _sheet(file: str, value: dict[str, Any]) -> Sheet:
     except ValidationError as error:
         raise InputError(f"{file}: not questions of ELITR-Bench: {first_problem(error)}") from None
     if sheet.answered and sheet.mode is None:
-        raise InputError(f"{file}: its name says neither st (single) nor mt (multi); {AS_WAS}")
+        raise InputError(f"{file}: its name says neither st (single) nor mt (multi); {RENAME}")
     return sheet
 
 
 def _score(value: Any) -> float | None:
-    """A score from 1 to 10; None for what is none: a judgement that failed is written as a negative number."""
+    """Return a score from 1 to 10, or None if it is not one: a failed judgement is recorded as a negative number."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:

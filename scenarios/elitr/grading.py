@@ -1,4 +1,4 @@
-"""Grading answers about a meeting: by rules, or by a judge's points."""
+"""Grades answers about a meeting, by rules or by a judge's points."""
 
 from __future__ import annotations
 
@@ -14,48 +14,51 @@ from longspan.simulator.record import Exchange, Grade, Item, Record
 
 __all__ = ["MINUTES", "graded"]
 
-MINUTES: Final = "minutes have no score of their own: `longspan arena` sets those of several agents against each other"
+MINUTES: Final = "minutes have no score of their own: `longspan arena` compares those of several agents"
 
 
 def graded(facts: Mapping[str, Any], record: Record) -> Grade:
-    """The mean over a test's questions, each an item; None where one of them has no score. Points of a judge count as tenths."""
+    """Grade a test by the mean over its questions, each an item. A judge's points count as tenths.
+
+    The score is None if a question has none.
+    """
     if facts["task"] == "minutes":
         return Grade(score=None, reason=MINUTES, turns=(record.answer.turn,))
     asks: list[Query[Any]] = []
-    items = [_item(facts, question, each, record, asks) for question, each in zip(facts["questions"], record.answers, strict=True)]
+    items = [_item(facts, question, answer, record, asks) for question, answer in zip(facts["questions"], record.answers, strict=True)]
     scores = [item.score for item in items if item.score is not None]
     missing = [item.name for item in items if item.score is None]
-    told = f"{len(missing)} of {len(items)} answers have no score: {some(missing)}" if missing else _told(items)
+    reason = f"{len(missing)} of {len(items)} answers have no score: {some(missing)}" if missing else _reason(items)
     return Grade(
         score=None if missing else fmean(scores),
-        reason=items[0].note if len(items) == 1 else told,
-        turns=tuple(each.turn for each in record.answers),
+        reason=items[0].note if len(items) == 1 else reason,
+        turns=tuple(answer.turn for answer in record.answers),
         asks=tuple(asks),
         items=tuple(items),
     )
 
 
-def _told(items: list[Item]) -> str:
+def _reason(items: list[Item]) -> str:
     below = [item.name for item in items if item.score != 1]
     return f"{len(items) - len(below)} of {len(items)} answers have full marks" + (f"; not {some(below)}" if below else "")
 
 
 def _item(facts: Mapping[str, Any], question: Mapping[str, Any], answer: Exchange, record: Record, asks: list[Query[Any]]) -> Item:
-    """An answer's score. `asks` gets what only a judge can decide and nobody has been asked."""
+    """Score an answer. Queries that only a judge can answer and has not yet are added to `asks`."""
     rule = question["rule"]
     score: float | None = None
-    note = "a judge has to decide; --judge names one"
+    note = "needs a judge; --judge names one"
     if rule is not None:
         score, note = by_rule(rule, question["question"], answer.reply)
     if facts["rubric"] != "rules":
-        wanted = query(facts["rubric"], question["asked"], question["answer"], answer.reply)
-        said = record.said(wanted)
-        if said is None:
-            asks.append(wanted)
-        elif isinstance(said, str):
-            score, note = None, f"undecided: {said}"
+        judging = query(facts["rubric"], question["asked"], question["answer"], answer.reply)
+        verdict = record.said(judging)
+        if verdict is None:
+            asks.append(judging)
+        elif isinstance(verdict, str):
+            score, note = None, f"undecided: {verdict}"
         else:
-            score, note = said.points / 10, f"{said.points} of 10 points: {' '.join(said.text.split())[:500]}"
+            score, note = verdict.points / 10, f"{verdict.points} of 10 points: {' '.join(verdict.text.split())[:500]}"
     labels = {
         "meeting": facts["source"],
         "question": question["id"],

@@ -1,9 +1,9 @@
-"""Meetings that are made up: transcripts in the manner of the ELITR corpus, and questions whose answers are known.
+"""Made-up meetings: transcripts in the style of the ELITR corpus, and questions whose answers are known.
 
-In each third of a meeting people talk of two things of theirs, and tell the same kinds of facts of both: who takes care of
-it, what its problem is, when it is due, how many of something there are. So an answer is never the only name, date or number
-around. What else is said are remarks that tell nothing of the kind. Facts that need several passages are told in different
-thirds: the terms of a sum, a date that is moved, the items of a list, and who took part.
+In each third of a meeting people talk about two things, and state the same kinds of facts about both: who takes care of it,
+what its problem is, when it is due, how many of something there are. So an answer is never the only name, date or number
+nearby. All other remarks state nothing of the kind. Facts that need several passages are spread over different thirds: the
+terms of a sum, a date that is moved, the items of a list, and who took part.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from longspan.scenarios.elitr.speech import spoken
 from longspan.scenarios.shared.deck import Deck
 from longspan.scenarios.shared.lists import words
 
-__all__ = ["LARGEST", "SMALLEST", "write"]
+__all__ = ["MAX_TOKENS", "MIN_TOKENS", "write"]
 
-SMALLEST: Final = 5_000
-LARGEST: Final = 18_000
-"""Tokens of a meeting: about those of the published ones (Table 1)."""
+MIN_TOKENS: Final = 5_000
+MAX_TOKENS: Final = 18_000
+"""The length of a meeting: similar to the published ones (Table 1)."""
 
 ROOM: Final = 60
-"""Tokens by which a meeting may be shorter than asked for, so that it is never longer."""
+"""Tokens by which a meeting may be shorter than requested, so that it is never longer."""
 
-FOLLOWS: Final = 0.4
-"""How many of the questions that could lean on the one before do so in the conv setting."""
+FOLLOW_UPS: Final = 0.4
+"""The share of questions that refer back to the previous one in the conv setting, of those that could."""
 DOUBTED: Final = 0.35
-"""How many facts are first taken for something else."""
-LONG: Final = 0.2
-"""How many remarks are long, and go on in lines of their own."""
+"""The share of facts that are first mistaken for something else."""
+LONG_REMARKS: Final = 0.2
+"""The share of remarks that continue on another line."""
 
 _THIRDS: Final[Sequence[Place]] = ("B", "M", "E")
 _KINDS: Final[Mapping[QuestionType, Sequence[str]]] = {
@@ -49,7 +49,7 @@ _DAYS: Final = "Monday Tuesday Wednesday Thursday Friday".split()
 
 @final
 class _Fact(NamedTuple):
-    """Something told of a thing: `value` as it is said, `false` as it is doubted at first."""
+    """A fact about a thing: `value` as it is stated, `false` as it is first mistaken."""
 
     kind: str
     thing: str
@@ -60,7 +60,7 @@ class _Fact(NamedTuple):
 
 @final
 class _Cast:
-    """Who speaks, whom and what they speak of, and values that no two facts share."""
+    """The speakers, the people and things they mention, and values that no two facts share."""
 
     def __init__(self, random: Random) -> None:
         known = words("meetings")
@@ -73,10 +73,10 @@ class _Cast:
         self.sites = orgs[:2]
         self.orgs = orgs[2:]
         self._decks = {
-            "owner": random.sample([f"[{each}]" for each in people], 12),
-            "host": random.sample([f"[{each}]" for each in self.orgs], 12),
-            "problem": [each["text"] for each in random.sample(known["problems"], 8)],
-            "decision": [each["text"] for each in random.sample(known["decisions"], 8)],
+            "owner": random.sample([f"[{person}]" for person in people], 12),
+            "host": random.sample([f"[{org}]" for org in self.orgs], 12),
+            "problem": [problem["text"] for problem in random.sample(known["problems"], 8)],
+            "decision": [decision["text"] for decision in random.sample(known["decisions"], 8)],
             "deadline": [f"{day} {random.choice(_MONTHS)}" for day in random.sample(range(13, 29), 14)],
             "call": [f"{day} {random.choice(['morning', 'afternoon'])}" for day in random.sample(_DAYS, 5) * 2],
             "count": [str(number) for number in random.sample(range(13, 90), 20)],
@@ -84,37 +84,40 @@ class _Cast:
         self._dealt = dict.fromkeys(self._decks, 0)
 
     def deal(self, kind: str) -> str:
-        """The next value of a kind, which nothing else has."""
+        """Return the next value of a kind, which nothing else has."""
         self._dealt[kind] += 1
         return str(self._decks[kind][self._dealt[kind] - 1])
 
-    def told(self, kind: str) -> list[str]:
-        """The values of a kind that have been dealt."""
+    def dealt(self, kind: str) -> list[str]:
+        """Return the values of a kind that have been dealt."""
         return self._decks[kind][: self._dealt[kind]]
 
 
 @final
-class _Told(NamedTuple):
-    """A passage: utterances to be said one after the other, and the question that rests on it, by its key."""
+class _Passage(NamedTuple):
+    """Utterances to be said one after the other, and the key of the question that needs them."""
 
     key: str
     utterances: Sequence[str]
 
 
 def write(random: Random, name: str, tokens: int | None = None) -> Meeting:
-    """A meeting of about `tokens` tokens of cl100k_base, never more (None: drawn between 5k and 18k); `name` begins its id."""
-    size = random.randint(SMALLEST + 2 * ROOM, LARGEST) if tokens is None else tokens
+    """Write a meeting of about `tokens` tokens of cl100k_base, never more (None: drawn between 5k and 18k).
+
+    `name` begins its id.
+    """
+    size = random.randint(MIN_TOKENS + 2 * ROOM, MAX_TOKENS) if tokens is None else tokens
     known = words("meetings")
     cast = _Cast(random)
     facts = [_facts(random, cast, cast.things[2 * third : 2 * third + 2]) for third in range(3)]
     asked = [_choose(random, group) for group in facts]
     across, several = _across(random, cast)
-    thirds: list[list[_Told]] = [[_tell(random, each) for each in group] + across[third] for third, group in enumerate(facts)]
+    thirds: list[list[_Passage]] = [[_passage(random, fact) for fact in group] + across[third] for third, group in enumerate(facts)]
     lines, evidence = _Transcript(random, cast, known).write(thirds, size)
-    within = [each for place, group in zip(_THIRDS, asked, strict=True) for each in _questions(random, cast, place, group)]
+    within = [question for place, group in zip(_THIRDS, asked, strict=True) for question in _questions(random, cast, place, group)]
     numbered = [
-        each._replace(id=str(number), evidence=tuple(evidence.get(each.id, ())))
-        for number, each in enumerate([*_first(cast, known), *within, *several], 1)
+        question._replace(id=str(number), evidence=tuple(evidence.get(question.id, ())))
+        for number, question in enumerate([*_first(cast, known), *within, *several], 1)
     ]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
     return Meeting(f"{name}_{digest}", lines, numbered)
@@ -124,36 +127,36 @@ def write(random: Random, name: str, tokens: int | None = None) -> Meeting:
 
 
 def _facts(random: Random, cast: _Cast, things: Sequence[str]) -> list[_Fact]:
-    """The same kinds of facts of both things."""
-    found = []
+    """Draw facts of the same kinds about both things."""
+    facts = []
     unit = random.choice(words("meetings")["units"])
     for type, kinds in _KINDS.items():
         kind = random.choice(kinds)
         for thing in things:
             value = cast.deal(kind)
             doubted = kind in _DOUBTFUL and random.random() < DOUBTED
-            found.append(_Fact(kind, thing, value, unit if type == "howmany" else "", cast.deal(kind) if doubted else None))
-    return found
+            facts.append(_Fact(kind, thing, value, unit if type == "howmany" else "", cast.deal(kind) if doubted else None))
+    return facts
 
 
 def _choose(random: Random, facts: Sequence[_Fact]) -> list[_Fact]:
-    """One fact of each kind to be asked for, those of a thing together."""
+    """Choose one fact of each kind to ask for, those about the same thing together."""
     pairs = [facts[at : at + 2] for at in range(0, len(facts), 2)]
     chosen = [random.choice(pair) for pair in random.sample(pairs, len(pairs))]
     return sorted(chosen, key=lambda fact: fact.thing)
 
 
-def _tell(random: Random, fact: _Fact) -> _Told:
+def _passage(random: Random, fact: _Fact) -> _Passage:
     known = words("meetings")
     utterances = random.choice(known["kinds"][fact.kind]["tell"])
     if fact.false is not None:
         utterances = [*utterances, *random.choice(known["doubt"])]
-    said = [_filled(each, x=fact.thing, v=_kept(fact.value), f=_kept(fact.false or ""), unit=fact.unit) for each in utterances]
-    return _Told(f"{fact.kind} {fact.thing}", said)
+    said = [_filled(text, x=fact.thing, v=_kept(fact.value), f=_kept(fact.false or ""), unit=fact.unit) for text in utterances]
+    return _Passage(f"{fact.kind} {fact.thing}", said)
 
 
 def _kept(value: str) -> str:
-    """A value, marked so that no hesitation gets into it."""
+    """Return a value marked so that no hesitation gets into it."""
     return value.replace(" ", "\u00a0")
 
 
@@ -166,7 +169,7 @@ def _filled(sentence: str, **values: str) -> str:
 
 
 def _first(cast: _Cast, known: Mapping[str, Any]) -> list[Asked]:
-    """Who took part: it rests on the whole meeting."""
+    """Return the question who took part, which needs the whole meeting."""
     names = sorted(cast.speakers, key=lambda name: int(name.removeprefix("PERSON")))
     rule = Rule("names", names, {name: [name] for name in cast.people})
     answer = ", ".join(f"[{name}]" for name in names[:-1]) + f" and [{names[-1]}]"
@@ -174,13 +177,13 @@ def _first(cast: _Cast, known: Mapping[str, Any]) -> list[Asked]:
 
 
 def _questions(random: Random, cast: _Cast, place: Place, facts: Sequence[_Fact]) -> Iterator[Asked]:
-    """The questions about a third of the meeting. One about the same thing as the one before may lean on it, in conv."""
+    """Yield the questions about a third of the meeting. In conv, one may refer back to the previous one about the same thing."""
     before = ""
     for fact in facts:
         kind = words("meetings")["kinds"][fact.kind]
         qa = _filled(random.choice(kind["asks"]), x=fact.thing, unit=fact.unit)
         follows = _filled(random.choice(kind["follows"]), unit=fact.unit)
-        conv = follows if fact.thing == before and random.random() < FOLLOWS else qa
+        conv = follows if fact.thing == before and random.random() < FOLLOW_UPS else qa
         answer = _filled(kind["answer"], v=fact.value, unit=fact.unit) + "."
         yield Asked(f"{fact.kind} {fact.thing}", kind["type"], place, qa, conv, answer, _rule(cast, fact))
         before = fact.thing
@@ -198,20 +201,20 @@ def _rule(cast: _Cast, fact: _Fact) -> Rule:
         case "count":
             return Rule("numbers", [fact.value], {})
         case kind:
-            known = {each["text"]: each["keys"] for each in words("meetings")[f"{kind}s"]}
-            return Rule("phrases", [fact.value], {text: known[text] for text in cast.told(kind)})
+            known = {entry["text"]: entry["keys"] for entry in words("meetings")[f"{kind}s"]}
+            return Rule("phrases", [fact.value], {text: known[text] for text in cast.dealt(kind)})
 
 
 def _dates(cast: _Cast, expected: str, besides: Sequence[str] = ()) -> Rule:
-    return Rule("names", [expected], {date: _ways(date) for date in cast.told("deadline")}, besides)
+    return Rule("names", [expected], {date: _ways(date) for date in cast.dealt("deadline")}, besides)
 
 
 def _ways(date: str) -> list[str]:
-    """How a date can be written. Days lie above 12: none of these can be another's."""
+    """Return the ways to write a date. Days are above 12, so that none of these can mean another date."""
     day, month = date.split()
     number = _MONTHS.index(month) + 1
-    pairs = [(each, name) for name in (month, month[:3]) for each in (day, f"{day}{_ordinal(day)}")]
-    named = [way for each, name in pairs for way in (f"{each} {name}", f"{each} of {name}", f"{name} {each}", f"{name} the {each}")]
+    pairs = [(form, name) for name in (month, month[:3]) for form in (day, f"{day}{_ordinal(day)}")]
+    named = [way for form, name in pairs for way in (f"{form} {name}", f"{form} of {name}", f"{name} {form}", f"{name} the {form}")]
     digits = [f"{day} {number}", f"{day} {number:02}", f"{number} {day}", f"{number:02} {day}"]
     return list(dict.fromkeys([*named, *digits]))
 
@@ -220,16 +223,16 @@ def _ordinal(day: str) -> str:
     return {"21": "st", "22": "nd", "23": "rd"}.get(day, "th")
 
 
-def _across(random: Random, cast: _Cast) -> tuple[list[list[_Told]], list[Asked]]:
-    """Passages for each third whose facts belong together, and the questions that need several of them."""
+def _across(random: Random, cast: _Cast) -> tuple[list[list[_Passage]], list[Asked]]:
+    """Return passages for each third whose facts belong together, and the questions that need several of them."""
     known = words("meetings")
-    thirds: list[list[_Told]] = [[], [], []]
+    thirds: list[list[_Passage]] = [[], [], []]
 
     unit = random.choice(known["sites"])
     terms = [cast.deal("count"), cast.deal("count")]
     for org, term, third in zip(cast.sites, terms, random.sample(range(3), 2), strict=True):
         sentence = random.choice(known["total"]["tell"])
-        thirds[third].append(_Told("total", [_filled(sentence, org=f"[{org}]", v=_kept(term), unit=unit)]))
+        thirds[third].append(_Passage("total", [_filled(sentence, org=f"[{org}]", v=_kept(term), unit=unit)]))
     total = str(sum(map(int, terms)))
     first, second = (f"[{org}]" for org in cast.sites)
     asks = known["total"]["ask"].format(unit=unit, first=first, second=second)
@@ -238,14 +241,14 @@ def _across(random: Random, cast: _Cast) -> tuple[list[list[_Told]], list[Asked]
 
     old, new = cast.deal("deadline"), cast.deal("deadline")
     early, late = sorted(random.sample(range(3), 2))
-    thirds[early].append(_Told("review", [_filled(random.choice(known["review"]["plan"]), v=_kept(old))]))
-    thirds[late].append(_Told("review", [_filled(random.choice(known["review"]["move"]), v=_kept(new), old=_kept(old))]))
+    thirds[early].append(_Passage("review", [_filled(random.choice(known["review"]["plan"]), v=_kept(old))]))
+    thirds[late].append(_Passage("review", [_filled(random.choice(known["review"]["move"]), v=_kept(new), old=_kept(old))]))
     asks = known["review"]["ask"]
     questions.append(Asked("review", "when", "S", asks, asks, f"{new}.", _dates(cast, new)))
 
     items = random.sample(known["items"], 3)
     for third, item in enumerate(items):
-        thirds[third].append(_Told("agenda", [_filled(random.choice(known["agenda"]["tell"]), v=_kept(item["text"]))]))
+        thirds[third].append(_Passage("agenda", [_filled(random.choice(known["agenda"]["tell"]), v=_kept(item["text"]))]))
     asks = known["agenda"]["ask"]
     names = [item["text"] for item in items]
     rule = Rule("phrases", names, {item["text"]: item["keys"] for item in known["items"]})
@@ -259,7 +262,7 @@ def _across(random: Random, cast: _Cast) -> tuple[list[list[_Told]], list[Asked]
 
 @final
 class _Transcript:
-    """Passages among remarks that tell nothing, in the manner of speech."""
+    """Writes passages among remarks that state no facts, as spoken language."""
 
     def __init__(self, random: Random, cast: _Cast, known: Mapping[str, Any]) -> None:
         self._random = random
@@ -270,8 +273,8 @@ class _Transcript:
         self._tokens = 0
         self._last = ""
 
-    def write(self, thirds: Sequence[Sequence[_Told]], size: int) -> tuple[list[str], dict[str, list[int]]]:
-        """The lines, and which of them each passage became. Every third has a third of the tokens, within a remark."""
+    def write(self, thirds: Sequence[Sequence[_Passage]], size: int) -> tuple[list[str], dict[str, list[int]]]:
+        """Return the lines, and the line numbers of each passage. Each third has a third of the tokens, give or take a remark."""
         evidence: dict[str, list[int]] = {}
         self._everybody(self._known["greetings"])
         self._say(self._random.choice(self._known["opening"]))
@@ -279,19 +282,19 @@ class _Transcript:
         for third, passages in enumerate(thirds):
             target = (size - ROOM - end) * (third + 1) // 3
             order = self._random.sample(list(passages), len(passages))
-            waiting = sum(count(text) + 12 for told in order for text in told.utterances) * 1.25
+            waiting = sum(count(text) + 12 for passage in order for text in passage.utterances) * 1.25
             room = max(1.0, target - self._tokens - waiting)
             begin, spent = self._tokens, 0
             starts = sorted(self._random.uniform(0.04, 0.96) * room for _ in order)
-            for start, told in zip(starts, order, strict=True):
+            for start, passage in zip(starts, order, strict=True):
                 while self._tokens - begin - spent < start and self._tokens < target - waiting:
                     self._remark()
                 before, at = self._tokens, len(self._lines)
-                for text in told.utterances:
+                for text in passage.utterances:
                     self._say(text)
-                evidence.setdefault(told.key, []).extend(range(at, len(self._lines)))
+                evidence.setdefault(passage.key, []).extend(range(at, len(self._lines)))
                 spent += self._tokens - before
-                waiting -= sum(count(text) + 12 for text in told.utterances) * 1.25
+                waiting -= sum(count(text) + 12 for text in passage.utterances) * 1.25
             while self._tokens < target - 40:
                 self._remark()
         self._say(self._random.choice(self._known["closing"]))
@@ -308,7 +311,7 @@ class _Transcript:
             self._say(self._random.choice(self._known["short"]))
             return
         self._say(self._sentence())
-        while self._random.random() < LONG:
+        while self._random.random() < LONG_REMARKS:
             self._add(spoken(self._random, self._sentence()))
 
     def _sentence(self) -> str:
@@ -318,7 +321,7 @@ class _Transcript:
         return _filled(self._remarks.deal(), **values)
 
     def _say(self, text: str) -> None:
-        speaker = self._random.choice([each for each in self._cast.speakers if each != self._last])
+        speaker = self._random.choice([person for person in self._cast.speakers if person != self._last])
         self._last = speaker
         self._add(f"({speaker}) {spoken(self._random, text)}")
 

@@ -1,4 +1,4 @@
-"""Marks of ELITR-Bench: what judges gave answers, told apart by model, setting, mode, split and round; their means and tests."""
+"""Marks of ELITR-Bench: judges' points for answers by model, setting, mode, split and seed, with their means and tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Value = TypeVar("Value")
 
 @final
 class Sitting(NamedTuple):
-    """A sitting: one model's answers to a set of questions, once. `seed` tells those of a model apart."""
+    """One model's answers to a set of questions, once. `seed` distinguishes the sittings of a model."""
 
     model: str
     setting: Setting
@@ -47,7 +47,10 @@ class Sitting(NamedTuple):
 
 @final
 class Mark(NamedTuple):
-    """An answer's points from 1 to 10 by judge; None where a judgement failed. `differs`: whether qa and conv ask it in other words."""
+    """An answer's points, from 1 to 10, by judge; None if a judgement failed.
+
+    `differs`: whether qa and conv word the question differently.
+    """
 
     sitting: Sitting
     meeting: str
@@ -63,7 +66,7 @@ class Mark(NamedTuple):
 
 
 def by(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
-    """The values in groups, in the order in which each first comes."""
+    """Group the values, in the order in which the groups first occur."""
     groups: dict[Key, list[Value]] = {}
     for value in values:
         groups.setdefault(key(value), []).append(value)
@@ -71,39 +74,39 @@ def by(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[V
 
 
 def points_of(marks: Iterable[Mark], judge: str) -> list[float]:
-    """A judge's points, without judgements that failed."""
+    """Return a judge's points, without failed judgements."""
     return [points for mark in marks if (points := mark.points.get(judge)) is not None]
 
 
 def means(marks: Iterable[Mark], judge: str) -> list[float]:
-    """The mean of each sitting over its questions (not over its meetings); those without any points are left out."""
+    """Return the mean of each sitting over its questions (not its meetings). Sittings without points are left out."""
     return [fmean(points) for group in by(marks, lambda mark: mark.sitting).values() if (points := points_of(group, judge))]
 
 
 def over_seeds(marks: Iterable[Mark], judge: str) -> tuple[float | None, float | None]:
-    """The mean of a model's sittings, and their sample standard deviation; None where there are none, or one."""
-    found = means(marks, judge)
-    return (fmean(found) if found else None), (stdev(found) if len(found) > 1 else None)
+    """Return the mean of a model's sittings (None without any) and their sample standard deviation (None for fewer than two)."""
+    values = means(marks, judge)
+    return (fmean(values) if values else None), (stdev(values) if len(values) > 1 else None)
 
 
 def per_question(marks: Iterable[Mark], judge: str) -> list[tuple[Mark, float]]:
-    """Each question once, with the mean of its points over the sittings."""
+    """Return each question once, with the mean of its points over the sittings."""
     groups = by(marks, lambda mark: mark.key).values()
     return [(group[0], fmean(points)) for group in groups if (points := points_of(group, judge))]
 
 
 def p_middle(marks: Iterable[Mark], judge: str) -> float | None:
-    """Whether answers from the middle are worse than the rest: the p-value of a one-tailed Welch test (appendix B.2).
+    """Return the p-value of a one-tailed Welch test whether answers from the middle are worse than the rest (appendix B.2).
 
     Each question counts once, with the mean of its points over the sittings.
     """
-    found = per_question(marks, judge)
-    middle = [points for mark, points in found if mark.place == MIDDLE]
-    return lower(middle, [points for mark, points in found if mark.place != MIDDLE])
+    questions = per_question(marks, judge)
+    middle = [points for mark, points in questions if mark.place == MIDDLE]
+    return lower(middle, [points for mark, points in questions if mark.place != MIDDLE])
 
 
 def shown(value: float | None) -> str:
-    """A figure as the paper prints it: rounded half up to three decimals, then to two."""
+    """Format a figure as the paper prints it: rounded half up to three decimals, then to two."""
     if value is None:
         return "-"
     thousandths = Decimal(repr(value)).quantize(Decimal("0.001"), ROUND_HALF_UP)
@@ -111,6 +114,6 @@ def shown(value: float | None) -> str:
 
 
 def mean_of_parts(parts: Sequence[float | None]) -> float | None:
-    """The mean of parts, such as those of dev and test; None where one is missing."""
+    """Return the mean of parts, such as dev and test; None if one is missing."""
     known = [part for part in parts if part is not None]
     return fmean(known) if known and len(known) == len(parts) else None

@@ -1,4 +1,4 @@
-"""What the paper prints of ELITR-Bench (Thonet et al., 2024): figures of its tables, to be set beside ours."""
+"""The printed figures of the paper's tables (Thonet et al., 2024), for comparison with ours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACES: Final = {"B": "Begin", "M": "Middle", "E": "End", "S": "Several"}
 """Question types and answer positions, as the data and as the paper's tables name them."""
 
 BRIEF: Final = {"LongAlign-7B": "LongAlign-7B-64k", "LongAlign-13B": "LongAlign-13B-64k"}
-"""Models that Table 9 calls by another name than the rest."""
+"""Models that Table 9 names differently from the other tables."""
 
 _GROUPS: Final = (*KINDS.values(), *PLACES.values())
 _SETTINGS: Final = tuple(f"{mode}-{part}" for mode in MODES for part in ("dev", "test", "mean"))
@@ -135,7 +135,7 @@ _TABLES: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 }
 
 _PEARSON: Final = {("GPT-4", "Gold Human"): 0.82, ("GPT-4", "Silver Human"): 0.78, ("Gold Human", "Silver Human"): 0.89}
-"""Figure 2(b), as far as the text names its numbers (section 6.2)."""
+"""Figure 2(b), as far as the text gives its numbers (section 6.2)."""
 
 
 @cache
@@ -152,10 +152,10 @@ def _known() -> dict[tuple[str, str, str], float]:
 
 
 def printed(table: str, row: str, column: str) -> float | None:
-    """The figure in a cell of one of the paper's tables; None where it prints none."""
+    """Return the figure in a cell of one of the paper's tables; None if the paper prints none."""
     return _known().get((table, row, column))
 
 
 def rows(table: str) -> list[str]:
-    """The rows of one of the paper's tables, in its order."""
+    """Return the rows of one of the paper's tables, in its order."""
     return list(dict.fromkeys(row for name, row, _ in _known() if name == table))

@@ -1,4 +1,4 @@
-"""From released files, and from runs of ours, to marks."""
+"""Collects marks from released files and from runs."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ JUDGES: Final = {
     "gold-human-eval": "Gold Human",
     "silver-human-eval": "Silver Human",
 }
-"""Who gave the released scores, as the files and as the paper's tables name them."""
+"""The judges of the released scores: their names in the files and in the paper's tables."""
 
 
 MANIFEST: Final = "manifest.json"
 
 _SEED: Final = re.compile(r"([?&])seed=\d+(?:&|$)")
-"""An agent's own seed: with another it is the same agent, which sat again."""
+"""Matches an agent's own seed: with another seed it is another sitting of the same agent."""
 
 
 @final
 class _Answers(NamedTuple):
-    """What a model answered in a file, one answer to a question, with where each belongs."""
+    """A model's answers in a file, one for each question, by meeting and question."""
 
     sheet: Sheet
     model: str
-    found: dict[tuple[str, str], tuple[Question, str, dict[str, float | None]]]
+    by_question: dict[tuple[str, str], tuple[Question, str, dict[str, float | None]]]
 
     def same(self, other: _Answers) -> bool:
-        """Whether both are the same answers with the same scores, as far as both have them: a file that repeats another."""
+        """Return whether both have the same answers with the same scores, as far as both have scores: one file repeats the other."""
         if (self.sheet.setting, self.sheet.mode, self.sheet.split) != (other.sheet.setting, other.sheet.mode, other.sheet.split):
             return False
-        if self.model != other.model or self.found.keys() != other.found.keys():
+        if self.model != other.model or self.by_question.keys() != other.by_question.keys():
             return False
-        pairs = ((mine, other.found[key]) for key, mine in self.found.items())
+        pairs = ((mine, other.by_question[key]) for key, mine in self.by_question.items())
         return all(a[1] == b[1] and all(a[2][judge] == b[2][judge] for judge in a[2].keys() & b[2].keys()) for a, b in pairs)
 
 
 def differing(sheets: Iterable[Sheet]) -> set[tuple[Split, str, str]]:
-    """The questions (split, meeting, id) that qa and conv ask in other words, as far as the sheets hold both."""
+    """Return the questions (split, meeting, id) that qa and conv word differently, as far as the sheets have both."""
     asked: dict[tuple[Split, str, str], dict[str, str]] = {}
     for sheet in sheets:
         for meeting in sheet.meetings:
@@ -60,52 +60,55 @@ def differing(sheets: Iterable[Sheet]) -> set[tuple[Split, str, str]]:
 
 
 def marks_of(sheets: Sequence[Sheet]) -> list[Mark]:
-    """The marks of all answers in some sheets. A model that answers a question several times, in a sheet or in several, sat
-    several times, unless one sheet repeats another: then their scores are put together."""
+    """Return the marks of all answers in some sheets.
+
+    A model that answers a question several times, in one sheet or in several, has several sittings. If one sheet repeats
+    another, their scores are merged instead.
+    """
     sittings: list[_Answers] = []
-    for each in (answers for sheet in sheets for answers in _answers(sheet)):
-        if twin := next((other for other in sittings if each.same(other)), None):
-            for key, (_, _, scores) in each.found.items():
-                twin.found[key][2].update(scores)
+    for answers in (answers for sheet in sheets for answers in _answers(sheet)):
+        if twin := next((other for other in sittings if answers.same(other)), None):
+            for key, (_, _, scores) in answers.by_question.items():
+                twin.by_question[key][2].update(scores)
         else:
-            sittings.append(each)
+            sittings.append(answers)
     differ = differing(sheets)
     counted: Counter[tuple[Any, ...]] = Counter()
-    found = []
-    for each in sittings:
-        place = (each.model, each.sheet.setting, each.sheet.mode or "single", each.sheet.split)
+    marks = []
+    for answers in sittings:
+        place = (answers.model, answers.sheet.setting, answers.sheet.mode or "single", answers.sheet.split)
         counted[place] += 1
         sitting = Sitting(*place, seed=str(counted[place]))
-        for (meeting, id), (question, _, scores) in each.found.items():
+        for (meeting, id), (question, _, scores) in answers.by_question.items():
             points = {JUDGES.get(judge, judge): score for judge, score in scores.items()}
-            odd = (sitting.split, meeting, id) in differ
-            found.append(Mark(sitting, meeting, id, question.type, question.place, points, odd))
-    return found
+            differs = (sitting.split, meeting, id) in differ
+            marks.append(Mark(sitting, meeting, id, question.type, question.place, points, differs))
+    return marks
 
 
 def _answers(sheet: Sheet) -> Iterator[_Answers]:
-    """Each model's answers in a sheet: the first to each question, then the second, and so on."""
-    sat: dict[tuple[str, int], _Answers] = {}
+    """Yield each model's answers in a sheet: the first to each question, then the second, and so on."""
+    sittings: dict[tuple[str, int], _Answers] = {}
     for meeting in sheet.meetings:
         for question in meeting.questions:
             times: Counter[str] = Counter()
             for response in question.responses:
                 key = (response.model, times[response.model])
                 times[response.model] += 1
-                answers = sat.setdefault(key, _Answers(sheet, response.model, {}))
-                answers.found[meeting.id, question.id] = (question, response.text, dict(response.scores))
-    yield from sat.values()
+                answers = sittings.setdefault(key, _Answers(sheet, response.model, {}))
+                answers.by_question[meeting.id, question.id] = (question, response.text, dict(response.scores))
+    yield from sittings.values()
 
 
 def runs_in(path: Path) -> list[Path]:
-    """The run that a path is, or the runs in the folder that it is; none where it is neither."""
+    """Return the run at a path, or the runs in the folder at a path; none if it is neither."""
     if (path / MANIFEST).exists():
         return [path]
-    return sorted(each.parent for each in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
+    return sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
 
 
 def marks_in_run(folder: Path) -> list[Mark]:
-    """The marks of a run of ours, from its results: by its agent, its seed, and the labels of its items. Raises InputError."""
+    """Return the marks of a run from its results: by agent, seed, and the labels of its items. Raises InputError."""
     path = folder / "result.json"
     try:
         result = json.loads(read_packed(path, LARGEST))
@@ -113,7 +116,7 @@ def marks_in_run(folder: Path) -> list[Mark]:
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not the results of a run of elitr; `longspan score` makes them again") from error
     if not marks:
-        raise InputError(f"{folder}: none of its tests asked questions of elitr; `longspan run elitr` makes such a run")
+        raise InputError(f"{folder}: none of its tests asked questions of elitr; make such a run with `longspan run elitr`")
     return marks
 
 

@@ -1,4 +1,4 @@
-"""The paper's tables again (Thonet et al., 2024), from its released files or from runs of ours."""
+"""Reproduces the paper's tables (Thonet et al., 2024) from its released files or from runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["reproduce"]
 PAPER: Final = "elitr-bench"
 
 MAIN: Final = "main"
-"""The judge that results are of: GPT-4's marks where there are any."""
+"""The name of the judge that the results use: GPT-4 if it gave marks."""
 
 SPLITS: Final = {"dev": "Dev", "test": "Test"}
 HUMANS: Final = ("Gold Human", "Silver Human")
@@ -32,7 +32,7 @@ NEWER: Final = ("GPT-4o", "LLaMA-3-8B-Instruct-262K", "Phi-3-Small-128K-Instruct
 """Models that only Table 11 has."""
 
 DETAILED: Final = ("table3", "table8", "table9", "table10")
-"""Tables that the paper prints for the test questions alone."""
+"""Tables that the paper prints for the test questions only."""
 
 NOTE: Final = "In brackets: what the paper prints."
 
@@ -40,9 +40,9 @@ TITLES: Final = {
     "table1": "Table 1: questions",
     "table2": "Table 2: mean points by model, setting and mode",
     "table3": "Table 3: families of models, by question type and answer position",
-    "figure1": "Figure 1: questions that qa and conv ask in other words, alone",
+    "figure1": "Figure 1: only questions that qa and conv word differently",
     "table4": "Table 4: mean points by judge",
-    "figure2a": "Figure 2 (a): points by the human judge's, with 95 % intervals",
+    "figure2a": "Figure 2 (a): points by the human judge's, with 95% intervals",
     "pearson": "Figure 2 (b): Pearson's correlation of judges",
     "table8": "Table 8: mean and sample deviation over seeds",
     "table9": "Table 9: by question type and answer position",
@@ -53,15 +53,16 @@ TITLES: Final = {
 
 
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
-    """Every table of the paper that the files allow. Means are over questions. Raises InputError for what cannot be read.
+    """Reproduce every table of the paper that the files allow. Means are over questions.
 
-    `paths`: released files (JSON, gzip, or the zip with its password), folders of them, folders of runs of ours, and
-    annotators' scores (CSV or JSON lines). `rules` change nothing: judges gave the points.
+    `paths`: released files (JSON, gzip, or the zip with its password), folders of them, folders of runs, and annotators'
+    scores (CSV or JSON lines). `rules` make no difference: judges gave the points. Raises InputError for files that cannot be
+    read.
     """
-    runs = {path: found for path in paths if (found := runs_in(path))}
+    runs = {path: folders for path in paths if (folders := runs_in(path))}
     annotated = [path for path in paths if path not in runs and is_annotation(path)]
     sheets = [sheet for path in paths if path not in runs and path not in annotated for sheet in read_sheets(path)]
-    marks = [*marks_of(sheets), *(mark for found in runs.values() for run in found for mark in marks_in_run(run))]
+    marks = [*marks_of(sheets), *(mark for folders in runs.values() for run in folders for mark in marks_in_run(run))]
     order = rows("table11")
     main = sorted(_main(marks), key=lambda mark: order.index(mark.sitting.model) if mark.sitting.model in order else len(order))
     cells = [
@@ -77,12 +78,12 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
         *(_cell("table12", row, "ICC", value, n) for path in annotated for row, value, n in reliability(path)),
     ]
     if not cells:
-        raise InputError("none of the files holds what a table of the paper needs: name released files, or data.zip")
+        raise InputError("none of the files has what a table of the paper needs; give released files, or data.zip")
     return Reproduction(cells=cells, tables=list(_tables(cells, _latest(main))))
 
 
 def _main(marks: Iterable[Mark]) -> Iterator[Mark]:
-    """The marks with one judge's points alone: GPT-4's, or those of whoever judged most."""
+    """Yield the marks with the points of one judge only: GPT-4, or the one who judged most."""
     for group in by(marks, lambda mark: mark.sitting).values():
         counted = Counter(judge for mark in group for judge in mark.points)
         judge = "GPT-4" if "GPT-4" in counted else (counted.most_common(1) or [("", 0)])[0][0]
@@ -90,7 +91,7 @@ def _main(marks: Iterable[Mark]) -> Iterator[Mark]:
 
 
 def _cell(table: str, row: str, column: str, ours: float | None, n: int, split: Split | None = None) -> Cell:
-    """`split`: which one it is of, in a table that the paper prints for the test questions."""
+    """Make a cell. `split`: the split it is of, in a table that the paper prints for the test questions."""
     theirs = printed(table, row, column) if split in (None, "test") else None
     return Cell(paper=PAPER, table=table, row=row, column=column, ours=None if ours is None else round(ours, 6), published=theirs, n=n)
 
@@ -100,12 +101,12 @@ def _models(marks: Iterable[Mark]) -> list[str]:
 
 
 def _latest(marks: Sequence[Mark]) -> Split:
-    """The split that the paper's detailed tables are of: test, or dev where there is no other."""
+    """Return the split of the paper's detailed tables: test, or dev if there is no other."""
     return "test" if any(mark.sitting.split == "test" for mark in marks) else "dev"
 
 
 def _single(marks: Sequence[Mark]) -> list[Mark]:
-    """What the detailed tables are of: single-turn qa on one split."""
+    """Return the marks of the detailed tables: single-turn qa on one split."""
     return _of_latest([mark for mark in marks if mark.sitting.column == MODES[0]])
 
 
@@ -117,13 +118,13 @@ def _of_latest(marks: Sequence[Mark]) -> list[Mark]:
 def _questions(sheets: Sequence[Sheet]) -> Iterator[Cell]:
     """Table 1, from the first sheet of each split."""
     for split, row in SPLITS.items():
-        sheet = next((each for each in sheets if each.split == split), None)
+        sheet = next((sheet for sheet in sheets if sheet.split == split), None)
         if sheet is None:
             continue
         questions = [question for meeting in sheet.meetings for question in meeting.questions]
-        types, places = Counter(each.type for each in questions), Counter(each.place for each in questions)
+        types, places = Counter(question.type for question in questions), Counter(question.place for question in questions)
         counts = {"#Meetings": len(sheet.meetings), "#Questions": len(questions)}
-        counts |= {KINDS[each]: types[each] for each in ("what", "who", "when", "howmany")}
+        counts |= {KINDS[kind]: types[kind] for kind in ("what", "who", "when", "howmany")}
         counts |= {name: places[place] for place, name in PLACES.items()}  # type: ignore[index]
         yield from (_cell("table1", row, column, count, len(questions)) for column, count in counts.items())
 
@@ -133,19 +134,19 @@ def _settings(marks: Sequence[Mark], table: str, modes: Sequence[str], models: S
     for model in models:
         for mode in modes:
             kept = [mark for mark in marks if (mark.sitting.model, mark.sitting.column) == (model, mode)]
-            found = {split: [mark for mark in kept if mark.sitting.split == split] for split in SPLITS}
-            values = {split: over_seeds(group, MAIN)[0] for split, group in found.items()}
-            counts = {split: len(points_of(group, MAIN)) for split, group in found.items()}
+            by_split = {split: [mark for mark in kept if mark.sitting.split == split] for split in SPLITS}
+            values = {split: over_seeds(group, MAIN)[0] for split, group in by_split.items()}
+            counts = {split: len(points_of(group, MAIN)) for split, group in by_split.items()}
             values["mean"], counts["mean"] = mean_of_parts(list(values.values())), sum(counts.values())
             yield from (_cell(table, model, f"{mode}-{part}", value, counts[part]) for part, value in values.items() if value is not None)
 
 
 def _grouped(marks: Sequence[Mark], table: str, row: str) -> Iterator[Cell]:
-    """A row by question type and answer position: the mean over models, sittings and questions."""
+    """Yield a row by question type and answer position: the means over models, sittings and questions."""
     for column, group in _kinds(marks):
         by_model = by(group, lambda mark: mark.sitting.model).values()
-        found = [value for each in by_model if (value := over_seeds(each, MAIN)[0]) is not None]
-        yield _cell(table, row, column, fmean(found) if found else None, len(per_question(group, MAIN)), _latest(marks))
+        values = [value for model_marks in by_model if (value := over_seeds(model_marks, MAIN)[0]) is not None]
+        yield _cell(table, row, column, fmean(values) if values else None, len(per_question(group, MAIN)), _latest(marks))
 
 
 def _kinds(marks: Iterable[Mark]) -> Iterator[tuple[str, list[Mark]]]:
@@ -169,13 +170,13 @@ def _families(marks: Sequence[Mark]) -> Iterator[Cell]:
 
 
 def _differing(marks: Sequence[Mark]) -> Iterator[Cell]:
-    """Figure 1: for each split, and the mean of both, as the figure has it."""
+    """Figure 1: each split and the mean of both, as in the figure."""
     odd = [mark for mark in marks if mark.differs]
     yield from _settings(odd, "figure1", MODES, _models(odd))
 
 
 def _seeds(marks: Sequence[Mark]) -> Iterator[Cell]:
-    """Table 8: where a model sat more than once; on one split, test if there is any."""
+    """Table 8: models with more than one sitting, on one split: test if there is any."""
     kept, split = _of_latest(marks), _latest(marks)
     for (model, mode), group in by(kept, lambda mark: (mark.sitting.model, mark.sitting.column)).items():
         mean, deviation = over_seeds(group, MAIN)
@@ -209,7 +210,7 @@ def _judges(marks: Sequence[Mark]) -> Iterator[Cell]:
 
 
 def _by_bin(marks: Sequence[Mark], judges: Sequence[str], human: str) -> Iterator[Cell]:
-    """Figure 2 (a): what the others gave where the human gave 1, 2, ... 10."""
+    """Figure 2 (a): the other judges' points where the human judge gave 1, 2, ... 10."""
     bins = by((mark for mark in marks if mark.points.get(human) is not None), lambda mark: round(mark.points[human] or 0))
     for bin in sorted(bins):
         for judge in judges:
@@ -221,9 +222,9 @@ def _by_bin(marks: Sequence[Mark], judges: Sequence[str], human: str) -> Iterato
 def _tables(cells: Sequence[Cell], split: Split) -> Iterator[Table]:
     groups = by(cells, lambda cell: cell.table)
     for name, title in TITLES.items():
-        found = {(cell.row, cell.column): cell for cell in groups.get(name, [])}
-        columns = list(dict.fromkeys(column for _, column in found))
-        lines = [[row, *(_text(name, found.get((row, column))) for column in columns)] for row in dict.fromkeys(row for row, _ in found)]
+        known = {(cell.row, cell.column): cell for cell in groups.get(name, [])}
+        columns = list(dict.fromkeys(column for _, column in known))
+        lines = [[row, *(_text(name, known.get((row, column))) for column in columns)] for row in dict.fromkeys(row for row, _ in known)]
         if lines:
             where = f" ({split} questions)" if name in DETAILED else ""
             yield Table(title=f"{title}{where}", columns=["", *columns], rows=lines, note=NOTE)

@@ -1,4 +1,4 @@
-"""ELITR-Bench (Thonet et al., 2024) as a scenario: a meeting's transcript, and questions about it."""
+"""ELITR-Bench (Thonet et al., 2024): questions about the transcript of a meeting."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ HERE: Final = Path(__file__).parent / "templates"
 class Elitr(Scenario):
     """Questions about the transcript of a meeting, or its minutes.
 
-    `setting`: questions that stand by themselves (qa), or lean on the ones before (conv). `mode`: a test is one question, or all
-    of a meeting in order; conv is always multi. `delivery`: the transcript in one message, in a conversation of the test's own, or
-    in parts of the long conversation, with the questions a span later. `rubric`: rules, or a judge's ten or five points; by
-    default rules, and ten for the published questions. Without `data` meetings are made up, of `tokens` or of 5k to 18k.
+    `setting`: questions that are self-contained (qa), or that refer back to earlier ones (conv). `mode`: a test is one question
+    (single), or all questions of a meeting in order (multi); conv is always multi. `delivery`: the transcript is one message in
+    a conversation of the test's own (message), or parts in the long conversation, with the questions a span later (interleave).
+    `rubric`: rules, or a judge's points out of ten or five; by default rules, or ten for the published questions. Without `data`
+    meetings are made up, of `tokens` tokens or 5k to 18k.
     """
 
     name: ClassVar[str] = "elitr"
@@ -58,11 +59,11 @@ class Elitr(Scenario):
     @model_validator(mode="after")
     def _sound(self) -> Elitr:
         if self.setting == "conv" and self.mode == "single":
-            raise ValueError("setting=conv asks questions that lean on the ones before: take mode=multi, or setting=qa")
+            raise ValueError("setting=conv asks questions that refer back to earlier ones: use mode=multi, or setting=qa")
         if self._published and self.rubric == "rules":
-            raise ValueError("rubric=rules: the published answers are free text, which no rule can grade: take ten or five, and --judge")
+            raise ValueError("rubric=rules cannot grade the published answers, which are free text: use ten or five, and --judge")
         if self._published and self.tokens is not None:
-            raise ValueError("tokens is the size of meetings that are made up: the published ones have their own")
+            raise ValueError("tokens is the size of made-up meetings: the published ones have their own")
         return self
 
     @property
@@ -78,7 +79,7 @@ class Elitr(Scenario):
         return self.rubric or ("ten" if self._published else "rules")
 
     def make(self, random: Random) -> Script:
-        """A test of one meeting: all its questions, or one of them. Raises InputError for data that cannot be read."""
+        """Make a test of one meeting with one or all of its questions. Raises InputError for data that cannot be read."""
         if self._published:
             meeting = random.choice(published(self.data, self.questions, self.split, 10_000))
         else:
@@ -86,8 +87,10 @@ class Elitr(Scenario):
         return self._script(meeting, [random.choice(meeting.questions)] if self._mode == "single" else meeting.questions)
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
-        """The tests of `tests` meetings: one for each, or for each of their questions. In the long conversation single is one
-        question of each meeting."""
+        """Yield the tests of `tests` meetings: one for each meeting, or one for each of its questions.
+
+        With delivery=interleave and mode=single it is one question of each meeting.
+        """
         for number, meeting in enumerate(self._meetings(tests, seed), 1):
             if self.task == "minutes" or self._mode == "multi":
                 yield f"{number:03}", self._script(meeting, meeting.questions)
@@ -98,13 +101,13 @@ class Elitr(Scenario):
                 for place, asked in enumerate(meeting.questions, 1):
                     yield f"{number:03}-{place:02}", self._script(meeting, [asked])
 
-    def _meetings(self, most: int, seed: str) -> Iterable[Meeting]:
+    def _meetings(self, count: int, seed: str) -> Iterable[Meeting]:
         if self._published:
-            return published(self.data, self.questions, self.split, most)
-        names = ((number, f"made_{self.split}_{number:03}") for number in range(1, most + 1))
+            return published(self.data, self.questions, self.split, count)
+        names = ((number, f"made_{self.split}_{number:03}") for number in range(1, count + 1))
         return (write(Random(f"{seed}/{self.split}/{number}"), name, self.tokens) for number, name in names)
 
-    # ---- what is said
+    # ---- script
 
     def _script(self, meeting: Meeting, asked: Sequence[Asked]) -> Script:
         facts: dict[str, Any] = {
@@ -115,45 +118,45 @@ class Elitr(Scenario):
             "mode": self._mode,
             "split": self.split,
             "rubric": self._rubric,
-            "questions": [meeting.facts(each, self.setting) for each in asked] if self.task == "questions" else [],
+            "questions": [meeting.facts(question, self.setting) for question in asked] if self.task == "questions" else [],
         }
         if self.delivery == "interleave":
-            return self._woven(meeting, asked, facts)
+            return self._interleaved(meeting, asked, facts)
         requests = self._requests(asked, "this meeting", woven=False)
         first = _text("transcript", transcript=meeting.text, request=requests[0].text)
         lines = [Line(first, ideal=requests[0].ideal, asks=True), *requests[1:]]
         return Script(facts=facts | {"text_lines": [0, 1]}, lines=lines, alone=True)
 
-    def _woven(self, meeting: Meeting, asked: Sequence[Asked], facts: Mapping[str, Any]) -> Script:
-        """The transcript in parts, and the questions in one go behind it. Each needs the parts with its evidence."""
+    def _interleaved(self, meeting: Meeting, asked: Sequence[Asked], facts: Mapping[str, Any]) -> Script:
+        """Return the transcript in parts, then the questions together. Each needs the parts with its evidence."""
         name = f"the meeting {meeting.id}"
         pieces = parts(meeting.lines)
         lines = [
-            Line(_text("part", meeting=name, number=number, parts=len(pieces), text="\n".join(meeting.lines[each.start : each.stop])))
-            for number, each in enumerate(pieces, 1)
+            Line(_text("part", meeting=name, number=number, parts=len(pieces), text="\n".join(meeting.lines[part.start : part.stop])))
+            for number, part in enumerate(pieces, 1)
         ]
-        needs = [_needed(meeting, each, pieces) for each in asked] if self.task == "questions" else [tuple(range(len(pieces)))]
+        needs = [_needed(meeting, question, pieces) for question in asked] if self.task == "questions" else [tuple(range(len(pieces)))]
         requests = self._requests(asked, name, woven=True)
         lines += [replace(line, needs=wanted, together=bool(at)) for at, (line, wanted) in enumerate(zip(requests, needs, strict=True))]
         return Script(facts={**facts, "text_lines": [0, len(pieces)]}, lines=lines, farewell=_text("farewell", meeting=name))
 
     def _requests(self, asked: Sequence[Asked], meeting: str, *, woven: bool) -> list[Line]:
-        """What is asked, line by line; the first says what it is about."""
+        """Return what is asked, line by line. The first line says what it is about."""
         if self.task == "minutes":
-            ideal = "\n".join(f"- {each.qa} {each.answer}" for each in asked)
+            ideal = "\n".join(f"- {question.qa} {question.answer}" for question in asked)
             return [Line(_text("minutes", meeting=meeting), ideal=ideal, asks=True)]
-        questions = [self._marked(each.wording(self.setting)) for each in asked]
+        questions = [self._marked(question.wording(self.setting)) for question in asked]
         questions[0] = _text("asked", meeting=meeting, woven=woven, question=questions[0])
         pairs = enumerate(zip(questions, asked, strict=True))
-        return [Line(text, ideal=each.answer, asks=True, together=at > 0) for at, (text, each) in pairs]
+        return [Line(text, ideal=question.answer, asks=True, together=at > 0) for at, (text, question) in pairs]
 
     def _marked(self, question: str) -> str:
         return f"QUESTION: {question}\nANSWER:" if self.markers else question
 
-    # ---- what it is worth
+    # ---- grading
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """What any answer gets: the lowest step of a judge's scale; nothing by rules."""
+        """Return what any answer gets: the lowest level of a judge's scale, or nothing by rules."""
         if self.task == "minutes":
             return 0.0
         return {"rules": 0.0, "ten": 0.1, "five": 0.2}[facts["rubric"]]
@@ -170,7 +173,7 @@ class Elitr(Scenario):
 
 
 def _needed(meeting: Meeting, asked: Asked, pieces: Sequence[range]) -> tuple[int, ...]:
-    """The parts that a question rests on: those with its evidence, or else those of its third; all, where it is several."""
+    """Return the parts that a question needs: those with its evidence, or those of its third; all if it has several passages."""
     if asked.evidence:
         return tuple(at for at, part in enumerate(pieces) if any(line in part for line in asked.evidence))
     if asked.place == "S":

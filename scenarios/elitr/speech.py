@@ -1,4 +1,4 @@
-"""Speech as a transcript has it: with hesitations, repeated and broken-off words, and what nobody understood."""
+"""Makes sentences look like transcribed speech, with hesitations, repeated and unfinished words, and inaudible passages."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from longspan.scenarios.shared.lists import words
 
 __all__ = ["spoken"]
 
-HESITATES: Final = 0.07
-REPEATS: Final = 0.035
-BREAKS_OFF: Final = 0.02
-"""How often, word by word."""
+HESITATION_RATE: Final = 0.07
+REPETITION_RATE: Final = 0.035
+UNFINISHED_RATE: Final = 0.02
+"""How often each happens, per word."""
 
 
 def spoken(random: Random, sentence: str) -> str:
-    """A sentence as somebody says it. Its words stay, in their order; what a no-break space joins stays together."""
+    """Return a sentence as someone might say it. Its words stay in order; words joined by a no-break space stay together."""
     said: list[str] = []
     for word in sentence.split(" "):
         draw = random.random()
-        if draw < HESITATES:
+        if draw < HESITATION_RATE:
             said.append(random.choice(words("meetings")["hesitations"]))
-        elif draw < HESITATES + REPEATS and word.isalpha() and len(word) < 5:
+        elif draw < HESITATION_RATE + REPETITION_RATE and word.isalpha() and len(word) < 5:
             said.append(word)
-        elif draw < HESITATES + REPEATS + BREAKS_OFF and word.isalpha() and len(word) > 4:
+        elif draw < HESITATION_RATE + REPETITION_RATE + UNFINISHED_RATE and word.isalpha() and len(word) > 4:
             said.append(f"{word[: random.randint(2, 3)]}-")
         said.append(word)
     return " ".join(said)

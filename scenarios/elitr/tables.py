@@ -1,4 +1,4 @@
-"""What a report shows of ELITR-Bench besides scores: points by setting, question type and answer position."""
+"""The tables of ELITR-Bench in reports: points by setting, question type and answer position."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["mark_of", "tables_of"]
 JUDGE: Final = "points"
 
 _SEEDED: Final = re.compile(r"(.+)-seed-?\d+(?:-\d+)?")
-"""How the folders of runs are called: by their seed, and by a number where that is taken."""
-SCALE: Final = "Points from 1 to 10 of a judge, or ten times the score by rules; means over questions."
+"""Matches the names of runs' folders, which end in the seed and, if that name is taken, a number."""
+SCALE: Final = "A judge's points from 1 to 10, or ten times the score by rules; means over questions."
 
 
 def tables_of(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
-    """The tables over the tests of some runs, by what these are called."""
+    """Return the tables over the tests of some runs, by the runs' names."""
     marks = [mark_of(run, item) for run, tests in runs.items() for test in tests for item in test.items]
     if not marks:
         return []
@@ -30,7 +30,7 @@ def tables_of(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
 
 
 def mark_of(run: str, item: Item) -> Mark:
-    """A graded answer as a mark. Runs that are called alike but for their seed are sittings of one."""
+    """Return the mark of a graded answer. Runs whose names differ only in the seed are sittings of the same model."""
     labels = item.labels
     seeded = _SEEDED.fullmatch(run)
     model = seeded[1] if seeded else run
@@ -81,5 +81,5 @@ def _differing(marks: Sequence[Mark]) -> list[Table]:
     rows = []
     for run, group in by(odd, lambda mark: mark.sitting.model).items():
         rows.append([run, str(len(points_of(group, JUDGE))), shown(over_seeds(group, JUDGE)[0])])
-    title = "ELITR-Bench: questions that qa and conv ask in other words, alone"
+    title = "ELITR-Bench: only questions that qa and conv word differently"
     return [Table(title=title, columns=["run", "answers", "mean"], rows=rows)]

@@ -1,4 +1,4 @@
-"""The published questions with transcripts that the user brings: the ELITR Minuting Corpus (LINDAT 11234/1-4692), or files of it."""
+"""The published questions with the user's transcripts: the ELITR Minuting Corpus (LINDAT 11234/1-4692), or files from it."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ QUESTIONS: Final = "ELITR-Bench's data.zip (https://github.com/utter-project/ELI
 LARGEST: Final = 10_000_000
 """Characters of a transcript at most."""
 
-MOST: Final = 200_000
-"""Files of a folder that are looked at."""
+MAX_FILES: Final = 200_000
+"""How many files of a folder are considered."""
 
 _REVISED: Final = re.compile(r"transcript_MAN(\d*).*\.txt", re.IGNORECASE)
-"""The corpus's transcripts: with the number of manual revisions, if there were several."""
+"""Matches the corpus's transcripts, with the number of manual revisions if there were several."""
 
 
-def published(transcripts: Path | None, questions: Path | None, split: Split, most: int) -> list[Meeting]:
-    """The first meetings of a split, at most so many, with their questions in both wordings.
+def published(transcripts: Path | None, questions: Path | None, split: Split, count: int) -> list[Meeting]:
+    """Return the first meetings of a split, at most `count`, with their questions in both wordings.
 
-    `transcripts`: a folder, the corpus's own tree or flat (`meeting_en_dev_001.txt`). `questions`: the zip or a folder; None: they
-    lie among the transcripts. Raises InputError for what is missing or damaged.
+    `transcripts`: a folder, either the corpus's own tree or flat (`meeting_en_dev_001.txt`). `questions`: the zip or a folder;
+    None if they are in the folder of the transcripts. Raises InputError for missing or damaged files.
     """
     if transcripts is None:
         raise InputError(f"--data questions={questions}: the transcripts are missing: --data elitr=DIR names a folder with {CORPUS}")
     if not transcripts.is_dir():
-        raise InputError(f"--data elitr={transcripts}: there is no such folder; it should hold {CORPUS}")
+        raise InputError(f"--data elitr={transcripts}: the folder does not exist; it should be {CORPUS}")
     sheets = {sheet.setting: sheet for sheet in _sheets(transcripts, questions) if sheet.split == split}
     if set(sheets) != {"qa", "conv"}:
         missing = " and ".join(sorted({"qa", "conv"} - set(sheets)))
         where = questions or transcripts
         raise InputError(f"{where}: the {split} questions of {missing} are missing: --data questions=PATH names {QUESTIONS}")
-    found = _files(str(transcripts), tuple(meeting.id for meeting in sheets["qa"].meetings))
+    files = _files(str(transcripts), tuple(meeting.id for meeting in sheets["qa"].meetings))
     other = {meeting.id: meeting for meeting in sheets["conv"].meetings}
     meetings = []
-    for meeting in sheets["qa"].meetings[:most]:
-        if meeting.id not in found:
-            raise InputError(f"{transcripts}: there is no transcript of {meeting.id}; it should hold {CORPUS}")
-        meetings.append(Meeting(meeting.id, _lines(found[meeting.id]), list(_asked(meeting, other.get(meeting.id)))))
+    for meeting in sheets["qa"].meetings[:count]:
+        if meeting.id not in files:
+            raise InputError(f"{transcripts}: the transcript of {meeting.id} is missing; the folder should be {CORPUS}")
+        meetings.append(Meeting(meeting.id, _lines(files[meeting.id]), list(_asked(meeting, other.get(meeting.id)))))
     return meetings
 
 
 def _sheets(transcripts: Path, questions: Path | None) -> list[Sheet]:
     where = questions or transcripts
     if not where.exists():
-        raise InputError(f"--data questions={where}: there is no such file or folder; it should be {QUESTIONS}")
+        raise InputError(f"--data questions={where}: does not exist; it should be {QUESTIONS}")
     try:
         return _read(str(where), stamp(where, f"it should be {QUESTIONS}"))
     except InputError as error:
@@ -70,7 +70,7 @@ def _read(where: str, changed: tuple[int, int]) -> list[Sheet]:
 
 
 def _asked(meeting: SheetMeeting, other: SheetMeeting | None) -> Iterator[Asked]:
-    """A meeting's questions in both wordings; the answers are those of qa."""
+    """Yield a meeting's questions in both wordings. The answers are those of qa."""
     conv = {question.id: question for question in other.questions} if other else {}
     for question in meeting.questions:
         twin: Question = conv.get(question.id, question)
@@ -78,18 +78,18 @@ def _asked(meeting: SheetMeeting, other: SheetMeeting | None) -> Iterator[Asked]
 
 
 def _files(folder: str, meetings: Sequence[str]) -> dict[str, Path]:
-    """The transcript of each meeting: in a folder of its name, the one revised most often; or a text file of its name."""
-    found: dict[str, tuple[int, Path]] = {}
-    for path in sorted(islice(Path(folder).rglob("*.txt"), MOST)):
+    """Return the transcript of each meeting: the most revised one in a folder of its name, or a text file of its name."""
+    best: dict[str, tuple[int, Path]] = {}
+    for path in sorted(islice(Path(folder).rglob("*.txt"), MAX_FILES)):
         revised = _REVISED.fullmatch(path.name)
         name, rank = (path.parent.name, 1 + int(revised[1] or 1)) if revised else (path.stem, 1)
-        if name in meetings and rank > found.get(name, (0, path))[0]:
-            found[name] = (rank, path)
-    return {name: path for name, (_, path) in found.items()}
+        if name in meetings and rank > best.get(name, (0, path))[0]:
+            best[name] = (rank, path)
+    return {name: path for name, (_, path) in best.items()}
 
 
 def _lines(path: Path) -> list[str]:
-    """The transcript's lines, without blank ones. Raises InputError for one that is empty or too large."""
+    """Return the transcript's lines without blank ones. Raises InputError for one that is empty or too large."""
     text = read_packed(path, 4 * LARGEST, "name the transcript of a meeting").decode("utf-8-sig", "replace")
     if len(text) > LARGEST:
         raise InputError(f"{path}: larger than {LARGEST:,} characters: not the transcript of a meeting")

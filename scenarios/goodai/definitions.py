@@ -1,4 +1,4 @@
-"""Definitions that GoodAI published (section 3.2): a folder of DATASET/ID.def.json and a config.yml, as tests of ours."""
+"""Tests from the definitions that GoodAI published (section 3.2): a folder of DATASET/ID.def.json and a config.yml."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ __all__ = ["read"]
 
 SUFFIX: Final = ".def.json"
 CONFIG: Final = "config.yml"
-LARGEST: Final = 4 << 20
-"""Bytes of a file that are read at most: a published one has some 50,000."""
+MAX_BYTES: Final = 4 << 20
+"""The largest file that is read: a published one has about 50,000 bytes."""
 NAME: Final = r"[a-z0-9][a-z0-9_-]{0,49}"
-"""What a definition may be called: it names its test."""
+"""The pattern of a definition's name, which becomes its test's."""
 ANNOUNCED: Final = frozenset({"chapterbreak", "sally_anne", "spy_meeting"})
-"""Scenarios whose first line only says what is to come."""
+"""Scenarios whose first line only announces what follows."""
 
 
 class _Published(BaseModel):
@@ -47,7 +47,7 @@ class _Published(BaseModel):
 
 @final
 class _Wait(_Published):
-    """What must have passed before the next line: a share of the span since the first, tokens and seconds since the last."""
+    """What must pass before the next line: a share of the span since the first line, and tokens and seconds since the last."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -62,7 +62,7 @@ class _Wait(_Published):
 
 @final
 class _Test(_Published):
-    """A definition's content. The last question of a temporal one is made when it is asked, and has no text."""
+    """A definition's content. The last question of a temporal test is made when it is asked, so it has no text."""
 
     script: list[Annotated[str, Field(pattern=r"\S")]]
     is_question: list[bool]
@@ -74,14 +74,14 @@ class _Test(_Published):
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
-        said = len(self.script) + self.is_temporal
-        if not said == len(self.is_question) == len(self.waits):
+        lines = len(self.script) + self.is_temporal
+        if not lines == len(self.is_question) == len(self.waits):
             raise ValueError(
-                f"script ({len(self.script)}), is_question ({len(self.is_question)}) and waits ({len(self.waits)}) have to go together:"
-                " one of each for a line, but no script for a temporal question"
+                f"script ({len(self.script)}), is_question ({len(self.is_question)}) and waits ({len(self.waits)}) must have an entry"
+                " for each line, except that a temporal question has none in script"
             )
-        if said and (self.is_question[0] or not self.is_question[-1]):
-            raise ValueError("is_question: the first line tells something, and the last one asks")
+        if lines and (self.is_question[0] or not self.is_question[-1]):
+            raise ValueError("is_question: the first line must not be a question, and the last line must be one")
         return self
 
 
@@ -98,7 +98,7 @@ class _File(NamedTuple):
 
 
 def read(folder: Path) -> Definitions | None:
-    """The definitions in a folder as GoodAI publishes them; None where it holds none. Raises InputError for what is wrong."""
+    """Read the definitions in a folder as GoodAI publishes them; None if it has none. Raises InputError if one is invalid."""
     digest = hashlib.sha256()
     files = []
     for path in sorted(folder.glob(f"*/*{SUFFIX}"), key=lambda path: (path.parent.name, len(path.name), path.name)):
@@ -108,36 +108,36 @@ def read(folder: Path) -> Definitions | None:
         files.append(_File(path, dataset, id, _parsed(path, content)))
     if not files:
         return None
-    pool = [_facts(each)["accepted"] for each in files if each.scenario == "spy_meeting"]
-    return Definitions(folder=folder, span=_span(folder), sha256=digest.hexdigest(), tests=[_definition(each, pool) for each in files])
+    pool = [_facts(file)["accepted"] for file in files if file.scenario == "spy_meeting"]
+    return Definitions(folder=folder, span=_span(folder), sha256=digest.hexdigest(), tests=[_definition(file, pool) for file in files])
 
 
 # ---- files
 
 
 def _place(path: Path) -> tuple[str, str]:
-    """The dataset and the id that a definition's place gives it."""
+    """Return the dataset and the id of a definition, by its path."""
     dataset, id = path.parent.name, path.name.removesuffix(SUFFIX)
     if dataset not in SCENARIOS:
-        raise InputError(f"definitions {path.parent.parent}: there is no dataset {dataset!r:.60}; there are {', '.join(SCENARIOS)}")
+        raise InputError(f"definitions {path.parent.parent}: unknown dataset {dataset!r:.60}; known are {', '.join(SCENARIOS)}")
     if not re.fullmatch(NAME, id):
-        raise InputError(f"definitions {path.parent}: a test is named in lower case letters, digits, _ and -, at most 50, got {id!r:.80}")
+        raise InputError(f"definitions {path.parent}: a test's name must be at most 50 lower case letters, digits, _ and -, got {id!r:.80}")
     if path.parent.is_symlink():
-        raise InputError(f"definitions {path.parent}: a link, and not a folder of its own")
+        raise InputError(f"definitions {path.parent}: is a link; links are not followed, give the folder itself")
     return dataset, id
 
 
 def _content(path: Path) -> bytes:
-    """A file's bytes. Links, devices and whatever else is no file of the folder's are not read."""
+    """Return a file's bytes. Links and devices are not read."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
-            raise InputError(f"{path}: a link or a device, and not a file of its own")
+            raise InputError(f"{path}: is a link or a device, expected a regular file")
         with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST:
-        raise InputError(f"{path}: larger than {LARGEST:,} bytes: no definition is")
+    if len(content) > MAX_BYTES:
+        raise InputError(f"{path}: larger than {MAX_BYTES:,} bytes, too large for a definition")
     return content
 
 
@@ -151,7 +151,7 @@ def _parsed(path: Path, content: bytes) -> _Test:
 
 
 def _span(folder: Path) -> int | None:
-    """The span in tokens that the folder's configuration gives; None where there is none."""
+    """Return the span in tokens that the folder's configuration gives; None if it gives none."""
     path = folder / CONFIG
     if not path.exists() and not path.is_symlink():
         return None
@@ -161,10 +161,10 @@ def _span(folder: Path) -> int | None:
             value = value.get(key) if isinstance(value, Mapping) else None
     except InputError:
         raise
-    except Exception as error:  # YAML's own errors, and what its constructors raise for values that are none
+    except Exception as error:  # YAML's own errors, and what its constructors raise for invalid values
         raise InputError(f"{path}: not YAML: {one_line(error)}") from error
     if value is not None and (type(value) is not int or not 1 <= value <= 1_000_000_000):
-        raise InputError(f"{path}: datasets.args.memory_span is a number of tokens, got {value!r:.60}")
+        raise InputError(f"{path}: datasets.args.memory_span must be a number of tokens, got {value!r:.60}")
     return value
 
 
@@ -172,7 +172,7 @@ def _span(folder: Path) -> int | None:
 
 
 def _definition(file: _File, pool: Sequence[Any]) -> Definition:
-    """The test that a file defines. Its script is written once, so that what is wrong is told at the door."""
+    """Return the test that a file defines. Its script is written once to find errors early."""
     if odd := _odd(file):
         raise InputError(f"{file.path}: {odd}")
     if not file.test.script:
@@ -186,18 +186,18 @@ def _definition(file: _File, pool: Sequence[Any]) -> Definition:
 
 
 def _odd(file: _File) -> str | None:
-    """What keeps a test from being played by the scenario of its dataset; None where nothing does."""
+    """Return why the scenario of its dataset cannot play a test; None if it can."""
     test, questions = file.test, sum(file.test.is_question)
     if bool(test.script) == (file.scenario == "restaurant"):
-        return "script: a restaurant's is made as it is played, and no other is empty"
+        return "script: must be empty for Restaurant and no other dataset"
     if test.is_temporal != (file.scenario == "jokes"):
-        return "is_temporal: so are jokes, and no other test"
+        return "is_temporal: must be true for Jokes and no other dataset"
     if test.uses_callback != (file.scenario == "prospective_memory"):
-        return "uses_callback: so does prospective memory, and no other test"
+        return "uses_callback: must be true for Prospective Memory and no other dataset"
     if test.uses_callback and len(test.script) != 2:
-        return f"script: prospective memory tells a quotation and says where to append it, got {len(test.script)} lines"
-    wanted = len(test.expected_responses) if file.scenario == "trigger_response" else min(1, len(test.script))
-    return None if questions == wanted else f"is_question: expected {wanted} questions, got {questions}"
+        return f"script: Prospective Memory must have 2 lines, a quotation and where to append it, got {len(test.script)}"
+    expected = len(test.expected_responses) if file.scenario == "trigger_response" else min(1, len(test.script))
+    return None if questions == expected else f"is_question: expected {expected} questions, got {questions}"
 
 
 def _facts(file: _File, pool: Sequence[Any] = ()) -> dict[str, Any]:
@@ -208,15 +208,15 @@ def _facts(file: _File, pool: Sequence[Any] = ()) -> dict[str, Any]:
 
 
 def _write(file: _File, known: Mapping[str, Any], random: Random, span: float) -> Script:
-    """The script of a test at a span. Raises ScenarioError where its waits take longer than that."""
+    """Return the script of a test at a span. Raises ScenarioError if its waits take longer than the span."""
     farewell = Wording(file.scenario).say(random, "farewell", **_about(file))
-    if file.scenario == "prospective_memory":  # its play says the facts' two lines, and then watches
+    if file.scenario == "prospective_memory":  # its play says the two lines in the facts, then watches
         return Script(facts=known, outline=outline(*file.test.script[:2]), farewell=farewell)
     return Script(facts=known, lines=list(_placed(_lines(file, known), file.test.waits, span)), farewell=farewell)
 
 
 def _about(file: _File) -> dict[str, str]:
-    """What a farewell names: of a trigger response, when the rule applies, as the rule says it."""
+    """Return what a farewell names: for a trigger response, the rule's condition in the rule's words."""
     if file.scenario != "trigger_response":
         return {}
     rule = re.match(r"Whenever (.{1,300}?),? then ", file.test.script[0])
@@ -224,13 +224,13 @@ def _about(file: _File) -> dict[str, str]:
 
 
 def _lines(file: _File, known: Mapping[str, Any]) -> Iterator[Line]:
-    """What the test says, without its waits. A line that directly follows another is said together with it."""
-    said = [*file.test.script, longest_question()] if file.test.is_temporal else file.test.script
-    telling = range(file.scenario in ANNOUNCED, len(said) - 1)
-    if file.scenario == "chapterbreak":  # before the question stand the options, and a line that announces them
+    """Yield the test's lines without their waits. A line that directly follows another is said together with it."""
+    texts = [*file.test.script, longest_question()] if file.test.is_temporal else file.test.script
+    telling = range(file.scenario in ANNOUNCED, len(texts) - 1)
+    if file.scenario == "chapterbreak":  # the options and a line that announces them precede the question
         telling = telling[: -1 - known["openings"]]
     needs = {"colours": (len(telling) - 1,), "jokes": (known.get("asked", 0),)}.get(file.scenario)
-    for number, (text, asks) in enumerate(zip(said, file.test.is_question, strict=True)):
+    for number, (text, asks) in enumerate(zip(texts, file.test.is_question, strict=True)):
         if asks:
             line = Line(text, ideal=ideal(file.scenario, known), asks=True, needs=needs)
         else:
@@ -239,9 +239,9 @@ def _lines(file: _File, known: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _placed(lines: Iterator[Line], waits: Sequence[_Wait], span: float) -> Iterator[Line]:
-    """The lines, each after the wait that its predecessor ends with.
+    """Yield the lines, each after the wait that its predecessor ends with.
 
-    All shares of the span that lie beyond nine tenths of it become that: the last question needs the rest.
+    Shares beyond nine tenths of the span become nine tenths: the last question needs the rest.
     """
     at = 0.0
     for line, wait in zip(lines, [_Wait(), *waits], strict=False):

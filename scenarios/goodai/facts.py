@@ -1,4 +1,4 @@
-"""What our graders need to know of a test of GoodAI's: facts and record, from its messages and what was expected."""
+"""The facts and the record of a GoodAI test, for longspan's graders, from its messages and expected responses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCENARIOS: Final[Mapping[str, str]] = MappingProxyType(
 """The name of the scenario that plays each of GoodAI's datasets."""
 
 Pool = Iterable[Sequence[Sequence[str]]]
-"""What is expected of each of a run's spy meetings: for each of its messages the words that it may be taken to mean."""
+"""What is expected of each of a run's spy meetings: for each of its messages, the words accepted as its meaning."""
 
 _Word = Annotated[str, StringConstraints(pattern=r"\w")]
 _Words = Annotated[list[_Word], Field(min_length=1)]
@@ -61,15 +61,15 @@ _TEXTS = TypeAdapter(list[str])
 
 
 def facts(dataset: str, lines: Sequence[str], expected: Sequence[Any], pool: Pool = ()) -> dict[str, Any]:
-    """What the grader of our scenario for `dataset` needs, in the shape of the scenario's own facts.
+    """Return what the grader of the scenario for `dataset` needs, in the shape of the scenario's own facts.
 
-    `lines` are the test's own messages in order, its questions among them where they are known, `expected` is what the
-    peer expects in reply. A spy meeting is confused with the others of the `pool`, which may hold the meeting itself.
-    Raises InputError for what cannot be understood.
+    `lines` are the test's own messages in order, with its questions as far as they are known. `expected` is what GoodAI's
+    benchmark expects in reply. A spy meeting may be confused with the others of the `pool`, which may include itself.
+    Raises InputError for a dataset without facts, and for messages or responses that are not as published.
     """
     read = _READERS.get(dataset)
     if read is None:
-        raise InputError(f"there are no facts for the dataset {dataset!r:.60}; there are {', '.join(_READERS)}")
+        raise InputError(f"no facts for the dataset {dataset!r:.60}; known are {', '.join(_READERS)}")
     try:
         if dataset == "Spy Meeting":
             return _spy_meeting(expected, _POOL.validate_python(list(pool)))
@@ -79,9 +79,10 @@ def facts(dataset: str, lines: Sequence[str], expected: Sequence[Any], pool: Poo
 
 
 def record(test: TestRecord) -> Record:
-    """The test as our graders take it: its own turns, those that asked something, and those it watched.
+    """Return the record of a test for longspan's graders: its own turns, its questions, and the turns it watched.
 
-    Turns count from 0 in its log. The message that ends a test ("Forget ...") is no part of it. Raises InputError.
+    Turns are counted from 0 in its log. The message that ends a test ("Forget ...") is not part of it. Raises InputError if
+    the recorded test is not as published.
     """
     return _watching(test) if test.dataset == "Prospective Memory" else _asking(test)
 
@@ -90,37 +91,37 @@ def _texts(what: str, texts: Iterable[object]) -> list[str]:
     try:
         return _TEXTS.validate_python(list(texts))
     except ValidationError as error:
-        raise InputError(f"{what}: its messages and replies have to be text: {first_problem(error)}") from None
+        raise InputError(f"{what}: its messages and replies must be text: {first_problem(error)}") from None
 
 
 # ---- records
 
 
 def _asking(test: TestRecord) -> Record:
-    """A test that asks. Its answers are those that the peer graded; they stand in its log, before the message that ends it."""
+    """Return the record of a test that asks questions. Its answers are those that GoodAI graded, found in its log."""
     answers = _texts(_named(test), test.actual_responses)
     said = test.said
     places = _places(said, answers)
     asked = set(places.values())
     own = said[: max(asked) + 1] if asked else said
-    exchanges = [Exchange(turn=at, text=each.text, reply=each.reply, asks=at in asked) for at, each in enumerate(own)]
+    exchanges = [Exchange(turn=at, text=turn.text, reply=turn.reply, asks=at in asked) for at, turn in enumerate(own)]
     lost = [answer for number, answer in enumerate(answers) if number not in places]
     return Record(exchanges=exchanges + [Exchange(turn=len(said), text="", reply=answer, asks=True) for answer in lost])
 
 
 def _places(said: Sequence[Said], answers: Sequence[str]) -> dict[int, int]:
-    """Where in the log each answer stands, by its number; looked for from the end."""
+    """Return where in the log each answer is, by its number. The log is searched from the end."""
     places: dict[int, int] = {}
     before = len(said)
     for number, answer in reversed(list(enumerate(answers))):
-        found = [at for at in range(before) if said[at].reply.strip() == answer.strip()]
-        if found:
-            before = places[number] = found[-1]
+        matches = [at for at in range(before) if said[at].reply.strip() == answer.strip()]
+        if matches:
+            before = places[number] = matches[-1]
     return places
 
 
 def _watching(test: TestRecord) -> Record:
-    """A test that watches: told, instructed, then all that was said, by whomever, until it ended."""
+    """Return the record of a test that watches: quotation, instruction, then all turns of any test until it ended."""
     said = test.said
     try:
         ((_, author, _),) = _QUOTATION.validate_python(test.expected_responses)
@@ -128,9 +129,9 @@ def _watching(test: TestRecord) -> Record:
         raise InputError(f"{_named(test)}: the expected responses are not as published: {first_problem(error)}") from None
     asked = next((at for at in range(1, len(said)) if contains_phrase(said[at].text, author)), None)
     if asked is None:
-        raise InputError(f"{_named(test)}: its log has no instruction to append a quotation of {author:.60}")
+        raise InputError(f"{_named(test)}: its log has no instruction to append a quotation by {author:.60}")
     ended = len(said) - plain(said[-1].text).startswith("forget ")
-    turns = [Exchange(turn=at, text=each.text, reply=each.reply, asks=at == asked) for at, each in enumerate(said[:ended])]
+    turns = [Exchange(turn=at, text=turn.text, reply=turn.reply, asks=at == asked) for at, turn in enumerate(said[:ended])]
     return Record(exchanges=turns[: asked + 1], watched=turns[asked + 1 :])
 
 
@@ -144,7 +145,7 @@ def _named(test: TestRecord) -> str:
 def _chapterbreak(lines: Sequence[str], expected: Any) -> dict[str, Any]:
     (answer,) = _ONE_WORD.validate_python(expected)
     if not re.fullmatch(r"[1-9][0-9]?", answer):
-        raise InputError(f"ChapterBreak: the expected response is an option's number, got {answer!r:.60}")
+        raise InputError(f"ChapterBreak: the expected response must be an option's number, got {answer!r:.60}")
     options = sum(bool(re.match(r"Option \d+:", line)) for line in lines)
     return {"answer": int(answer), "openings": max(options, int(answer))}
 
@@ -156,13 +157,13 @@ def _colours(lines: Sequence[str], expected: Any) -> dict[str, Any]:
 
 
 def _jokes(lines: Sequence[str], expected: Any) -> dict[str, Any]:
-    (wanted,) = _ONE_WORD.validate_python(expected)
+    (joke,) = _ONE_WORD.validate_python(expected)
     asks = bool(lines) and re.search(r"\bjoke\b.{0,80}\bago\b", lines[-1]) is not None
     jokes = list(lines[: len(lines) - asks])
-    known = [plain(joke) for joke in jokes]
-    if plain(wanted) not in known:
-        raise InputError(f"Jokes: the test does not tell the joke that is expected, {wanted!r:.80}")
-    return {"jokes": jokes, "asked": known.index(plain(wanted))}
+    known = [plain(text) for text in jokes]
+    if plain(joke) not in known:
+        raise InputError(f"Jokes: the test does not tell the expected joke, {joke!r:.80}")
+    return {"jokes": jokes, "asked": known.index(plain(joke))}
 
 
 _LEG = re.compile(
@@ -173,13 +174,13 @@ _LEG = re.compile(
 
 
 def _locations(lines: Sequence[str], expected: Any) -> dict[str, Any]:
-    """The expected way names all places in order, and in one form what messages say in many."""
+    """The expected route names all places in order, in one form; the messages use many."""
     (way,) = _ONE_WORD.validate_python(expected)
     legs = [match.groupdict() for match in _LEG.finditer(way)]
     places = [leg["begin"] for leg in legs[:1]] + [leg["end"] for leg in legs]
     units = {leg["unit"].casefold() for leg in legs}
     if [leg["begin"] for leg in legs] != places[:-1] or len(units) != 1:
-        raise InputError(f"Locations Directions: expected a way of legs like 'From A, go 1km North to B.', got {way!r:.80}")
+        raise InputError(f"Locations Directions: expected legs like 'From A, go 1km North to B.', got {way!r:.80}")
     return {"places": places, "legs": [[leg["way"].casefold(), float(leg["distance"])] for leg in legs], "unit": units.pop()}
 
 
@@ -190,19 +191,19 @@ def _name_list(lines: Sequence[str], expected: Any) -> dict[str, Any]:
 def _prospective_memory(lines: Sequence[str], expected: Any) -> dict[str, Any]:
     ((quotation, author, nth),) = _QUOTATION.validate_python(expected)
     if len(lines) < 2:
-        raise InputError(f"Prospective Memory: a test tells a quotation and says where to append it, got {len(lines)} messages")
+        raise InputError(f"Prospective Memory: expected a quotation and an instruction where to append it, got {len(lines)} messages")
     return {"quotation": quotation, "author": author, "nth": nth, "telling": lines[0], "instruction": lines[1]}
 
 
 _PUT = re.compile(r"(?:\bThe .{1,80} (?:is|are) in|\bmoved .{1,80} to) the (\w{1,80})\W*$")
-"""Something is or comes to be somewhere; who is somewhere goes without "The"."""
+"""Matches where an object is or is moved to. Lines about where a person is do not begin with "The"."""
 
 
 def _sally_anne(lines: Sequence[str], expected: Any) -> dict[str, Any]:
     (answer,) = _ONE_WORD.validate_python(expected)
     places = [match[1] for line in lines if (match := _PUT.search(line))]
     if answer not in places:
-        raise InputError(f"SallyAnne: the story puts nothing into what is expected, {answer!r:.60}, but {some(places) or 'nowhere'}")
+        raise InputError(f"SallyAnne: the story puts nothing into the expected {answer!r:.60}, only into {some(places) or 'nothing'}")
     return {"answer": answer, "containers": list(dict.fromkeys(places)), "first": places[0], "really": places[-1]}
 
 
@@ -211,8 +212,9 @@ def _shopping(lines: Sequence[str], expected: Any) -> dict[str, Any]:
 
 
 def _spy_meeting(expected: Any, pool: Sequence[Sequence[Sequence[str]]]) -> dict[str, Any]:
-    """Lists that share a word are the same message's, of different months: those of this test's messages widen what is
-    accepted, what any other message means is foreign.
+    """Lists that share a word are of the same message, in different months.
+
+    Lists of this test's messages widen what is accepted; the meanings of other messages are foreign.
     """
     accepted = [dict.fromkeys(meanings) for meanings in _MEANINGS.validate_python(expected)]
     foreign: list[dict[str, None]] = []
@@ -222,18 +224,18 @@ def _spy_meeting(expected: Any, pool: Sequence[Sequence[Sequence[str]]]) -> dict
             message.update(dict.fromkeys(meanings))
         if not known:
             foreign.append(dict.fromkeys(meanings))
-    return {"accepted": [list(each) for each in accepted], "foreign": [list(each) for each in foreign]}
+    return {"accepted": list(map(list, accepted)), "foreign": list(map(list, foreign))}
 
 
 def _sharing(messages: Sequence[dict[str, None]], meanings: Sequence[str]) -> list[dict[str, None]]:
-    """The messages that may mean one of `meanings`."""
+    """Return the messages that may mean one of `meanings`."""
     return [message for message in messages if not message.keys().isdisjoint(meanings)]
 
 
 def _trigger_response(lines: Sequence[str], expected: Any) -> dict[str, Any]:
     phrases = _WORDS.validate_python(expected)
     if len(set(phrases)) > 1:
-        raise InputError(f"Trigger Response: one phrase is expected each time, got {some(dict.fromkeys(phrases))}")
+        raise InputError(f"Trigger Response: expected the same phrase each time, got {some(dict.fromkeys(phrases))}")
     return {"phrase": phrases[0], "triggers": len(phrases)}
 
 

@@ -1,4 +1,4 @@
-"""GoodAI's files: recorded results (JSON lines, or a folder of JSON files) and what a run cost. Told apart by content."""
+"""Reads GoodAI's files, told apart by content: recorded results (JSON lines, or a folder of JSON files) and what a run cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAID = re.compile(r"\s*(Test|System|Agent) \(([^()\n]{1,40})\): ?", re.IGNORECA
 
 
 class Said(NamedTuple):
-    """An entry of a task log: a message of the test's conversation, and its reply ("" where the log ends before it)."""
+    """A turn of a task log: a message of the test's conversation and the reply to it ("" if the log ends before it)."""
 
     text: str
     reply: str
@@ -31,11 +31,11 @@ class Said(NamedTuple):
 
 @final
 class TestRecord(BaseModel):
-    """One recorded test: what was said, what the peer expected and what it gave.
+    """A recorded test: what was said, what GoodAI's benchmark expected and what score it gave.
 
-    `score` of `max_score` is the published one; `auto_score` the machine's own, where a person corrected it. `tokens` of
-    the conversation run to after the message that ends the test. `task_log` are texts "Test (TIME): ...", "System (TIME): ..." (filler) and
-    "Agent (TIME): ...".
+    `score` of `max_score` is the published score; `auto_score` is the machine's, if a person corrected it. `tokens` of the
+    conversation include the message that ends the test. Entries of `task_log` are "Test (TIME): ...", "System (TIME): ..."
+    (filler) and "Agent (TIME): ...".
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -60,18 +60,18 @@ class TestRecord(BaseModel):
 
     @property
     def auto_share(self) -> float:
-        """The machine's score in [0, 1]: the recorded one where no person corrected it."""
+        """The machine's score in [0, 1]: the recorded one unless a person corrected it."""
         return self.share if self.auto_score is None else self.auto_score / self.max_score
 
     @property
     def why(self) -> str:
-        """The peer's reason, in one line."""
-        parts = [self.reasoning] if isinstance(self.reasoning, str) else [str(each) for each in self.reasoning]
-        return " ".join("; ".join(parts).split())
+        """The recorded reason, in one line."""
+        reasons = [self.reasoning] if isinstance(self.reasoning, str) else [str(reason) for reason in self.reasoning]
+        return " ".join("; ".join(reasons).split())
 
     @property
     def said(self) -> list[Said]:
-        """The conversation as the task log has it, turn by turn."""
+        """The turns of the conversation in the task log."""
         turns: list[Said] = []
         for entry in self.task_log:
             match = _SAID.match(entry)
@@ -85,7 +85,7 @@ class TestRecord(BaseModel):
 
 @final
 class RunStats(BaseModel):
-    """What a run of the peer's cost, in dollars and seconds of wall clock."""
+    """What a run of GoodAI's benchmark cost, in dollars and seconds."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -96,22 +96,22 @@ class RunStats(BaseModel):
 
 
 def read_records(paths: Sequence[Path]) -> list[TestRecord]:
-    """The recorded tests in files of JSON lines (plain or gzip) and in folders of results, in order, each once.
+    """Return the recorded tests in files of JSON lines (plain or gzip) and in folders of results, in order, each once.
 
-    A folder is searched for files; whatever in it is no recorded test is passed over, a file that is named is not.
-    Raises InputError for a path that holds none, or one that is damaged.
+    Folders are searched for files, and other files in them are skipped. Raises InputError for a path without recorded
+    tests, a file given by name that has others contents, and a damaged file.
     """
-    found: dict[tuple[str, str, str, str], TestRecord] = {}
+    tests: dict[tuple[str, str, str, str], TestRecord] = {}
     for path in paths:
         records = list(_in_folder(path) if path.is_dir() else _in_file(path))
         if not records and not (path.is_dir() and run_stats([path])):
-            raise InputError(f"{path}: holds no recorded tests: expected JSON with agent, dataset, task_log and score, a line each")
-        found |= {(each.benchmark, each.agent, each.dataset, each.example): each for each in records}
-    return list(found.values())
+            raise InputError(f"{path}: no recorded tests found; expected JSON lines with agent, dataset, task_log and score")
+        tests |= {(test.benchmark, test.agent, test.dataset, test.example): test for test in records}
+    return list(tests.values())
 
 
 def run_stats(paths: Iterable[Path]) -> dict[tuple[str, str], RunStats]:
-    """The run statistics in the folders among `paths`, by benchmark and agent, as their files' places name them."""
+    """Return the run statistics in the folders among `paths`, by benchmark and agent, which the files' paths name."""
     found = {}
     for folder in paths:
         for path in sorted(folder.rglob("runstats.json")) if folder.is_dir() else ():
@@ -158,7 +158,7 @@ def _in_folder(folder: Path) -> Iterator[TestRecord]:
 
 
 def _record(path: Path, where: str, value: Any) -> TestRecord:
-    """A recorded test. In a results folder (BENCHMARK/results/AGENT/DATASET/EXAMPLE_0.json) its place says whose it is."""
+    """Return a recorded test. In a results folder (BENCHMARK/results/AGENT/DATASET/EXAMPLE_0.json) its path says what it is of."""
     place = path.resolve()
     known = {
         "benchmark": _benchmark(place.parent.parent),
@@ -173,6 +173,6 @@ def _record(path: Path, where: str, value: Any) -> TestRecord:
 
 
 def _benchmark(agent: Path) -> str:
-    """The benchmark whose run an agent's folder belongs to: BENCHMARK/results/AGENT, or BENCHMARK/AGENT."""
+    """Return the benchmark of an agent's folder: BENCHMARK/results/AGENT or BENCHMARK/AGENT."""
     above = agent.parent
     return above.parent.name if above.name == "results" else above.name

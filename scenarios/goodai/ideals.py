@@ -1,4 +1,4 @@
-"""What a perfect agent would reply to the question of a test of GoodAI's, from what our grader of it knows."""
+"""Ideal replies to the questions of GoodAI's tests, from the facts that the graders use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ideal"]
 
 
 def ideal(scenario: str, facts: Mapping[str, Any]) -> str:
-    """The ideal reply to a question of `scenario`, given the facts of its test. Raises KeyError for a scenario that asks none."""
+    """Return the ideal reply to a question of `scenario`, given its test's facts. Raises KeyError for a scenario without one."""
     match scenario:
         case "chapterbreak":
             return str(facts["answer"])

@@ -1,4 +1,4 @@
-"""The journal of a master log: its entries one by one, as events of ours."""
+"""Turns a master log, entry by entry, into the events of a journal."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["ENCODING", "LogJournal", "LoggedTest", "Role"]
 CONVERSATION: Final = "main"
 EPOCH: Final = datetime(1970, 1, 1)
 ENCODING: Final[EncodingName] = "cl100k_base"
-ASKED: Final = 0.001
-"""Seconds that a reply to filler takes at least if the agent was asked for it. One that it is only told of takes none."""
-LEAP: Final = 60.0
-"""Seconds between a reply and the next message from which on their clock was moved: what their examiner does takes less."""
-LANDS: Final = 10.0
-"""Seconds after the end of a test's wait by which a leap made for that test is over."""
-NOTHING: Final = Entry(0, Type.RESET, 0.0, "")
-"""Stands for the message where all have been replied to."""
+MIN_LATENCY: Final = 0.001
+"""Seconds that a reply to filler takes at least if the agent was asked. A reply it was only shown takes no time."""
+MIN_JUMP: Final = 60.0
+"""Seconds between a reply and the next message that mean that GoodAI's clock was moved: its examiner takes less."""
+MAX_OVERSHOOT: Final = 10.0
+"""Seconds after the end of a test's wait within which a jump made for that test ends."""
+NO_MESSAGE: Final = Entry(0, Type.RESET, 0.0, "")
+"""The message waiting for a reply if there is none."""
 
 
 @final
 class Role(NamedTuple):
-    """What a message of a test's is: its kind; whether it is a needle; which needles it needs, by number (None: all so far)."""
+    """The role of a test's message: its kind, whether it is a needle, and which needles it needs (None: all so far)."""
 
     kind: events.MessageKind
     needle: bool
@@ -41,10 +41,11 @@ class Role(NamedTuple):
 @final
 @dataclass(slots=True)
 class LoggedTest:
-    """A test in the log: `roles` of its messages in order; `opened`: its event, wherever it opens; `stopped`: it ended before
-    its script did.
+    """A test in the log.
 
-    While the log is taken: its turns by number in `said`, those of its `needles`, those it `watched`, and when its wait ends.
+    `opened`: its opening event; the position is set when it opens. `roles`: of its messages, in order. `stopped`: whether it
+    ended before its script did. The other attributes change as the log is read: its turns by number (`said`), the turns of
+    its `needles`, the turns it `watched`, and when its wait ends (`due`).
     """
 
     opened: events.Open
@@ -63,7 +64,7 @@ class LoggedTest:
 
 @final
 class LogJournal:
-    """Takes a log's entries one by one and makes the events of a journal of them. Turns and tokens are counted from 0."""
+    """Collects the events of a journal from a log's entries. Turns and tokens are counted from 0."""
 
     def __init__(self, tests: Mapping[str, LoggedTest], span: int) -> None:
         self._tests = tests
@@ -73,16 +74,16 @@ class LogJournal:
         self._open: list[LoggedTest] = []
         self._turn = self._position = 0
         self._now = self._back = 0.0
-        self._message = NOTHING
+        self._message = NO_MESSAGE
 
     @property
     def notes(self) -> list[str]:
-        """What could not be taken as it stands in the log."""
-        return [f"the log's time goes back, by {self._back:g} s at most; virtual time stands still there"] if self._back else []
+        """Where the journal deviates from the log."""
+        return [f"the log's time goes back by up to {self._back:g} s; virtual time stands still there"] if self._back else []
 
     def finished(self) -> list[events.Event]:
-        """All events. A conversation whose tests have all ended is closed; any other was broken off."""
-        if self._open or self._message is not NOTHING:
+        """Return all events. A conversation whose tests have all ended is closed; any other was interrupted."""
+        if self._open or self._message is not NO_MESSAGE:
             return self._events
         return [*self._events, events.Close(turns=self._turn, tokens=self._position)]
 
@@ -95,7 +96,7 @@ class LogJournal:
                 first = not (self._turn or self._open)
                 self._say(entry, None, Role("opening" if first else "filler", needle=False))
             case Type.SENT, LoggedTest() as test:
-                test.watching = False  # what it watched for is over
+                test.watching = False  # a test that speaks has stopped watching
                 self._say(entry, test, test.roles[len(test.said)])
                 test.due = None
             case ((Type.REPLY | Type.FILLER_REPLY), test):
@@ -125,9 +126,9 @@ class LogJournal:
         )
 
     def _say(self, entry: Entry, test: LoggedTest | None, role: Role) -> None:
-        leaper = self._leaper(entry.time)
-        if leaper is not None:
-            self._events.append(events.Jump(test=leaper.id, to=_date(entry.time)))
+        jumped_for = self._jumped_for(entry.time)
+        if jumped_for is not None:
+            self._events.append(events.Jump(test=jumped_for.id, to=_date(entry.time)))
         self._back = max(self._back, self._now - entry.time)
         self._now = max(self._now, entry.time)
         tokens = self._count(entry.text)
@@ -150,19 +151,19 @@ class LogJournal:
         if test is not None and role.needle:
             test.needles.append(self._turn)
 
-    def _leaper(self, time: float) -> LoggedTest | None:
-        """The test that the clock was moved for just before `time`: the one whose wait ends where the clock came to stand."""
-        if time - self._now < LEAP:
+    def _jumped_for(self, time: float) -> LoggedTest | None:
+        """Return the test that the clock was moved for just before `time`: the one whose wait ends just before it."""
+        if time - self._now < MIN_JUMP:
             return None
-        due = {test.due: test for test in self._open if test.due is not None and self._now < test.due <= time <= test.due + LANDS}
+        due = {test.due: test for test in self._open if test.due is not None and self._now < test.due <= time <= test.due + MAX_OVERSHOOT}
         return due[max(due)] if due else None
 
     def _reply(self, entry: Entry, test: LoggedTest | None) -> None:
-        message, self._message = self._message, NOTHING
+        message, self._message = self._message, NO_MESSAGE
         tokens = self._count(entry.text)
         self._position += tokens
         latency = entry.time - message.time
-        asked = entry.type is Type.REPLY or latency >= ASKED
+        asked = entry.type is Type.REPLY or latency >= MIN_LATENCY
         self._events.append(
             events.Reply(
                 turn=self._turn,
@@ -175,8 +176,9 @@ class LogJournal:
         )
         if test is not None:
             test.said[self._turn] = Said(message.text, entry.text)
-        for watcher in (each for each in self._open if each.watching):
-            watcher.watched.append(self._turn)
+        for watcher in self._open:
+            if watcher.watching:
+                watcher.watched.append(self._turn)
         self._now = max(self._now, entry.time)
         self._turn += 1
 
@@ -191,12 +193,12 @@ class LogJournal:
 
 
 def _needs(role: Role, needles: Sequence[int]) -> list[int]:
-    """The turns of the needles that a question needs, of those said before it."""
+    """Return the turns of the needles that a question needs, among those said before it."""
     return [needles[number] for number in role.needs if number < len(needles)] if role.needs is not None else list(needles)
 
 
 def _awards(test: LoggedTest) -> list[events.Award]:
-    """What a restaurant's visit earns, phase by phase, each at the turn that it is graded by."""
+    """Return what a restaurant visit earns, phase by phase, at the turns that decide."""
     turns = list(test.said)
     return [
         events.Award(test=test.id, turn=turns[award.turn], points=FIFTH if award.right else 0.0, why=f"{phase}: {award.why}")
@@ -205,5 +207,5 @@ def _awards(test: LoggedTest) -> list[events.Award]:
 
 
 def _date(time: float) -> datetime:
-    """Virtual time from seconds since 1970: that of Greenwich."""
+    """Return the virtual time for seconds since 1970, in UTC."""
     return EPOCH + timedelta(seconds=time)

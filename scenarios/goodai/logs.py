@@ -1,4 +1,4 @@
-"""A conversation that GoodAI's benchmark played, as its master log tells it, as a journal of ours."""
+"""Imports a conversation that GoodAI's benchmark played: its master log becomes a journal."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ UNKNOWN: Final = "unknown"
 
 
 def read(file: Path, wanted: Wanted) -> Imported:
-    """The conversation in a master log (plain or gzip).
+    """Return the conversation in a master log (plain or gzip).
 
-    Messages, replies, their order and times are the log's; tokens are counted anew. What the log lacks comes from the
-    definitions: what was expected, which lines are needles, the span. Raises InputError, with the line, for a log that is
+    Messages, replies, their order and times are the log's; tokens are counted again. The definitions supply what the log
+    lacks: expected responses, which lines are needles, the span. Raises InputError, with the line, for a log that is
     damaged or not of the tests that are defined.
     """
     entries = read_log(file)
     span = wanted.span or (wanted.definitions.span if wanted.definitions else None)
     if span is None:
-        raise InputError(f"{file}: a log names no span; give --definitions DIR with the folder that it was played from, or --span S")
-    defined = {Place(each.scenario, each.id): each for each in wanted.definitions.tests} if wanted.definitions else {}
-    places = {each.test: _place(file, each) for each in entries if each.type is Type.BEGINS}
+        raise InputError(f"{file}: a log has no span; give --definitions DIR with the folder that it was played from, or --span S")
+    defined = {Place(test.scenario, test.id): test for test in wanted.definitions.tests} if wanted.definitions else {}
+    places = {entry.test: _place(file, entry) for entry in entries if entry.type is Type.BEGINS}
     suite = wanted.suite(place.scenario for place in places.values())
     tests = {}
     for name, said in _spoken(entries).items():
         place = places[name]
         script = _script(file, defined[place], said.messages, span) if place in defined else None
-        facts: dict[str, str] | None = {} if place.scenario == "restaurant" else None  # its visits are graded by their transcripts alone
+        facts: dict[str, str] | None = {} if place.scenario == "restaurant" else None  # visits are graded by their transcripts alone
         tests[name] = LoggedTest(
             opened=opening(suite, place.scenario, place.id, script, facts),
             roles=_roles(said, script, place.scenario),
@@ -56,13 +56,13 @@ def read(file: Path, wanted: Wanted) -> Imported:
         agent=wanted.agent or _agent(file),
         tokenizer=ENCODING,
         events=journal.finished(),
-        left_out=[f"{place.scenario}-{place.id} is left out: it does not begin in the log" for place in absent],
+        left_out=[f"{place.scenario}-{place.id} is left out: it is not in the log" for place in absent],
         notes=journal.notes,
     )
 
 
 def _agent(file: Path) -> str:
-    """The agent that the log's folder is called after: theirs are made of several parts, such as "KIND - MODEL - CONTEXT"."""
+    """Return the agent that the log's folder is named after, such as "KIND - MODEL - CONTEXT"."""
     folder = file.resolve().parent.name.encode("utf-8", "replace").decode()
     return folder if " - " in folder else UNKNOWN
 
@@ -72,7 +72,7 @@ def _agent(file: Path) -> str:
 
 @final
 class Place(NamedTuple):
-    """The scenario that grades a test, and which of its tests it is."""
+    """The scenario that grades a test, and the test's id."""
 
     scenario: str
     id: str
@@ -87,50 +87,51 @@ class Spoken(NamedTuple):
 
 
 def _spoken(entries: Sequence[Entry]) -> dict[str, Spoken]:
-    """What each test says, in the order in which they begin."""
-    messages: dict[str, list[Entry]] = {each.test: [] for each in entries if each.type is Type.BEGINS}
-    for each in entries:
-        if each.type is Type.SENT:
-            messages[each.test].append(each)
-    ended = {each.test for each in entries if each.type is Type.ENDS}
-    return {name: Spoken(found, name in ended) for name, found in messages.items()}
+    """Return what each test says, in the order in which they begin."""
+    messages: dict[str, list[Entry]] = {entry.test: [] for entry in entries if entry.type is Type.BEGINS}
+    for entry in entries:
+        if entry.type is Type.SENT:
+            messages[entry.test].append(entry)
+    ended = {entry.test for entry in entries if entry.type is Type.ENDS}
+    return {name: Spoken(said, name in ended) for name, said in messages.items()}
 
 
 def _place(file: Path, begin: Entry) -> Place:
-    """Where a test belongs, as its name tells: DATASET - EXAMPLE."""
+    """Return the scenario and the id of a test, which its name gives: DATASET - EXAMPLE."""
     dataset, _, example = begin.test.partition(" - ")
     if dataset not in SCENARIOS:
-        raise InputError(f"{file}, line {begin.line}: there is no dataset {dataset!r:.60}; there are {', '.join(SCENARIOS)}")
+        raise InputError(f"{file}, line {begin.line}: unknown dataset {dataset!r:.60}; known are {', '.join(SCENARIOS)}")
     if not re.fullmatch(NAME, example):
-        raise InputError(f"{file}, line {begin.line}: an example is named in lower case letters, digits, _ and -, got {example!r:.60}")
+        raise InputError(f"{file}, line {begin.line}: an example's name must be lower case letters, digits, _ and -, got {example!r:.60}")
     return Place(SCENARIOS[dataset], example)
 
 
-def _script(file: Path, found: Definition, said: Sequence[Entry], span: int) -> Script | None:
-    """The script that a test is defined by, with its questions as they were asked; None where none is defined."""
-    if found.write is None:
+def _script(file: Path, definition: Definition, said: Sequence[Entry], span: int) -> Script | None:
+    """Return the script of a test's definition, with its questions as they were asked; None if it has none."""
+    if definition.write is None:
         return None
     try:
-        script = found.write(Random(0), span)
+        script = definition.write(Random(0), span)
     except ScenarioError as error:
-        raise InputError(f"{file}: {found.scenario}-{found.id} cannot have been played at a span of {span:,} tokens: {error}") from None
+        name = f"{definition.scenario}-{definition.id}"
+        raise InputError(f"{file}: {name} cannot have been played at a span of {span:,} tokens: {error}") from None
     lines = list(script.lines)
-    texts = [line.text for line in lines] or [script.facts[each] for each in ("telling", "instruction") if each in script.facts]
+    texts = [line.text for line in lines] or [script.facts[key] for key in ("telling", "instruction") if key in script.facts]
     for number, (entry, text) in enumerate(zip(said, texts, strict=False)):
-        if found.scenario == "jokes" and lines[number].asks and entry.text.strip():  # made when it is asked
+        if definition.scenario == "jokes" and lines[number].asks and entry.text.strip():  # the question is made when it is asked
             lines[number] = replace(lines[number], text=entry.text)
         elif entry.text != text:
             raise InputError(
-                f"{file}, line {entry.line}: {entry.test} says {entry.text!r:.60} and is defined to say {text!r:.60}; "
-                "--definitions has to name the folder that the log was played from"
+                f"{file}, line {entry.line}: {entry.test} says {entry.text!r:.60} but is defined to say {text!r:.60}; "
+                "--definitions must name the folder that the log was played from"
             )
     return replace(script, lines=lines)
 
 
 def _roles(said: Spoken, script: Script | None, scenario: str) -> list[Role]:
-    """What each message of a test is. The last one of a test that has asked, and asks nothing itself, takes leave."""
+    """Return the roles of a test's messages. The last one is a farewell if it asks nothing and an earlier one does."""
     roles = []
-    asked = any(each.asks for each in said.messages)
+    asked = any(entry.asks for entry in said.messages)
     for number, entry in enumerate(said.messages):
         line = script.lines[number] if script is not None and number < len(script.lines) else None
         if line is not None:

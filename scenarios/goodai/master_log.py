@@ -1,4 +1,4 @@
-"""GoodAI's master logs: what a run of theirs noted as it went, an event a line, read and checked."""
+"""Reads and checks GoodAI's master logs: the events of a run, one on each line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from longspan.simulator.errors import InputError, first_problem
 
 __all__ = ["Entry", "Type", "read_log"]
 
-LATEST: Final = 221_000_000_000
-"""Seconds since 1970 before which a log's times lie: a date has four digits."""
+MAX_TIME: Final = 221_000_000_000
+"""Seconds since 1970 that a log's times must be below, so that years have four digits."""
 
 
 @final
 class Type(IntEnum):
-    """The type of an event, as the log numbers them. A reset is one of their scheduler's, and no agent forgets anything by it."""
+    """The type of an event, as the log numbers them. RESET resets GoodAI's scheduler; the agent forgets nothing."""
 
     SENT = 0
     BEGINS = 1
@@ -34,22 +34,23 @@ class Type(IntEnum):
     CALLBACK_OFF = 10
 
 
-MOST: Final = 200_000
-"""Events of a log that are read at most; a published one has some 1,000, of 33 tests."""
-MOST_TESTS: Final = 1_000
+MAX_EVENTS: Final = 200_000
+"""The most events that a log may have; a published one has about 1,000, of 33 tests."""
+MAX_TESTS: Final = 1_000
 
 MESSAGES: Final = {Type.SENT: Type.REPLY, Type.FILLER: Type.FILLER_REPLY}
-"""What is said to the agent, and what each is replied with."""
+"""The types of messages to the agent, and the types of the replies to them."""
 REPLIES: Final = frozenset(MESSAGES.values())
-ASIDE: Final = frozenset({Type.RESET, Type.CALL})
-"""What is no part of the conversation."""
+IGNORED: Final = frozenset({Type.RESET, Type.CALL})
+"""The types of events that are not part of the conversation."""
 
 
 @final
 class Entry(NamedTuple):
-    """One event: the number of its line, its type, seconds since 1970, and the test it belongs to ("" for filler).
+    """An event: the number of its line, its type, seconds since 1970, and the test it belongs to ("" for filler).
 
-    `text` is that of a message or a reply, which `asks` something or answers it; `wait` the seconds that a test waits.
+    `text` is of a message or a reply; `asks` says whether it is a question or the answer to one. `wait`: the seconds that a
+    test waits.
     """
 
     line: int
@@ -62,7 +63,7 @@ class Entry(NamedTuple):
 
 
 def _valid(text: object) -> object:
-    """Text without lone surrogates: JSON can hold them, a journal cannot."""
+    """Return text without lone surrogates, which JSON can have but a journal cannot."""
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
 
 
@@ -73,7 +74,7 @@ class _Strict(BaseModel):
 @final
 class _Line(_Strict):
     type: int = Field(ge=min(Type), le=max(Type))
-    timestamp: float = Field(ge=0, lt=LATEST, allow_inf_nan=False)
+    timestamp: float = Field(ge=0, lt=MAX_TIME, allow_inf_nan=False)
     test_id: Annotated[str, BeforeValidator(_valid)] = Field(max_length=200)
     data: dict[str, Any]
 
@@ -86,27 +87,27 @@ class _Said(_Strict):
 
 @final
 class _Waits(_Strict):
-    time: float = Field(default=0, ge=0, lt=LATEST, allow_inf_nan=False)
+    time: float = Field(default=0, ge=0, lt=MAX_TIME, allow_inf_nan=False)
 
 
 def read_log(path: Path) -> list[Entry]:
-    """The events of a log's conversation, in order; the log is plain or gzip, and may end between any two lines.
+    """Return the events of a log's conversation, in order. The log is plain or gzip, and may end after any line.
 
-    Every message but the last has its reply after it, and every test begins before it speaks and ends at most once. Raises
-    InputError, with the line, for a file that is not so.
+    Every message but the last must be followed by its reply, and every test must begin before it speaks and end at most
+    once. Raises InputError, with the line, for any other file.
     """
     grammar = _Grammar()
     entries = []
     for number, value in json_lines(path):
         entry = _entry(value, number, path)
         if wrong := grammar.wrong(entry):
-            raise InputError(f"{path}, line {number}: {wrong}; mend the log, or cut it off before that line")
-        if entry.type not in ASIDE:
+            raise InputError(f"{path}, line {number}: {wrong}; fix the log, or cut it off before that line")
+        if entry.type not in IGNORED:
             entries.append(entry)
-        if len(entries) > MOST or len(grammar.tests) > MOST_TESTS:
-            raise InputError(f"{path}: larger than a log can be: more than {MOST:,} events or {MOST_TESTS:,} tests")
+        if len(entries) > MAX_EVENTS or len(grammar.tests) > MAX_TESTS:
+            raise InputError(f"{path}: too large for a log: more than {MAX_EVENTS:,} events or {MAX_TESTS:,} tests")
     if not grammar.tests:
-        raise InputError(f"{path}: no test begins in it; expected a master log: JSON with type, timestamp, test_id and data, a line each")
+        raise InputError(f"{path}: no test begins in it; expected a master log: JSON lines with type, timestamp, test_id and data")
     return entries
 
 
@@ -127,15 +128,15 @@ def _entry(value: Any, number: int, path: Path) -> Entry:
 
 @final
 class _Grammar:
-    """What may follow what. `tests` that have begun, and whether each is still open."""
+    """Checks the order of events. `tests`: those that have begun, and whether they are still open."""
 
     def __init__(self) -> None:
         self.tests: dict[str, bool] = {}
         self._message: Entry | None = None
 
     def wrong(self, entry: Entry) -> str | None:
-        """What is wrong with the next event; None where it may follow."""
-        if entry.type in ASIDE:
+        """Return what is wrong with the next event; None if it may follow."""
+        if entry.type in IGNORED:
             return None
         if self._message is not None or entry.type in REPLIES:
             return self._replies(entry)
@@ -154,7 +155,7 @@ class _Grammar:
     def _replies(self, entry: Entry) -> str | None:
         message, self._message = self._message, None
         if message is None:
-            return "a reply to nothing: no message stands before it"
+            return "a reply without a message before it"
         if entry.type is not MESSAGES[message.type] or entry.test != message.test:
             return f"expected the reply to the message in line {message.line}, which has type {MESSAGES[message.type]}"
         return None

@@ -1,4 +1,4 @@
-"""The paper's scores again, from recorded transcripts: graded by our rules, set beside what was recorded and printed."""
+"""Reproduces the paper's scores from recorded transcripts: our grades, next to the recorded and the printed scores."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Value = TypeVar("Value")
 
 PAPER: Final = "goodai-ltm"
 
-EXACT: Final = 1e-3
-"""Shares that differ by less are the same: some are recorded to three digits."""
+TOLERANCE: Final = 1e-3
+"""Shares that differ by less count as equal: some are recorded to three digits."""
 
 
 _GRADING: Final[tuple[type[Scenario], ...]] = (
@@ -49,12 +49,12 @@ _GRADING: Final[tuple[type[Scenario], ...]] = (
     SpyMeeting,
     TriggerResponse,
 )
-"""The scenarios whose graders take facts and a record; a restaurant's visit is graded by `restaurant.grade_record`."""
+"""The scenarios whose graders take facts and a record. A restaurant visit is graded by `restaurant.grade_record`."""
 
 
 @final
 class _Graded(NamedTuple):
-    """A recorded test with our grade of it. `ours` in [0, 1]; `category` says of what kind a disagreement is."""
+    """A recorded test with our grade. `ours` in [0, 1]; `category` is the kind of disagreement, "" if there is none."""
 
     record: TestRecord
     scenario: str
@@ -65,29 +65,30 @@ class _Graded(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        return abs(self.ours - self.record.share) < EXACT
+        return abs(self.ours - self.record.share) < TOLERANCE
 
 
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
-    """Grade recorded tests again (result files, or a results folder with its runstats) and set up the paper's Table 1.
+    """Grade recorded tests again (result files, or a results folder with its runstats) and compute the paper's Table 1.
 
-    A score is the sum over the datasets of the mean over their tests, its spread the sum of the datasets' population
-    standard deviations, the LTM score the mean tokens of the tests passed in full (GoodAI, section 4). Raises InputError.
+    A score is the sum over the datasets of the mean over their tests. Its spread is the sum of the datasets' population
+    standard deviations. The LTM score is the mean number of tokens of the tests passed in full (GoodAI, section 4). Raises
+    InputError for files that are not as published.
     """
     records = read_records(paths)
-    pool = [each.expected_responses for each in records if SCENARIOS.get(each.dataset) == "spy_meeting"]
+    pool = [test.expected_responses for test in records if SCENARIOS.get(test.dataset) == "spy_meeting"]
     grade = _Grader(rules, pool)
-    graded = [grade(each) for each in records]
+    graded = [grade(test) for test in records]
     costs = run_stats(paths)
     cells = [*_agreement(graded), *_phases(graded), *_scores(graded), *_costs(costs)]
-    shown = [_disagreements(graded), _agreement_table(graded), _categories(graded), _phase_table(graded)]
-    tables = [*shown, _score_table(graded, costs), _shortfalls(graded)]
+    comparisons = [_disagreements(graded), _agreement_table(graded), _categories(graded), _phase_table(graded)]
+    tables = [*comparisons, _score_table(graded, costs), _differences(graded)]
     return Reproduction(cells=cells, tables=[table for table in tables if table.rows])
 
 
 @final
 class _Grader:
-    """Grades recorded tests by a paper's rules or ours."""
+    """Grades recorded tests by the paper's rules or longspan's."""
 
     def __init__(self, rules: Rules, pool: Sequence[Sequence[Sequence[str]]]) -> None:
         self._pool = pool
@@ -98,22 +99,22 @@ class _Grader:
     def __call__(self, test: TestRecord) -> _Graded:
         name = SCENARIOS.get(test.dataset)
         if name is None:
-            raise InputError(f"{test.agent}: there is no dataset {test.dataset!r:.60}; there are {', '.join(SCENARIOS)}")
+            raise InputError(f"{test.agent}: unknown dataset {test.dataset!r:.60}; known are {', '.join(SCENARIOS)}")
         if name == "restaurant":
             visit = restaurant.grade_record(test)
             return _Graded(test, name, visit.score, visit.reason, visit.category or "", visit.phases)
         played = record(test)
-        known = facts(test.dataset, [each.text for each in played.exchanges], test.expected_responses, pool=self._pool)
+        known = facts(test.dataset, [exchange.text for exchange in played.exchanges], test.expected_responses, pool=self._pool)
         given = self._scenarios[name].grade(known, played)
         ours = given.score if given.score is not None else 0.0
         return _Graded(test, name, ours, given.reason, _category(test, ours))
 
 
 def _category(test: TestRecord, ours: float) -> str:
-    """Of what kind a disagreement is; empty where there is none."""
-    if abs(ours - test.share) < EXACT:
+    """Return the kind of a disagreement; "" if there is none."""
+    if abs(ours - test.share) < TOLERANCE:
         return ""
-    if test.auto_score is not None and abs(ours - test.auto_share) < EXACT:
+    if test.auto_score is not None and abs(ours - test.auto_share) < TOLERANCE:
         return "corrected by hand: ours is the machine's own score"
     if test.auto_score is not None:
         return "corrected by hand"
@@ -128,25 +129,25 @@ def _cell(table: str, row: str, column: str, ours: float | None, n: int, publish
 
 
 def _agreement(graded: Sequence[_Graded]) -> Iterable[Cell]:
-    for name, group in _by(graded, lambda each: each.scenario).items():
-        yield _cell("agreement", name, "exact", fmean(each.exact for each in group), len(group))
-        yield _cell("agreement", name, "exact_auto", fmean(abs(g.ours - g.record.auto_share) < EXACT for g in group), len(group))
-        yield _cell("agreement", name, "mean_abs_diff", fmean(abs(each.ours - each.record.share) for each in group), len(group))
+    for name, group in _by(graded, lambda test: test.scenario).items():
+        yield _cell("agreement", name, "exact", fmean(test.exact for test in group), len(group))
+        yield _cell("agreement", name, "exact_auto", fmean(abs(t.ours - t.record.auto_share) < TOLERANCE for t in group), len(group))
+        yield _cell("agreement", name, "mean_abs_diff", fmean(abs(test.ours - test.record.share) for test in group), len(group))
 
 
 def _phases(graded: Sequence[_Graded]) -> Iterable[Cell]:
-    found = [phase for each in graded for phase in each.phases]
-    for name, group in [*_by(found, lambda phase: phase.name).items(), *([("all", found)] if found else [])]:
+    phases = [phase for test in graded for phase in test.phases]
+    for name, group in [*_by(phases, lambda phase: phase.name).items(), *([("all", phases)] if phases else [])]:
         yield _cell("restaurant_phases", name, "exact", fmean(phase.ours == phase.theirs for phase in group), len(group))
 
 
 def _scores(graded: Sequence[_Graded]) -> Iterable[Cell]:
-    for (agent, benchmark), group in _by(graded, lambda each: (each.record.agent, each.record.benchmark)).items():
-        ours, spread = _sums(group, lambda each: each.ours)
+    for (agent, benchmark), group in _by(graded, lambda test: (test.record.agent, test.record.benchmark)).items():
+        ours, spread = _sums(group, lambda test: test.ours)
         published = printed(agent, benchmark)
         yield _cell("scores", agent, benchmark, ours, len(group), published.score if published else None)
         yield _cell("spread", agent, benchmark, spread, len(group), published.std if published else None)
-        full = [each.record.tokens for each in group if each.ours > 1 - EXACT]
+        full = [test.record.tokens for test in group if test.ours > 1 - TOLERANCE]
         yield _cell("ltm_score", agent, benchmark, fmean(full) if full else None, len(full))
 
 
@@ -157,13 +158,13 @@ def _costs(costs: Mapping[tuple[str, str], RunStats]) -> Iterable[Cell]:
 
 
 def _sums(group: Sequence[_Graded], value: Callable[[_Graded], float]) -> tuple[float, float]:
-    """The datasets' means and population standard deviations, each summed."""
-    by_dataset = [[value(each) for each in tests] for tests in _by(group, lambda each: each.scenario).values()]
+    """Return the sums of the datasets' means and of their population standard deviations."""
+    by_dataset = [[value(test) for test in tests] for tests in _by(group, lambda test: test.scenario).values()]
     return sum(map(fmean, by_dataset)), sum(map(pstdev, by_dataset))
 
 
 def _by(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
-    """The values in groups, in the order in which each first comes."""
+    """Group the values, in the order in which the groups first occur."""
     groups: dict[Key, list[Value]] = {}
     for value in values:
         groups.setdefault(key(value), []).append(value)
@@ -174,7 +175,7 @@ def _by(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[
 
 
 def _short(agent: str) -> str:
-    """An agent's folder name without what all share: "LTM claude-3-opus 16384"."""
+    """Return an agent's folder name without what all names share: "LTM claude-3-opus 16384"."""
     for long, brief in _BRIEF.items():
         agent = agent.replace(long, brief)
     return agent
@@ -185,32 +186,32 @@ _BRIEF: Final = {"LLMChatSession - ": "", "LTMAgentWrapper - ": "LTM ", " - QG_J
 
 def _agreement_table(graded: Sequence[_Graded]) -> Table:
     rows = []
-    for name, group in _by(graded, lambda each: each.scenario).items():
+    for name, group in _by(graded, lambda test: test.scenario).items():
         exact, auto, off = (cell.ours or 0.0 for cell in _agreement(group))
         rows.append([name, str(len(group)), f"{exact:.1%}", f"{auto:.1%}", f"{off:.3f}"])
-    columns = ["scenario", "tests", "as recorded", "as before corrections by hand", "mean difference"]
+    columns = ["scenario", "tests", "as recorded", "as before manual corrections", "mean difference"]
     return Table(title="Agreement with the recorded scores", columns=columns, rows=rows)
 
 
 def _disagreements(graded: Sequence[_Graded]) -> Table:
     rows = [
         [
-            each.scenario,
-            f"{each.record.benchmark}, {_short(each.record.agent)}, {each.record.example}",
-            f"recorded {each.record.share:.2f}, ours {each.ours:.2f}",
-            each.category,
-            each.reason,
-            each.record.why[:300],
+            test.scenario,
+            f"{test.record.benchmark}, {_short(test.record.agent)}, {test.record.example}",
+            f"recorded {test.record.share:.2f}, ours {test.ours:.2f}",
+            test.category,
+            test.reason,
+            test.record.why[:300],
         ]
-        for each in graded
-        if not each.exact
+        for test in graded
+        if not test.exact
     ]
     columns = ["scenario", "test", "scores", "category", "our reason", "theirs"]
     return Table(title="Where we disagree", columns=columns, rows=rows, heads=4)
 
 
 def _categories(graded: Sequence[_Graded]) -> Table:
-    groups = _by((each for each in graded if not each.exact), lambda each: (each.scenario, each.category))
+    groups = _by((test for test in graded if not test.exact), lambda test: (test.scenario, test.category))
     rows = [[scenario, category, str(len(group))] for (scenario, category), group in sorted(groups.items())]
     return Table(title="Disagreements by category", columns=["scenario", "category", "tests"], rows=rows)
 
@@ -221,13 +222,13 @@ def _phase_table(graded: Sequence[_Graded]) -> Table:
 
 
 def _score_table(graded: Sequence[_Graded], costs: Mapping[tuple[str, str], RunStats]) -> Table:
-    """Ours beside the printed and the recorded ones."""
+    """Return the table of our scores next to the recorded and the printed ones."""
     rows = []
-    for (benchmark, agent), group in sorted(_by(graded, lambda each: (each.record.benchmark, each.record.agent)).items()):
-        ours, theirs = _sums(group, lambda each: each.ours), _sums(group, lambda each: each.record.share)
+    for (benchmark, agent), group in sorted(_by(graded, lambda test: (test.record.benchmark, test.record.agent)).items()):
+        ours, theirs = _sums(group, lambda test: test.ours), _sums(group, lambda test: test.record.share)
         published = printed(agent, benchmark)
         stats = costs.get((benchmark, agent))
-        full = [each.record.tokens for each in group if each.ours > 1 - EXACT]
+        full = [test.record.tokens for test in group if test.ours > 1 - TOLERANCE]
         rows.append(
             [
                 benchmark,
@@ -236,20 +237,20 @@ def _score_table(graded: Sequence[_Graded], costs: Mapping[tuple[str, str], RunS
                 f"{theirs[0]:.2f} ± {theirs[1]:.2f}",
                 f"{published.score} ± {published.std}" if published else "not printed",
                 f"{fmean(full):,.0f}" if full else "",
-                f"{stats.agent_costs_usd:.2f} $, {stats.duration:,.0f} s" if stats else "",
+                f"${stats.agent_costs_usd:.2f}, {stats.duration:,.0f} s" if stats else "",
             ]
         )
     columns = ["benchmark", "agent", "ours", "recorded", "printed", "LTM score (tokens)", "cost and time"]
     return Table(title="Scores: the sum over the datasets, ± the sum of their standard deviations", columns=columns, rows=rows)
 
 
-def _shortfalls(graded: Sequence[_Graded]) -> Table:
-    """Why our scores are not the recorded ones: what each kind of disagreement in each scenario takes or gives."""
+def _differences(graded: Sequence[_Graded]) -> Table:
+    """Return the table of why our scores differ from the recorded ones, in points by scenario and kind of disagreement."""
     rows = []
-    for (benchmark, agent), group in sorted(_by(graded, lambda each: (each.record.benchmark, each.record.agent)).items()):
-        sizes = {name: len(tests) for name, tests in _by(group, lambda each: each.scenario).items()}
-        off = [each for each in group if not each.exact]
-        for (scenario, category), tests in _by(off, lambda each: (each.scenario, each.category)).items():
-            difference = sum(each.ours - each.record.share for each in tests) / sizes[scenario]
+    for (benchmark, agent), group in sorted(_by(graded, lambda test: (test.record.benchmark, test.record.agent)).items()):
+        sizes = {name: len(tests) for name, tests in _by(group, lambda test: test.scenario).items()}
+        off = [test for test in group if not test.exact]
+        for (scenario, category), tests in _by(off, lambda test: (test.scenario, test.category)).items():
+            difference = sum(test.ours - test.record.share for test in tests) / sizes[scenario]
             rows.append([benchmark, _short(agent), scenario, f"{difference:+.2f}", category])
     return Table(title="What makes our scores differ", columns=["benchmark", "agent", "scenario", "points", "why"], rows=rows)

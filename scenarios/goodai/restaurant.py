@@ -1,4 +1,4 @@
-"""GoodAI's recorded restaurant visits: our grades beside the recorded ones, phase by phase, and why they differ."""
+"""GoodAI's recorded restaurant visits: our grades next to the recorded ones, phase by phase, and why they differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longspan.scenarios.goodai.visit import PHASES, Award, grade_visit
 __all__ = ["Phase", "Visit", "grade_record"]
 
 FIFTH: Final = 0.2
-"""What a phase is worth."""
+"""What each phase is worth."""
 
 _REASONS: Final[Mapping[str, re.Pattern[str]]] = {
     "GoodAI's model found something that is not on the menu": re.compile(r"not in the menu"),
@@ -23,12 +23,12 @@ _REASONS: Final[Mapping[str, re.Pattern[str]]] = {
     "GoodAI's model saw no objection": re.compile(r"not notice"),
     "GoodAI's model saw no recollection": re.compile(r"forgot"),
 }
-"""Why GoodAI withheld the points of a phase, by the record's reason."""
+"""Why GoodAI withheld a phase's points, and the pattern by which the recorded reason shows it."""
 
 
 @final
 class Phase(NamedTuple):
-    """A phase as we grade it and as it was recorded; None where it was not reached. `category`: why they differ, if they do."""
+    """A phase as we grade it and as it was recorded; None if it was not reached. `category`: why they differ, if they do."""
 
     name: str
     ours: bool | None
@@ -42,7 +42,7 @@ class Visit(NamedTuple):
     """A recorded visit with our grade.
 
     `score` in [0, 1]; `phases`: those that the transcript or the record reaches; `category`: why the score differs from
-    the recorded one, None where it does not.
+    the recorded one, None if it does not.
     """
 
     score: float
@@ -52,11 +52,11 @@ class Visit(NamedTuple):
 
 
 def grade_record(test: TestRecord) -> Visit:
-    """Our grade of a recorded visit, and how each phase that was reached compares with the record.
+    """Grade a recorded visit, and compare each phase that was reached with the record.
 
-    A visit of GoodAI's ended with the first phase that was missed, so the phases that it awarded are the first ones, as
-    many as the score has fifths. Who corrected a score by hand at times gave credit for phases that were never played:
-    these are not among the phases, but the category says so.
+    GoodAI's visits ended with the first phase that was missed, so a score of n fifths means that the first n phases were
+    awarded. Some manual corrections gave credit for phases that were never played: these are not among the phases, but the
+    category says so.
     """
     awards = grade_visit(test.said)
     fifths, reached = round(test.share / FIFTH), len(test.expected_responses)
@@ -78,7 +78,7 @@ def _phase(test: TestRecord, number: int, award: Award | None, theirs: bool | No
 
 
 def _difference(test: TestRecord, number: int, award: Award, theirs: bool | None) -> str:
-    """Of what kind the difference in a phase is, by our reading of it and by the record's reason."""
+    """Return the kind of the difference in a phase, by our reading and by the recorded reason."""
     if theirs is None:
         return "not in the record"
     if test.auto_score is not None and (number < round(test.auto_share / FIFTH)) == award.right:
@@ -86,13 +86,13 @@ def _difference(test: TestRecord, number: int, award: Award, theirs: bool | None
     if not award.right:
         return award.miss
     why = str(test.reasoning[number]) if not isinstance(test.reasoning, str) and number < len(test.reasoning) else test.why
-    return next((kind for kind, reason in _REASONS.items() if reason.search(why)), "GoodAI's reason is another")
+    return next((kind for kind, reason in _REASONS.items() if reason.search(why)), "GoodAI gave another reason")
 
 
 def _category(test: TestRecord, score: float, phases: Sequence[Phase]) -> str | None:
-    """Of what kind a difference in the score is: that of the first phase that differs, but for credit without play."""
+    """Return the kind of a difference in the score: that of the first phase that differs, or credit for phases never played."""
     if abs(score - test.share) < 1e-3:
         return None
     if round(test.share / FIFTH) > len(test.expected_responses):
         return "corrected by hand: credit for phases never played"
-    return next((phase.category for phase in phases if phase.category), "the recorded score is no number of fifths")
+    return next((phase.category for phase in phases if phase.category), "the recorded score is not a multiple of a fifth")

@@ -1,4 +1,4 @@
-"""What the paper printed: scores and spreads of the agents it tested (GoodAI, Table 1)."""
+"""The paper's printed scores and spreads of the agents it tested (GoodAI, Table 1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Printed", "printed"]
 _COLUMNS: Final = ("isolated", "2k", "32k", "120k", "200k", "500k")
 
 _BENCHMARKS: Final = {"1k": "2k", "32k (isolated)": "isolated"}
-"""The paper's columns for the benchmarks that go by another name: what is called 1k was played at 2k."""
+"""The paper's columns for benchmarks with other names: the one called 1k was played at 2k."""
 
 
 @final
@@ -22,7 +22,7 @@ class Printed(NamedTuple):
 
 
 _ROWS: Final = {
-    # name of the model in the peer's folders, largest context in tokens, whether the memory agent is around it
+    # the model's name in GoodAI's folders, its largest context in tokens, whether it is wrapped in the memory agent
     ("mixtral-8x7b", 32_768, False): "5.0 2.0 1.4 0.6 0.1 0.1 0.1 0.1 0.1 0.1 0.1 0.1",
     ("mixtral-8x22b", 65_536, False): "4.9 2.5 5.6 1.6 0.0 0.0 0.1 0.1 0.1 0.1 0.1 0.1",
     ("llama-3-70b", 8_192, False): "8.2 1.1 1.9 2.4 0.2 0.0 0.2 0.0 0.2 0.0 0.2 0.0",
@@ -38,7 +38,7 @@ _ROWS: Final = {
 
 
 def printed(agent: str, benchmark: str) -> Printed | None:
-    """What the paper printed for an agent, as its results folder is called, on a benchmark ("Benchmark 3 - 32k"); or None."""
+    """Return the printed score of an agent (the name of its results folder) on a benchmark ("Benchmark 3 - 32k"), or None."""
     name, memory = agent.casefold(), agent.startswith("LTMAgentWrapper")
     sizes = [int(size) for size in re.findall(r" - (\d{4,7})\b", agent)]
     column = benchmark.rpartition(" - ")[2]

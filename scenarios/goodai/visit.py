@@ -1,8 +1,8 @@
-"""A visit to GoodAI's restaurant (section 3.2), graded from its transcript by our rules, phase by phase, without a model.
+"""Grades visits to GoodAI's restaurant (section 3.2) from their transcripts by rules, phase by phase, without a model.
 
-A phase is known by the fixed parts of what the waiter says; the dishes are read from the menu in the transcript itself.
-Each phase is graded by the reply to it alone. The waiter's lines are taken as they stand: what GoodAI's model understood
-decided what the kitchen brought, even where the guest had said something else.
+A phase is recognised by the fixed parts of what the waiter says; the dishes are read from the menu in the transcript. Each
+phase is graded by the reply to it alone. The waiter's lines are taken at face value: what GoodAI's model understood decided
+what the kitchen brought, even if the guest had said something else.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _WAITER: Final[Mapping[str, re.Pattern[str]]] = {
     "wrong dish": re.compile(r"\bHere you are:"),
     "same drink": re.compile(r"\bon the house\b"),
 }
-"""By what in the waiter's words each phase is known, in the order in which they come."""
+"""The pattern in the waiter's words that identifies each phase, in their order."""
 _REPEATED: Final = re.compile(r"\bcoming right up\b|\bit is\. Sorry\b")
-"""The waiter repeats an order, as it was understood."""
+"""Matches when the waiter repeats an order as understood."""
 _BROUGHT: Final = re.compile(r"\bHere is your ([^\n]{1,200}?)\. ")
 
 PHASES: Final = tuple(_WAITER)
@@ -39,18 +39,18 @@ _DRINKS: Final = (
     "whisky whiskey scotch bourbon gin vodka rum tequila brandy cognac martini margarita mojito negroni daiquiri spritz sangria "
     "cocktail mocktail perrier pellegrino"
 ).split()
-"""Words that say what there is to drink: a guest of GoodAI's need not choose from the menu."""
+"""Words for drinks: GoodAI's guests need not choose from the menu."""
 _MEASURES: Final = "glass cup bottle pint mug red white rose sparkling".split()
-"""Words that are enough to order a drink by, but not to tell it from others."""
+"""Words that are enough to order a drink, but not to distinguish it from others."""
 _KINDS: Final = tuple(
     frozenset(kinds.split()) for kinds in ("red white rose", "still sparkling", "sweetened unsweetened", "domestic imported", "hot iced")
 )
-"""Words that tell one drink from another of the same name."""
+"""Words that distinguish drinks of the same name."""
 
 
 @final
 class Award(NamedTuple):
-    """Our grade of a phase, with the reason. `miss`: of what kind it is if it is not `right`; `turn`: whose reply was graded."""
+    """Our grade of a phase, with the reason. `miss`: the kind of a miss, if not `right`; `turn`: the turn of the graded reply."""
 
     right: bool
     why: str
@@ -59,7 +59,7 @@ class Award(NamedTuple):
 
 
 def grade_visit(turns: Sequence[Said]) -> dict[str, Award]:
-    """Our grade of each phase that a transcript reaches, by its name, in order. Never raises.
+    """Grade each phase that a transcript reaches; return the awards by phase, in order. Never raises.
 
     A phase is reached when the waiter has spoken its line and the guest has replied.
     """
@@ -72,20 +72,20 @@ def grade_visit(turns: Sequence[Said]) -> dict[str, Award]:
         if name == "drink":
             table = _Table(turn.text)
         if table and name:
-            awards[name] = (_off_stage(turn.reply) or table.grade(name, turn))._replace(turn=number)
+            awards[name] = (_out_of_role(turn.reply) or table.grade(name, turn))._replace(turn=number)
         elif table and _REPEATED.search(turn.text):
-            table.repeated(turn.text)
+            table.note_repeated(turn.text)
     return awards
 
 
 def _phase(text: str, after: Iterable[str]) -> str | None:
-    """The phase that begins with a line of the waiter's; phases come in their order, though one may be lacking."""
+    """Return the phase that begins with a line of the waiter's. Phases come in their order, but one may be missing."""
     first = max((PHASES.index(name) + 1 for name in after), default=0)
     return next((name for name in PHASES[first:] if _WAITER[name].search(text)), None)
 
 
-def _off_stage(reply: str) -> Award | None:
-    """A miss, where the reply is not the guest's."""
+def _out_of_role(reply: str) -> Award | None:
+    """Return a miss if the reply is not the guest's."""
     why = out_of_role(reply)
     if why is None:
         return None
@@ -97,21 +97,21 @@ def _off_stage(reply: str) -> Award | None:
 _SECTION: Final = re.compile(r"[ \t]{0,9}([^\n:]{1,60}):\s{0,9}")
 _NUMBERED: Final = re.compile(r"[ \t]{0,9}(\d{1,3})[.)][ \t]{1,9}(\S[^\n]{0,300})")
 _DRINKS_SECTION: Final = re.compile(r"drink|beverage|wine|beer|\bbar\b", re.IGNORECASE)
-_LONGEST: Final = 60
-"""Dishes of a menu that are read at most."""
+_MAX_DISHES: Final = 60
+"""How many dishes of a menu are read."""
 _BY_NUMBER: Final = re.compile(r"(?:\b(?:number|no\.|option|item)\s?|#)(\d{1,3})\b", re.IGNORECASE)
 
 
 def _dishes(text: str) -> list[tuple[str, str]]:
-    """The dishes of the menu in a message, each with its number: numbered lines, under headings that end in a colon."""
-    found = []
+    """Return the numbers and names of the dishes in a menu: numbered lines under headings that end in a colon."""
+    dishes = []
     drinks = False
     for line in text.splitlines():
         if heading := _SECTION.fullmatch(line):
             drinks = _DRINKS_SECTION.search(heading[1]) is not None
         elif (item := _NUMBERED.fullmatch(line)) and not drinks:
-            found.append((item[1], item[2].strip()))
-    return found[:_LONGEST]
+            dishes.append((item[1], item[2].strip()))
+    return dishes[:_MAX_DISHES]
 
 
 # ---- what the guest says
@@ -124,18 +124,18 @@ class _Table:
     def __init__(self, menu: str) -> None:
         dishes = _dishes(menu)
         self.dishes = list(dict.fromkeys(name for _, name in dishes))
-        self.numbers = dict(dishes) if len(dict(dishes)) == len(dishes) else {}  # some menus count each section anew
+        self.numbers = dict(dishes) if len(dict(dishes)) == len(dishes) else {}  # some menus number each section from 1
         self.food = Menu([], self.dishes)
         self.drinks = Menu(_DRINKS, self.dishes)
         self.orders = Menu([*_DRINKS, *_MEASURES], self.dishes)
         self.drink = ""
         self.order: list[str] = []
         self.waiters: list[str] = []
-        """The order as the waiter has it."""
+        """The order as the waiter understood it."""
         self.off: list[str] = []
 
     def grade(self, name: str, turn: Said) -> Award:
-        """The grade of the phase of that name."""
+        """Grade the phase of that name."""
         match name:
             case "drink":
                 return self._drink(turn.reply)
@@ -150,20 +150,20 @@ class _Table:
             case _:
                 return self._same_drink(turn.reply)
 
-    def repeated(self, text: str) -> None:
-        """The waiter has repeated an order."""
+    def note_repeated(self, text: str) -> None:
+        """Note an order that the waiter repeats."""
         self.waiters += [name for name in self._named(text) if name not in self.waiters]
 
     def _drink(self, reply: str) -> Award:
         talk = read_talk(self.orders, reply, drinks=True)
-        if wanted := _wanted(talk):
+        if ordered := _ordered(talk):
             self.drink = reply
-            return Award(True, f"the guest orders {_list(wanted)}")
-        return Award(False, "no drink is ordered", "a drink that is vague or that we do not know" if talk.request else "no drink ordered")
+            return Award(True, f"the guest orders {_list(ordered)}")
+        return Award(False, "no drink is ordered", "a vague or unknown drink" if talk.request else "no drink ordered")
 
     def _dish(self, reply: str) -> Award:
         talk = self._read(reply)
-        self.order = _wanted(talk)
+        self.order = _ordered(talk)
         if self.order:
             return Award(True, f"the guest orders {_list(self.order)}")
         return self._one_of_several(reply, talk) or _no_dish(talk)
@@ -171,16 +171,16 @@ class _Table:
     def _other_dish(self, turn: Said) -> Award:
         self.off = self._named(turn.text)
         talk = self._read(turn.reply)
-        wanted = _wanted(talk, besides=[*self.order, *self.off])
-        if not self.off:  # what is off was no dish, but something to drink
-            wanted += _wanted(read_talk(self.orders, turn.reply, drinks=True))
-        chosen = [name for name in wanted if name not in self.off and name not in self.order]
+        ordered = _ordered(talk, besides=[*self.order, *self.off])
+        if not self.off:  # a drink is off, not a dish
+            ordered += _ordered(read_talk(self.orders, turn.reply, drinks=True))
+        chosen = [name for name in ordered if name not in self.off and name not in self.order]
         self.order = [name for name in self.order if name not in self.off] + chosen
         if chosen:
             return Award(True, f"the guest chooses {_list(chosen)}")
         if several := self._one_of_several(turn.reply, talk):
             return several
-        return Award(False, f"the guest orders {_list(wanted)} again", "the same dish ordered again") if wanted else _no_dish(talk)
+        return Award(False, f"the guest orders {_list(ordered)} again", "the same dish ordered again") if ordered else _no_dish(talk)
 
     def _wrong_dish(self, turn: Said) -> Award:
         order = [name for name in dict.fromkeys([*self.order, *self.waiters]) if name not in self.off]
@@ -200,11 +200,11 @@ class _Table:
         return Award(right, f"the drink was {self.drink}: {why}", "" if right else "no drink or another one recalled")
 
     def _read(self, reply: str) -> Talk:
-        """What the reply says of the dishes, where a dish may go by its number."""
+        """Return what the reply says about the dishes, which may be named by number."""
         return read_talk(self.food, _BY_NUMBER.sub(lambda match: self.numbers.get(match[1], match[0]), reply), drinks=False)
 
     def _one_of_several(self, reply: str, talk: Talk) -> Award | None:
-        """An award, where a dish is ordered by a word that fits several: read as if there were but one of them."""
+        """Return an award if a dish is ordered by a word that fits several: each is tried as if it were the only one."""
         for item in self.food.items:
             fits = item.enough.intersection(talk.unclear)
             if fits and read_talk(Menu([], [item.name]), reply, drinks=False).ordered:
@@ -212,27 +212,27 @@ class _Table:
         return None
 
     def _named(self, text: str) -> list[str]:
-        """The dishes whose whole names stand in a line of the waiter's."""
+        """Return the dishes whose full names are in a line of the waiter's."""
         return [name for name in self.dishes if name in text]
 
 
-def _wanted(talk: Talk, besides: Iterable[str] = ()) -> list[str]:
-    """What is ordered; failing that but for what was before, the one thing that is praised."""
+def _ordered(talk: Talk, besides: Iterable[str] = ()) -> list[str]:
+    """Return what is ordered or, if that is nothing besides earlier orders, the one item that is praised."""
     before = set(besides)
     maybe = [name for name in talk.maybe if name not in before]
     return [*talk.ordered, *(maybe if len(maybe) == 1 and before.issuperset(talk.ordered) else ())]
 
 
 def _no_dish(talk: Talk) -> Award:
-    if found := talk.maybe or talk.discussed:
-        return Award(False, f"{_list(found)}: only talked about", "dish discussed, not ordered")
+    if discussed := talk.maybe or talk.discussed:
+        return Award(False, f"{_list(discussed)}: only discussed", "dish discussed, not ordered")
     if talk.rejected:
-        return Award(False, f"{_list(talk.rejected)}: turned down", "no other dish chosen")
-    return Award(False, "no dish of the menu is ordered", "no dish of the menu named")
+        return Award(False, f"{_list(talk.rejected)}: declined", "no other dish chosen")
+    return Award(False, "no dish on the menu is ordered", "no dish on the menu named")
 
 
 def _other_kind(drink: str, reply: str) -> str | None:
-    """The kind of drink that a reply names where `drink` was of another one."""
+    """Return the kind of drink that a reply names if `drink` was of another kind."""
     had, named = set(stems(drink)), set(stems(reply))
     return next((" or ".join(sorted(named & kinds)) for kinds in _KINDS if had & kinds and named & kinds and not had & named & kinds), None)
 

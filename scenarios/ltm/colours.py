@@ -1,4 +1,4 @@
-"""Colours (GoodAI, section 3.2): the user's favourite colour changes; the last one counts."""
+"""Colours (GoodAI, section 3.2): the user's favourite colour changes, and the last one counts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["Colours"]
 
 @final
 class Colours(Scenario):
-    """The favourite colour is stated `changes` times, never the same twice running, then asked for.
+    """The favourite colour is stated `changes` times, never the same one twice in a row, and then asked for.
 
-    The answer must name it, as a word and in either spelling (grey, gray), and settle on it: a reply that names several
-    colours hedges and scores 0, unless it denies the others or reports them as what was said or so before ("it was blue,
-    now it is red"; see settled_words). Any colour counts as another, whether the test could have named it or not; an
-    adjective makes none ("dark blue" is blue), a name of its own does ("navy blue" is not).
+    The reply must name it as a word, in either spelling (grey, gray), and settle on it. A reply that names several
+    colours hedges and scores 0, unless it denies the others or reports them as past ("it was blue, now it is red"; see
+    settled_words). Any colour counts as another one, whether the test could have named it or not. An adjective does not
+    make another colour ("dark blue" is blue), but a name of its own does ("navy blue" is not).
     """
 
     name: ClassVar[str] = "colours"
@@ -39,13 +39,13 @@ class Colours(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        told: list[str] = []
+        colours: list[str] = []
         for _ in range(self.changes):
-            told.append(random.choice([colour for colour in words("colours") if colour not in told[-1:]]))
-        lines = [Line(wording.say(random, "change", colour=colour)) for colour in told]
-        lines.append(Line(wording.say(random, "question"), ideal=f"{told[-1].capitalize()}.", asks=True, needs=(len(told) - 1,)))
+            colours.append(random.choice([colour for colour in words("colours") if colour not in colours[-1:]]))
+        lines = [Line(wording.say(random, "change", colour=colour)) for colour in colours]
+        lines.append(Line(wording.say(random, "question"), ideal=f"{colours[-1].capitalize()}.", asks=True, needs=(len(colours) - 1,)))
         return Script(
-            facts={"colour": told[-1], "told": told},
+            facts={"colour": colours[-1], "told": colours},
             lines=lines,
             farewell=wording.say(random, "farewell"),
         )
@@ -58,7 +58,7 @@ class Colours(Scenario):
             return paper.colours(facts, record)
         expected = _spelled(facts["colour"])
         answered = _answered(record.answer.reply, facts)
-        verdict = "" if answered == [expected] else ", so it hedges" if len(answered) > 1 else ""
+        verdict = ": it hedges" if len(answered) > 1 else ""
         return Grade(
             score=float(answered == [expected]),
             reason=f"expected {facts['colour']}, the reply settles on {some(answered) or 'no colour'}{verdict}",
@@ -67,7 +67,7 @@ class Colours(Scenario):
 
 
 def _answered(reply: str, facts: Mapping[str, Any]) -> list[str]:
-    """The colours that the reply settles on, each spelled one way."""
+    """Return the colours that the reply settles on, in a uniform spelling."""
     known = words("colour_words")
     candidates = [*known["colours"], *known["spellings"], facts["colour"], *facts.get("told", ())]
     return list(dict.fromkeys(_spelled(colour) for colour in settled_words(reply, candidates)))

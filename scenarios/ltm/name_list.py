@@ -1,4 +1,4 @@
-"""Name list (GoodAI, section 3.2): the user goes by one name after another; all of them are asked for."""
+"""Name list (GoodAI, section 3.2): the user goes by one name after another, and all of them are asked for."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["NameList"]
 class NameList(Scenario):
     """The user takes `names` names in turn, all different; all of them are asked for as a JSON list.
 
-    The score is the share of hits in the larger of the two lists, expected and answered, in any order. Names are
-    compared without case, accents and punctuation. A name answered twice is an answer too many: no name was taken twice.
-    The last JSON list with text in it counts. Objects are read too ({"name": ...} each, or one around the list). The
-    question asks for JSON, so that names in running text, which may as well be those that the agent rules out, score 0.
+    The score is the number of hits over the length of the longer list, expected or answered, in any order. Names are
+    compared without case, accents and punctuation. A repeated name counts as a wrong one: no name was taken twice.
+    The last JSON list that holds text counts. Objects are read too: one for each name ({"name": ...}) or one around the
+    list. Names in running text score 0: the question asks for JSON, and the agent may be naming those it rules out.
     """
 
     name: ClassVar[str] = "name_list"
@@ -68,21 +68,21 @@ def _reason(expected: list[str], answered: list[str], missing: list[str], wrong:
     if not answered:
         return f"expected {some(expected)}, the reply holds no JSON list of names"
     repeated = len(answered) - len(wrong) - (len(expected) - len(missing))
-    notes = [f"{what} {which}" for what, which in (("missing", some(missing)), ("never taken", some(wrong))) if which]
+    notes = [f"{what} {which}" for what, which in (("missing", some(missing)), ("wrong", some(wrong))) if which]
     notes += [f"{repeated} repeated"] if repeated else []
-    found = f"{len(expected) - len(missing)} of {len(expected)} in a list of {len(answered)}"
-    return f"expected {some(expected)}, found {found}{''.join(f'; {note}' for note in notes)}"
+    hits = f"{len(expected) - len(missing)} of {len(expected)} in a list of {len(answered)}"
+    return f"expected {some(expected)}, found {hits}{''.join(f'; {note}' for note in notes)}"
 
 
 def _answered(reply: str) -> list[str]:
-    """The names in the last JSON list that holds text; without one, those in the reply's objects."""
+    """Return the names in the last JSON list that holds text or, without one, those in the reply's objects."""
     values = json_values(reply)
     lists = [names for value in values if isinstance(value, list) and (names := list(_texts(value)))]
     return lists[-1] if lists else [name for value in values for name in _texts(value)]
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The strings in a JSON value, notes in parentheses taken off; of an object that has keys with "name", only theirs."""
+    """Yield the strings in a JSON value, without notes in parentheses; of an object with "name" keys, only theirs."""
     if isinstance(value, str):
         text = re.sub(r"\([^()]*\)", "", value)
         if plain(text):

@@ -1,7 +1,7 @@
-"""The paper's ways of grading, where ours differ: what GoodAI's own graders demand of a reply, in words of ours.
+"""The paper's grading rules, where longspan's differ: what GoodAI's own graders require of a reply.
 
-Each takes a scenario's facts and a record, as `grade` does, and gives a grade. They are literal where ours are wary: a
-colour counts inside another word and beside other colours, JSON of another form counts nothing.
+Each function takes a scenario's facts and a record, as `Scenario.grade` does, and returns a grade. The paper's rules are
+literal: a colour counts inside another word and among other colours, and JSON in any other form scores 0.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from longspan.simulator.record import Grade, Record
 __all__ = ["Rules", "colours", "name_list", "quotes", "sally_anne", "shopping", "spy_meeting", "trigger_response"]
 
 Rules = Literal["longspan", "paper"]
-"""Whose rules grade: ours, or those that the published scores come from."""
+"""Whose rules grade: longspan's, or the paper's, which the published scores come from."""
 
 
 def colours(facts: Mapping[str, Any], record: Record) -> Grade:
-    """1 if the colour stands in the reply, in any case, whatever else does."""
+    """Score 1 if the reply contains the colour, in any case and whatever else it contains."""
     colour, answer = facts["colour"], record.answer
     found = _within(colour, answer.reply)
     return Grade(score=float(found), reason=f"expected {colour}, {_found(found)} in the reply", turns=(answer.turn,))
 
 
 def trigger_response(facts: Mapping[str, Any], record: Record) -> Grade:
-    """An equal share for each reply in which the phrase stands, in any case."""
+    """Score an equal share for each reply that contains the phrase, in any case."""
     phrase, answers = facts["phrase"], record.answers
-    said = [_within(phrase, answer.reply) for answer in answers]
+    hits = [_within(phrase, answer.reply) for answer in answers]
     return Grade(
-        score=sum(said) / max(facts["triggers"], len(said)),
-        reason=f'expected "{phrase}" at each of {facts["triggers"]} triggers, {", ".join(map(_found, said)) or "none was played"}',
+        score=sum(hits) / max(facts["triggers"], len(hits)),
+        reason=f'expected "{phrase}" at each of {facts["triggers"]} triggers, {", ".join(map(_found, hits)) or "none was played"}',
         turns=tuple(answer.turn for answer in answers),
     )
 
 
 def name_list(facts: Mapping[str, Any], record: Record) -> Grade:
-    """Hits / max(names expected, names answered), of a JSON list of text; an object is taken for its keys, anything else scores 0.
+    """Score hits / max(names expected, names answered) for a JSON list of text; anything else scores 0.
 
-    Names are compared in lower case, letter by letter; a name answered twice hits once.
+    An object counts as the list of its keys. Names are compared in lower case, letter by letter; a repeated name hits once.
     """
     answer = record.answer
     expected = Counter(name.lower() for name in facts["names"])
@@ -51,16 +51,16 @@ def name_list(facts: Mapping[str, Any], record: Record) -> Grade:
     listed = value is not None and all(isinstance(name, str) for name in value)
     answered = Counter(name.lower() for name in value or ()) if listed else Counter()
     hits = (expected & answered).total()
-    found = f"{hits} of {expected.total()} in {answered.total()} answered" if listed else "the reply is no JSON list of names"
+    result = f"{hits} of {expected.total()} in {answered.total()} answered" if listed else "the reply is not a JSON list of names"
     return Grade(
         score=hits / max(expected.total(), answered.total()),
-        reason=f"expected {some(facts['names'])}: {found}",
+        reason=f"expected {some(facts['names'])}: {result}",
         turns=(answer.turn,),
     )
 
 
 def quotes(reply: str, quotation: str) -> bool:
-    """Whether the quotation stands in the reply to the letter, but for case and ASCII punctuation."""
+    """Return whether the reply contains the quotation to the letter, apart from case and ASCII punctuation."""
     return quotation.lower().translate(_UNMARKED) in reply.lower().translate(_UNMARKED)
 
 
@@ -68,30 +68,30 @@ _UNMARKED = str.maketrans("", "", string.punctuation)
 
 
 def sally_anne(facts: Mapping[str, Any], record: Record) -> Grade:
-    """1 if the reply is a JSON object whose "answer" is the right container, letter by letter."""
+    """Score 1 if the reply is a JSON object whose "answer" is the right container, letter by letter."""
     answer = record.answer
     value = _first_json(answer.reply)
     given = value.get("answer") if isinstance(value, dict) else None
-    found = f"the JSON answers {some([str(given)])}" if given is not None else "the reply is no JSON object with an answer"
-    return Grade(score=float(given == facts["answer"]), reason=f"expected {facts['answer']}, {found}", turns=(answer.turn,))
+    result = f"the JSON answers {some([str(given)])}" if given is not None else "the reply is not a JSON object with an answer"
+    return Grade(score=float(given == facts["answer"]), reason=f"expected {facts['answer']}, {result}", turns=(answer.turn,))
 
 
 def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
-    """A third each for the share of entries that are expected items, the share in the right quantity, and nothing else listed.
+    """Score a third each for the share of entries that are expected items, the share in the right quantity, and nothing invented.
 
-    The reply must be a JSON list of objects with a text "item" and a whole number as "quantity", else it scores 0. An entry is
-    the first item whose name stands in the entry's; several may be the same one, but a share is never more than 1.
+    The reply must be a JSON list of objects with a text "item" and a whole number as "quantity", else it scores 0. An entry
+    counts as the first item whose name it contains. Several entries may be the same item, but a share is never more than 1.
     """
-    answer, wanted = record.answer, {name.lower(): count for name, count in facts["list"].items()}
-    expected = f"expected {some(f'{count} {name}' for name, count in wanted.items())}"
+    answer, quantities = record.answer, {name.lower(): count for name, count in facts["list"].items()}
+    expected = f"expected {some(f'{count} {name}' for name, count in quantities.items())}"
     value = _first_json(answer.reply)
     if not isinstance(value, list) or not all(map(_is_entry, value)):
-        return Grade(score=0.0, reason=f"{expected}: the reply is no JSON list of objects with item and quantity", turns=(answer.turn,))
-    names = [next((name for name in wanted if name in entry["item"].lower()), None) for entry in value]
+        return Grade(score=0.0, reason=f"{expected}: the reply is not a JSON list of objects with item and quantity", turns=(answer.turn,))
+    names = [next((name for name in quantities if name in entry["item"].lower()), None) for entry in value]
     listed = sum(name is not None for name in names)
-    right = sum(name is not None and entry["quantity"] == wanted[name] for name, entry in zip(names, value, strict=True))
+    right = sum(name is not None and entry["quantity"] == quantities[name] for name, entry in zip(names, value, strict=True))
     invented = [entry["item"] for name, entry in zip(names, value, strict=True) if name is None]
-    shares = [min(1.0, listed / len(wanted)), min(1.0, right / len(wanted)), float(not invented)]
+    shares = [min(1.0, listed / len(quantities)), min(1.0, right / len(quantities)), float(not invented)]
     return Grade(
         score=sum(shares) / 3,
         reason=f"{expected}: {listed} listed, {right} in the right quantity, invented {some(invented) or 'none'}",
@@ -100,9 +100,9 @@ def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
 
 
 def spy_meeting(facts: Mapping[str, Any], record: Record) -> Grade:
-    """A third for each of the `accepted` lists of which a word stands in the reply, a third off if any `foreign` word does.
+    """Score a third for each `accepted` list that has a word in the reply, a third off if any `foreign` word is in it.
 
-    Words count as whole words, in lower or upper case as in the lists; what is accepted is not foreign.
+    Words count as whole words, in the lists' case. An accepted word is never foreign.
     """
     answer = record.answer
     own = {word for words in facts["accepted"] for word in words}
@@ -112,7 +112,7 @@ def spy_meeting(facts: Mapping[str, Any], record: Record) -> Grade:
     return Grade(
         score=max(0, len(hits) - (stray is not None)) / len(named),
         reason=f"expected {some(words[0] for words in facts['accepted'])}; the reply names {some(hits) or 'none of them'}"
-        + (f", and {stray}, which another message means" if stray else ""),
+        + (f", and {stray}, which is from another message" if stray else ""),
         turns=(answer.turn,),
     )
 
@@ -126,7 +126,7 @@ def _found(found: bool) -> str:
 
 
 def _first(words: list[str], reply: str) -> str | None:
-    """The first of `words` that stands in the reply as a whole word."""
+    """Return the first of `words` that is in the reply as a whole word."""
     return next((word for word in words if word in reply and re.search(rf"\b{re.escape(word)}\b", reply)), None)
 
 
@@ -137,18 +137,18 @@ def _is_entry(entry: Any) -> bool:
 # ---- JSON
 
 _FENCE = "```"
-_MENDED = re.compile(r"//[^\n]*|\.\.\.|,(?=\s*[\]}])|\\(?=[\[\]{}])")
-"""What is taken out of JSON that cannot be read as it stands: comments, dots, commas and backslashes before a bracket."""
+_INVALID = re.compile(r"//[^\n]*|\.\.\.|,(?=\s*[\]}])|\\(?=[\[\]{}])")
+"""What is removed from JSON that cannot be parsed otherwise: comments, dots, commas and backslashes before a bracket."""
 
 
 def _first_json(reply: str) -> list[Any] | dict[str, Any] | None:
-    """The first list or object of the reply's last code block, or of the reply where there is none; None if it cannot be read."""
+    """Return the first list or object of the reply's last code block, or of a reply without one; None if it cannot be parsed."""
     parts = reply.split(_FENCE)
     text = parts[-2] if len(parts) > 2 else reply
     opening = re.search(r"[\[{]", text)
     if opening is None:
         return None
-    for attempt in (text[opening.start() :], _MENDED.sub("", text[opening.start() :])):
+    for attempt in (text[opening.start() :], _INVALID.sub("", text[opening.start() :])):
         try:
             value: list[Any] | dict[str, Any] = json.JSONDecoder(strict=False).raw_decode(attempt)[0]
         except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Prospective memory (GoodAI, section 3.2, "Quotes"): append a quotation to the nth reply from now, and to no other."""
+"""Prospective memory (GoodAI, section 3.2, "Quotes"): append a quotation to the nth reply from now and to no other."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from longspan.simulator.stage import Stage
 
 __all__ = ["ProspectiveMemory", "outline"]
 
-ASKED = 0.9
-"""The share of the span after which the instruction is given. The nth reply follows outside the span."""
+INSTRUCTED_AT = 0.9
+"""The share of the span after which the instruction is given. The nth reply comes after the span."""
 
 
 @final
 class ProspectiveMemory(Scenario):
-    """A quotation is told; when the span ends, the agent is to append it to its nth reply, `least` <= n <= `most`.
+    """A quotation is told; near the end of the span the agent is asked to append it to its nth reply, `least` <= n <= `most`.
 
-    The reply to the instruction is the 1st. One reply beyond the nth is watched too, to see that it stops.
+    The reply to the instruction is the 1st. One reply after the nth is watched too, to check that the agent stops.
     """
 
     name: ClassVar[str] = "prospective_memory"
@@ -61,42 +61,42 @@ class ProspectiveMemory(Scenario):
         nth = facts["nth"]
 
         def amend(count: int, ideal: str) -> str:
-            # the first watched turn holds the 2nd reply
+            # the first watched turn has the 2nd reply
             return f'{ideal}\n"{facts["quotation"]}" - {facts["author"]}' if count == nth - 1 else ideal
 
         await stage.say(facts["telling"])
-        await stage.wait(span=ASKED)
+        await stage.wait(span=INSTRUCTED_AT)
         await stage.ask(facts["instruction"], needs=[0], ideal="OK.")
         async for _ in stage.watch(turns=nth, amend=amend):
-            pass  # what is watched is recorded: `grade` decides
+            pass  # watched turns are recorded, and `grade` decides
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """1 if the quotation stands in the nth reply and in no other that was seen, else 0.
+        """Score 1 if the quotation is in the nth reply and in no other reply seen, else 0.
 
-        `facts` needs `quotation` and `nth`. The author need not be named, nor need the quotation come last; a word in
-        eight may be missing, added or changed, but not by the paper's rules. Score None: the conversation broke off
-        before the nth reply, and nothing was wrong until then.
+        `facts` needs `quotation` and `nth`. The author need not be named, and the quotation need not come last. One word in
+        eight may be missing, added or changed, except under the paper's rules. The score is None if the conversation was
+        interrupted before the nth reply and nothing was wrong until then.
         """
         nth = facts["nth"]
         seen = [record.answer, *record.watched]
-        stands_in = paper.quotes if self.rules == "paper" else contains_nearly
-        found = [count for count, exchange in enumerate(seen, 1) if stands_in(exchange.reply, facts["quotation"])]
-        broken = len(seen) < nth and not found
+        contains = paper.quotes if self.rules == "paper" else contains_nearly
+        quoting = [count for count, exchange in enumerate(seen, 1) if contains(exchange.reply, facts["quotation"])]
+        interrupted = len(seen) < nth and not quoting
         return Grade(
-            score=None if broken else float(found == [nth]),
-            reason=_reason(nth, found, len(seen)),
-            turns=tuple(exchange.turn for count, exchange in enumerate(seen, 1) if count == nth or count in found),
+            score=None if interrupted else float(quoting == [nth]),
+            reason=_reason(nth, quoting, len(seen)),
+            turns=tuple(exchange.turn for count, exchange in enumerate(seen, 1) if count == nth or count in quoting),
         )
 
 
 def outline(telling: str, instruction: str) -> list[Segment]:
-    """What a test says, for planning: both messages, a span's nine tenths apart."""
-    return [Segment(0, _at_most(telling), 1), Segment(ASKED, _at_most(instruction), 1, answers=1)]
+    """Return what a test says, for planning: both messages, nine tenths of the span apart."""
+    return [Segment(0, _max_tokens(telling), 1), Segment(INSTRUCTED_AT, _max_tokens(instruction), 1, answers=1)]
 
 
-def _reason(nth: int, found: Sequence[int], seen: int) -> str:
-    where = "in the " + " and ".join(map(_ordinal, found)) if found else "in none"
-    return f"expected the quotation in the {_ordinal(nth)} reply alone, found it {where} of the {seen} replies that were seen"
+def _reason(nth: int, quoting: Sequence[int], seen: int) -> str:
+    where = "in the " + " and ".join(map(_ordinal, quoting)) if quoting else "in none"
+    return f"expected the quotation in the {_ordinal(nth)} reply only, found it {where} of the {seen} replies seen"
 
 
 def _ordinal(number: int) -> str:
@@ -105,6 +105,6 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _at_most(text: str) -> int:
-    """A number of tokens that `text` does not exceed in any usual tokenizer: English takes more than four letters each."""
+def _max_tokens(text: str) -> int:
+    """Return a number of tokens that `text` does not exceed in any usual tokenizer: English has over four letters a token."""
     return len(text) // 3 + 5

@@ -1,4 +1,4 @@
-"""Sally-Anne (GoodAI, section 3.2; Nematzadeh et al., 2018): a story of false beliefs, told line by line as a TV programme."""
+"""Sally-Anne (GoodAI, section 3.2; Nematzadeh et al., 2018): a story of false beliefs, told line by line as a TV show."""
 
 from __future__ import annotations
 
@@ -22,17 +22,20 @@ from longspan.simulator.script import Line, Script
 __all__ = ["Event", "Kind", "Question", "SallyAnne", "World"]
 
 Kind = Literal["first_order", "second_order", "reality", "memory"]
-"""Where A believes the object to be; where A thinks that B believes it to be; where it is; where it was at first."""
+"""What is asked: where A believes the object to be, where A thinks that B believes it to be, where it is, where it was first."""
 
 CONTAINERS = 3
-ATTEMPTS = 10_000
-"""How many stories are thrown away, at most, until one answers as wanted. It takes about two."""
+MAX_ATTEMPTS = 10_000
+"""How many stories are tried until one has the intended answer. It takes about two."""
 
 
 @final
 class Event(NamedTuple):
-    """A line of the story: someone enters or leaves the room `where`, puts the object into the container `where` or
-    moves it there, or likes the thing `where`, which bears on nothing."""
+    """A line of the story: what someone does, and where.
+
+    `where` is the room that is entered or left, or the container that the object is put into or moved to. For "like" it is
+    a thing that someone likes, which is irrelevant to the story.
+    """
 
     what: Literal["enter", "leave", "put", "move", "like"]
     who: str
@@ -41,7 +44,7 @@ class Event(NamedTuple):
 
 @final
 class Question(NamedTuple):
-    """`people`: A for a belief of first order, A and B for one of second order, else nobody."""
+    """A question about the story. `people`: A for a first-order belief, A and B for a second-order one, else none."""
 
     kind: Kind
     people: tuple[str, ...] = ()
@@ -51,9 +54,9 @@ class Question(NamedTuple):
 class World:
     """Who is where, where the object is, what everyone believes, and what everyone thinks that others believe.
 
-    Whoever is in the `room` sees what happens to the object and sees who else is there to see it; nothing is seen from
-    elsewhere. Stories leave open what one learns by coming into the room: with `peeking`, where the object is, and
-    those who are there know; without, nothing.
+    Those in the `room` see what happens to the object and who else sees it. Nothing is seen from elsewhere. Stories do not
+    say what people learn by entering the room: with `peeking` they see where the object is, and the others there know that
+    they do; without it they learn nothing.
     """
 
     def __init__(self, room: str, *, peeking: bool) -> None:
@@ -61,11 +64,11 @@ class World:
         self._peeking = peeking
         self._inside: list[str] = []
         self.places: list[str] = []
-        """The containers that the object has been in, in order; it is in the last."""
+        """The containers that the object has been in, in order. It is now in the last."""
         self.beliefs: dict[str, str] = {}
-        """Where each believes the object to be."""
+        """Where each person believes the object to be."""
         self.thoughts: dict[tuple[str, str], str] = {}
-        """(A, B): where A thinks that B believes it to be."""
+        """For (A, B): where A thinks that B believes the object to be."""
 
     def happen(self, event: Event) -> None:
         if event.what in ("put", "move"):
@@ -79,12 +82,12 @@ class World:
             self._inside.remove(event.who)
 
     def _witness(self) -> None:
-        """All inside see where the object is, and see each other see it."""
+        """Let everyone inside see where the object is, and see the others see it."""
         self.beliefs |= dict.fromkeys(self._inside, self.places[-1])
         self.thoughts |= dict.fromkeys(permutations(self._inside, 2), self.places[-1])
 
     def answer(self, question: Question) -> str | None:
-        """The container that answers the question; None where someone has seen nothing that makes them believe anything."""
+        """Return the container that answers the question; None if someone has seen nothing to base a belief on."""
         match question:
             case Question("first_order", (who,)):
                 return self.beliefs.get(who)
@@ -95,12 +98,12 @@ class World:
             case Question("memory"):
                 return self.places[0]
             case _:
-                raise ScenarioError(f"there is no question like {question}")
+                raise ScenarioError(f"unknown question: {question}")
 
 
 @final
-class _Cast(NamedTuple):
-    """What stories are told with. The object stays in the first of the `rooms`."""
+class _Setting(NamedTuple):
+    """The people, places and things of a story. The object stays in the first of the `rooms`."""
 
     people: Sequence[str]
     rooms: Sequence[str]
@@ -110,12 +113,12 @@ class _Cast(NamedTuple):
 
 @final
 class SallyAnne(Scenario):
-    """People come and go while an object is moved between three containers, `moves` times; then one question is asked.
+    """People come and go while an object is moved `moves` times between three containers; then one question is asked.
 
-    Its kind is drawn from `questions`. Beliefs are balanced: the answer is equally often the first, the second and the
-    third container that the object was in, and two in three are false. No answer depends on what one learns by coming
-    into a room (see World): where it would, the question is not asked. In a false belief of second order, A or B
-    believes otherwise, so that it takes second order to answer.
+    The kind of question is drawn from `questions`. Beliefs are balanced: the answer is equally often the first, the second
+    and the third container that the object was in, and two beliefs in three are false. A question is not asked if its
+    answer depends on what people learn by entering a room (see World). For a false second-order belief, A or B believes
+    otherwise, so that a first-order answer would be wrong.
     """
 
     name: ClassVar[str] = "sally_anne"
@@ -131,22 +134,22 @@ class SallyAnne(Scenario):
         wording = Wording(self.name)
         pool = words(self.name)
         sizes = {"people": self.people, "rooms": 4, "likes": 4, "containers": CONTAINERS}
-        cast = _Cast(**{each: random.sample(pool[each], size) for each, size in sizes.items()})
+        setting = _Setting(**{kind: random.sample(pool[kind], size) for kind, size in sizes.items()})
         thing = random.choice(pool["objects"])
-        story, question, answer = self._told(random, cast)
+        story, question, answer = self._draw(random, setting)
 
-        furniture = _listed([f"the {container}" for container in random.sample(cast.containers, CONTAINERS)])
+        furniture = _listed([f"the {container}" for container in random.sample(setting.containers, CONTAINERS)])
         who, other = (*question.people, "", "")[:2]
         asked = wording.say(random, question.kind, who=who, other=other, thing=thing)
         lines = [
             Line(wording.say(random, "intro"), needle=False),
-            Line(wording.say(random, "furnish", containers=furniture, room=cast.rooms[0])),
+            Line(wording.say(random, "furnish", containers=furniture, room=setting.rooms[0])),
             *(Line(wording.say(random, event.what, who=event.who, thing=thing, where=event.where)) for event in story),
             Line(
                 f"{asked} {wording.say(random, 'form')}",
                 ideal=f'{{"answer": "{answer}"}}',
                 asks=True,
-                needs=_needs(question.kind, story, cast.rooms[0]),
+                needs=_needs(question.kind, story, setting.rooms[0]),
             ),
         ]
         places = [event.where for event in story if event.what in ("put", "move")]
@@ -155,7 +158,7 @@ class SallyAnne(Scenario):
                 "kind": question.kind,
                 "people": list(question.people),
                 "answer": answer,
-                "containers": list(cast.containers),
+                "containers": list(setting.containers),
                 "first": places[0],
                 "really": places[-1],
             },
@@ -163,18 +166,18 @@ class SallyAnne(Scenario):
             farewell=wording.say(random, "farewell"),
         )
 
-    def _told(self, random: Random, cast: _Cast) -> tuple[list[Event], Question, str]:
-        """A story of fitting length, a question about it and its answer."""
+    def _draw(self, random: Random, setting: _Setting) -> tuple[list[Event], Question, str]:
+        """Draw a story of suitable length and return it with a question about it and the answer."""
         kind = random.choice(self.questions)
-        answer = cast.containers[0] if kind == "memory" else random.choice(cast.containers)
+        answer = setting.containers[0] if kind == "memory" else random.choice(setting.containers)
         true = kind == "reality" or random.randrange(CONTAINERS) == 0
-        shortest, longest = 4 + self.moves, 7 + self.moves + self.people  # without the line that names the containers
-        for _ in range(ATTEMPTS):
-            places = _places(random, cast.containers, self.moves)
+        shortest, longest = 4 + self.moves, 7 + self.moves + self.people  # not counting the line that names the containers
+        for _ in range(MAX_ATTEMPTS):
+            places = _places(random, setting.containers, self.moves)
             if kind != "memory" and (places[-1] == answer) != true:
                 continue
-            story = _story(random, cast, places)
-            if shortest <= len(story) <= longest and (questions := _questions(kind, answer, true, story, cast)):
+            story = _story(random, setting, places)
+            if shortest <= len(story) <= longest and (questions := _questions(kind, answer, true, story, setting)):
                 return story, random.choice(questions), answer
         raise ScenarioError(f"no story for a question of kind {kind} with {self.people} people and {self.moves} moves")
 
@@ -182,10 +185,10 @@ class SallyAnne(Scenario):
         return 1 / len(facts["containers"])
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """1 if the reply names the right one of the story's `containers` and no other, else 0.
+        """Score 1 if the reply names the right one of the story's `containers` and no other, else 0.
 
-        Where the reply holds JSON with an "answer", that alone counts, whatever stands around it; two such answers
-        that differ are none. Without, the whole reply must name exactly one container.
+        If the reply has JSON with an "answer", only that counts; two different answers count as none. Otherwise the whole
+        reply must name exactly one container.
         """
         if self.rules == "paper":
             return paper.sally_anne(facts, record)
@@ -196,14 +199,14 @@ class SallyAnne(Scenario):
         return Grade(
             score=float(named == [facts["answer"]]),
             reason=f"expected {facts['answer']}"
-            + (f" (it really is in the {really})" if really != facts["answer"] else "")
+            + (f" (it is really in the {really})" if really != facts["answer"] else "")
             + f", the {where} names {_listed(named) or 'none of the containers'}",
             turns=(record.answer.turn,),
         )
 
 
 def _places(random: Random, containers: Sequence[str], moves: int) -> list[str]:
-    """Where the object is put and then moved, `moves` times: into all containers, the first time in their order."""
+    """Return where the object is put and then moved, `moves` times: into all containers, first in their order."""
     places = [containers[0]]
     while len(places) <= moves:
         unused = len(set(places))
@@ -214,13 +217,13 @@ def _places(random: Random, containers: Sequence[str], moves: int) -> list[str]:
     return places
 
 
-def _story(random: Random, cast: _Cast, places: Sequence[str]) -> list[Event]:
-    """What happens on TV. Of any length: people may wander about for long before the object gets where it goes."""
-    room, *elsewhere = cast.rooms
-    inside = random.sample(cast.people, random.randint(2, len(cast.people)))
-    outside = [who for who in cast.people if who not in inside]
+def _story(random: Random, setting: _Setting, places: Sequence[str]) -> list[Event]:
+    """Return the events of a story, of any length: people may wander about for long before the object is moved."""
+    room, *elsewhere = setting.rooms
+    inside = random.sample(setting.people, random.randint(2, len(setting.people)))
+    outside = [who for who in setting.people if who not in inside]
     away: dict[str, str] = {}
-    likes = list(cast.likes)
+    likes = list(setting.likes)
     story = [Event("enter", who, room) for who in inside]
     story.append(Event("put", random.choice(inside), places[0]))
     to_come = list(places[1:])
@@ -243,18 +246,18 @@ def _story(random: Random, cast: _Cast, places: Sequence[str]) -> list[Event]:
             outside.append(who)
             story.append(Event("leave", who, where))
         elif what == "like" and likes:
-            story.append(Event("like", random.choice(cast.people), likes.pop()))
+            story.append(Event("like", random.choice(setting.people), likes.pop()))
     return story
 
 
-def _questions(kind: Kind, answer: str, true: bool, story: Iterable[Event], cast: _Cast) -> list[Question]:
-    """The questions of a kind that have this answer, however one takes what people learn by coming into a room."""
-    worlds = [World(cast.rooms[0], peeking=peeking) for peeking in (False, True)]
+def _questions(kind: Kind, answer: str, true: bool, story: Iterable[Event], setting: _Setting) -> list[Question]:
+    """Return the questions of a kind that have this answer, whatever people learn by entering a room."""
+    worlds = [World(setting.rooms[0], peeking=peeking) for peeking in (False, True)]
     for event in story:
         for world in worlds:
             world.happen(event)
-    people = permutations(cast.people, {"first_order": 1, "second_order": 2}.get(kind, 0))
-    questions = [Question(kind, each) for each in people]
+    people = permutations(setting.people, {"first_order": 1, "second_order": 2}.get(kind, 0))
+    questions = [Question(kind, group) for group in people]
     fitting = [question for question in questions if all(world.answer(question) == answer for world in worlds)]
     if kind == "second_order" and not true:
         beliefs = worlds[0].beliefs
@@ -263,31 +266,31 @@ def _questions(kind: Kind, answer: str, true: bool, story: Iterable[Event], cast
 
 
 def _needs(kind: Kind, story: Sequence[Event], room: str) -> tuple[int, ...]:
-    """The needles one has to know to answer: for a belief, all that happens in the room. Needle 0 names the containers."""
-    told = [number for number, event in enumerate(story, 1) if event.what in ("put", "move") or event.where == room]
+    """Return the needles needed to answer: for a belief, everything that happens in the room. Needle 0 names the containers."""
+    relevant = [number for number, event in enumerate(story, 1) if event.what in ("put", "move") or event.where == room]
     put = next(number for number, event in enumerate(story, 1) if event.what == "put")
     last = max(number for number, event in enumerate(story, 1) if event.what in ("put", "move"))
-    return {"memory": (put,), "reality": (last,)}.get(kind, tuple(told))
+    return {"memory": (put,), "reality": (last,)}.get(kind, tuple(relevant))
 
 
 def _given(reply: str) -> list[str]:
-    """What the reply's JSON gives as "answer", as text. The form that the question shows, echoed, is no answer."""
+    """Return what the reply's JSON gives as "answer", as text. An echo of the example in the question is no answer."""
     objects = [value for value in json_values(reply) if isinstance(value, dict)]
-    answers = [value for each in objects for key, value in each.items() if plain(str(key)) == "answer"]
+    answers = [value for item in objects for key, value in item.items() if plain(str(key)) == "answer"]
     return [text for value in answers if plain(text := _text(value)) != "word"]
 
 
 def _text(value: Any) -> str:
-    """The words in a JSON value; none where it is anything but text or a list of texts."""
+    """Return the words in a JSON value; none if it is neither text nor a list of texts."""
     texts = value if isinstance(value, list) else [value]
     return " ".join(text for text in texts if isinstance(text, str))
 
 
 def _named(texts: Iterable[str], containers: Sequence[str]) -> list[str]:
-    """The containers that stand in any of the texts as words, other than denied: "not in the crate"."""
+    """Return the containers named in any of the texts and not denied there ("not in the crate")."""
     denied = _DENIAL + "(?:" + "|".join(re.escape(plain(container)) for container in containers) + r")\b"
-    told = " | ".join(re.sub(denied, "|", plain(text)) for text in texts)
-    return found_words(told, containers)
+    affirmed = " | ".join(re.sub(denied, "|", plain(text)) for text in texts)
+    return found_words(affirmed, containers)
 
 
 _DENIAL = (

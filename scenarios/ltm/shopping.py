@@ -1,4 +1,4 @@
-"""Shopping list (GoodAI, section 3.2): the user adds to a shopping list and takes things off it, then asks what is on it."""
+"""Shopping list (GoodAI, section 3.2): the user adds to a shopping list and removes from it, then asks what is on it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from longspan.simulator.script import Line, Script
 
 __all__ = ["Shopping"]
 
-MOST = 6
-"""The most of a thing that is added at once."""
+MAX_COUNT = 6
+"""How many of an item are added at once, at most."""
 
 _ITEM = frozenset({"item", "name", "product", "article", "thing", "item name", "product name"})
 _QUANTITY = frozenset({"quantity", "qty", "amount", "count", "number", "num", "units", "how many"})
@@ -29,12 +29,12 @@ _MEASURES = frozenset(
     "a an the of some more x bag bar bottle box bunch can carton head item jar loaf pack package packet pair piece roll stick tin tube"
     " unit".split()
 )
-"""Words around a thing that do not change which thing it is, in the singular."""
+"""Words, in the singular, that do not change which item is meant."""
 
 
 @final
 class _Entry(NamedTuple):
-    """Something that an answer lists; no quantity where it gives none that can be read."""
+    """An item that an answer lists. `quantity` is None if the answer gives none that can be read."""
 
     item: str
     quantity: float | None
@@ -42,13 +42,13 @@ class _Entry(NamedTuple):
 
 @final
 class Shopping(Scenario):
-    """`changes` additions and removals with quantities, then the list is asked for as JSON. It is never empty.
+    """`changes` additions and removals with quantities; then the list, which is never empty, is asked for as JSON.
 
-    A third each for the share of the items that the answer has, the share of the items that it has in the right
-    quantity, and for nothing invented: all or nothing, and only with at least one right item. Items are compared
-    in the singular, without case and packaging ("Bags of carrots"); an item answered twice counts with the sum, and one
-    of which there are none as not answered. The last JSON list that lists anything counts. Other keys, mappings of
-    items to quantities, quantities in words or with a unit, and strings such as "3 carrots" are read too.
+    The score is a third each for the share of the items listed, the share of the items in the right quantity, and nothing
+    invented (all or nothing, and only with at least one right item). Items are compared in the singular, without case and
+    packaging ("Bags of carrots"). Repeated items are summed, and items with a quantity of zero are ignored. The last JSON
+    list that lists anything counts. Other keys, mappings of items to quantities, quantities in words or with a unit, and
+    strings such as "3 carrots" are read too.
     """
 
     name: ClassVar[str] = "shopping"
@@ -88,38 +88,38 @@ class Shopping(Scenario):
         clean = bool(present) and not invented
         wrong = [f"{expected[key]} ({_shown(answered[key].quantity)})" for key in present if key not in right]
         missing = [item for key, item in expected.items() if key not in present]
-        notes = [f"{what} {some(which)}" for what, which in (("missing", missing), ("wrong", wrong), ("invented", invented)) if which]
-        found = f"{len(present)} of {len(expected)} listed, {len(right)} in the right quantity" if answered else "no list of items found"
+        notes = [f"{what} {some(items)}" for what, items in (("missing", missing), ("wrong", wrong), ("invented", invented)) if items]
+        hits = f"{len(present)} of {len(expected)} listed, {len(right)} in the right quantity" if answered else "no list of items found"
         return Grade(
             score=(len(present) / len(expected) + len(right) / len(expected) + clean) / 3,
-            reason=f"expected {some(f'{count} {item}' for item, count in facts['list'].items())}; {'; '.join([found, *notes])}",
+            reason=f"expected {some(f'{count} {item}' for item, count in facts['list'].items())}; {'; '.join([hits, *notes])}",
             turns=(record.answer.turn,),
         )
 
 
 def _change(random: Random, basket: Mapping[str, int], things: list[str], *, removes: bool) -> tuple[str, str, int]:
-    """What happens to the list next (add, more, remove), to which item, and how many of it. Never empties the list."""
+    """Draw the next change of the list: what happens (add, more, remove), to which item, and how many. Never empties the list."""
     if not basket:
-        return "add", random.choice(things), random.randint(2, MOST)
+        return "add", random.choice(things), random.randint(2, MAX_COUNT)
     removable = [item for item, count in basket.items() if count > 1 or len(basket) > 1]
     if removable and (removes or random.random() < 0.3):
         item = random.choice(removable)
-        most = basket[item] - (len(basket) == 1)
-        return "remove", item, random.choice((most, random.randint(1, most)))
+        limit = basket[item] - (len(basket) == 1)
+        return "remove", item, random.choice((limit, random.randint(1, limit)))
     if random.random() < 0.3:
-        return "more", random.choice(list(basket)), random.randint(1, MOST // 2)
-    return "add", random.choice([thing for thing in things if thing not in basket]), random.randint(1, MOST)
+        return "more", random.choice(list(basket)), random.randint(1, MAX_COUNT // 2)
+    return "add", random.choice([thing for thing in things if thing not in basket]), random.randint(1, MAX_COUNT)
 
 
 def _answered(reply: str) -> list[_Entry]:
-    """What the last JSON list that lists anything lists; without one, what the reply's objects do."""
+    """Return the entries of the last JSON list that has any or, without one, those of the reply's objects."""
     values = json_values(reply)
     lists = [entries for value in values if isinstance(value, list) and (entries := list(_entries(value)))]
     return lists[-1] if lists else [entry for value in values for entry in _entries(value)]
 
 
 def _entries(value: Any) -> Iterator[_Entry]:
-    """The entries in a JSON value: objects with an item, mappings of items to quantities, pairs, strings."""
+    """Yield the entries in a JSON value: objects with an item, mappings of items to quantities, pairs, strings."""
     if isinstance(value, str):
         yield from _spoken(value)
     elif isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and _quantity(value[1]) is not None:
@@ -138,7 +138,7 @@ def _entries(value: Any) -> Iterator[_Entry]:
 
 
 def _mapped(value: Mapping[str, Any]) -> Iterator[_Entry]:
-    """The entries of an object that is no entry itself: of what lies in it, else its keys with their quantities."""
+    """Yield the entries of an object that is not an entry itself: those inside it, else its keys with their quantities."""
     inner = [(key, item) for key, item in value.items() if isinstance(item, (list, dict))]
     for key, item in inner:
         counts = [_quantity(count) for name, count in item.items() if plain(name) in _QUANTITY] if isinstance(item, dict) else []
@@ -151,7 +151,7 @@ def _mapped(value: Mapping[str, Any]) -> Iterator[_Entry]:
 
 
 def _spoken(text: str) -> Iterator[_Entry]:
-    """The entry that a string is: "3 carrots", "carrots (3)", "a broom", "broom"; none where it names nothing."""
+    """Yield the entry that a string stands for: "3 carrots", "carrots (3)", "a broom", "broom"; none if it names nothing."""
     counts = re.findall(r"\d{1,6}(?:\.\d{1,3})?", text)
     name = re.sub(r"\d{1,6}(?:\.\d{1,3})?", " ", text)
     first, _, rest = name.strip().partition(" ")
@@ -162,7 +162,7 @@ def _spoken(text: str) -> Iterator[_Entry]:
 
 
 def _quantity(value: Any) -> float | None:
-    """The quantity that a JSON value is: a number, or a string with one number in it; None for anything else."""
+    """Return the quantity in a JSON value: a number, or a string with one number in it; None for anything else."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, str) or len(value) > 60:
@@ -173,26 +173,26 @@ def _quantity(value: Any) -> float | None:
 
 
 def _consolidated(entries: list[_Entry]) -> dict[str, _Entry]:
-    """The entries by thing; several of one are summed, and those of which there are none are left out."""
-    found: dict[str, _Entry] = {}
+    """Return the entries by item, repeated items summed and those with a quantity of zero left out."""
+    sums: dict[str, _Entry] = {}
     for entry in entries:
         if entry.quantity is not None and entry.quantity <= 0:
             continue
         key = _thing(entry.item)
-        known = found.get(key, _Entry(entry.item, 0))
+        known = sums.get(key, _Entry(entry.item, 0))
         both = known.quantity is not None and entry.quantity is not None
-        found[key] = _Entry(known.item, (known.quantity or 0) + (entry.quantity or 0) if both else None)
-    return found
+        sums[key] = _Entry(known.item, (known.quantity or 0) + (entry.quantity or 0) if both else None)
+    return sums
 
 
 def _thing(text: str) -> str:
-    """`text` in the singular and without packaging, so that two names of one thing are equal."""
-    said = [_singular(word) for word in plain(text).split()]
-    return " ".join([word for word in said if word not in _MEASURES] or said)
+    """Return `text` in the singular and without packaging, so that two names of one item are equal."""
+    singulars = [_singular(word) for word in plain(text).split()]
+    return " ".join([word for word in singulars if word not in _MEASURES] or singulars)
 
 
 def _singular(word: str) -> str:
-    """A form that a noun and its plural share, not always a word ("knif")."""
+    """Return a form that a noun and its plural share. It is not always a word ("knif")."""
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     for ending, stem in (("ie", "y"), ("oe", "o"), ("she", "sh"), ("che", "ch"), ("xe", "x"), ("sse", "ss"), ("ve", "f"), ("fe", "f")):

@@ -1,4 +1,4 @@
-"""Spy meeting (GoodAI, section 3.2): coded messages say where, when and with what to come; the agent decodes all three."""
+"""Spy meeting (GoodAI, section 3.2): coded messages say where and when to come and what to bring; the agent decodes them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ KINDS = ("place", "time", "thing")
 class SpyMeeting(Scenario):
     """Three people are announced, each sends a coded message, and the agent is asked what the messages mean.
 
-    An entry of the pool has a `code`, the `names` of what it stands for, and what is accepted for it `also`, too vague
-    to show that messages were confused ("morning" for dawn).
+    An entry of the pool has a `code` and the `names` of what it means. Answers accepted `also` are too vague to show that
+    messages were confused ("morning" for dawn).
     """
 
     name: ClassVar[str] = "spy_meeting"
@@ -40,7 +40,7 @@ class SpyMeeting(Scenario):
         meant = {kind: random.choice(pool[kind]) for kind in KINDS}
         senders = random.sample(pool["senders"], len(KINDS))
         lines = [Line(wording.say(random, "intro", senders=_listed(senders)), needle=False)]
-        senders = random.sample(senders, len(senders))  # they write in any order, whatever the one announced
+        senders = random.sample(senders, len(senders))  # they do not write in the order announced
         for sender, kind in zip(senders, random.sample(KINDS, len(KINDS)), strict=True):
             lines.append(Line(wording.say(random, kind, sender=sender, code=meant[kind]["code"])))
         ideal = "Place: {place}. Time: {time}. Bring: {thing}.".format_map({kind: meant[kind]["names"][0] for kind in KINDS})
@@ -55,10 +55,10 @@ class SpyMeeting(Scenario):
         )
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """A third for each of the `accepted` lists that is named, a third off for each `foreign` one; never below 0.
+        """Score a third for each of the `accepted` lists that is named, a third off for each `foreign` one; never below 0.
 
-        Both are lists of lists of words and phrases: what each message of this test may be taken to mean, and what
-        messages of other tests mean. Phrases count as whole words, in the singular or the plural; a foreign one that is
+        Both are lists of lists of words and phrases: the accepted meanings of each message of this test, and the meanings
+        of other tests' messages. Phrases count as whole words, in the singular or the plural. A foreign phrase that is
         only part of an accepted one ("moon" in "full moon") does not count.
         """
         if self.rules == "paper":
@@ -73,31 +73,31 @@ class SpyMeeting(Scenario):
         return Grade(
             score=max(0, len(named) - len(strays)) / len(found),
             reason=f"expected {_listed([phrases[0] for phrases in facts['accepted']])}; the reply names {_listed(named) or 'none of them'}"
-            + (f", and {_listed(strays)}, which other messages mean" if strays else ""),
+            + (f"; from other messages: {_listed(strays)}" if strays else ""),
             turns=(record.answer.turn,),
         )
 
 
 def _spoken(text: str) -> str:
-    """`text` as phrases are looked up in it: plain, with a space at both ends; "8 p.m." is "8 pm" and "24th" is "24"."""
+    """Return `text` ready for looking up phrases: plain, with a space at both ends, "8 p.m." as "8pm" and "24th" as "24"."""
     text = re.sub(r"\b(\d\d?) ?([ap]) ?m\b", r"\1 \2m", plain(text))
     text = re.sub(r"(\d)(?:st|nd|rd|th)\b", r"\1", text)
     return f" {text} "
 
 
 def _present(text: str, phrases: Iterable[str]) -> list[str]:
-    """The forms of `phrases` that stand in spoken `text`, longest first."""
+    """Return the forms of `phrases` that are in spoken `text`, longest first."""
     forms = {form for phrase in phrases for form in _forms(phrase)}
     return sorted((form for form in forms if f" {form} " in text), key=lambda form: (-len(form), form))
 
 
 def _first(text: str, phrases: Iterable[str]) -> str | None:
-    """The first of `phrases` that stands in spoken `text`."""
+    """Return the first of `phrases` that is in spoken `text`."""
     return next((phrase for phrase in phrases if any(f" {form} " in text for form in _forms(phrase))), None)
 
 
 def _forms(phrase: str) -> set[str]:
-    """A phrase as it may be spoken: its last word in the singular or the plural."""
+    """Return the forms of a phrase: its last word in the singular and the plural."""
     form = _spoken(phrase).strip()
     forms = {form, f"{form}s"}
     if form.endswith(("s", "sh", "ch", "x", "z")):

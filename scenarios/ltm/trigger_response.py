@@ -1,4 +1,4 @@
-"""Trigger response (GoodAI, section 3.2): whenever something happens, say so and so; later it happens, again and again."""
+"""Trigger response (GoodAI, section 3.2): the agent is told what to say whenever something happens; later it happens often."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ __all__ = ["TriggerResponse"]
 
 @final
 class TriggerResponse(Scenario):
-    """A rule is stated: whenever the user speaks of something, answer with a phrase. Then it is spoken of `triggers` times.
+    """A rule is stated: whenever the user mentions something, answer with a phrase. Then it is mentioned `triggers` times.
 
-    Each trigger is an everyday remark in words other than the rule's, and brings an equal share of the score when the
-    reply holds the phrase, whatever stands around it. A reply that also holds the phrase of another rule shows that it
-    cannot tell which is asked for: it scores nothing. Its questions are spread over the span, so that it has no needles
-    to place early.
+    Each trigger is an everyday remark in words other than the rule's. It earns an equal share of the score if the reply
+    contains the phrase, whatever else it says. A reply that also contains another rule's phrase scores nothing: the agent
+    cannot tell them apart. The questions are spread over the span, so there are no needles to place early.
     """
 
     name: ClassVar[str] = "trigger_response"
@@ -55,30 +54,30 @@ class TriggerResponse(Scenario):
             return paper.trigger_response(facts, record)
         phrase = facts["phrase"]
         phrases = dict.fromkeys([phrase, *(rule["phrase"] for rule in words("triggers") if plain(rule["phrase"]) != plain(phrase))])
-        said = [found_words(answer.reply, phrases) for answer in record.answers]
-        right = sum(found == [phrase] for found in said)
+        phrases_said = [found_words(answer.reply, phrases) for answer in record.answers]
+        right = sum(said == [phrase] for said in phrases_said)
         return Grade(
-            score=right / max(facts["triggers"], len(said)),
-            reason=f'expected "{phrase}" at each of {facts["triggers"]} triggers, {some(_verdicts(phrase, said))}',
+            score=right / max(facts["triggers"], len(phrases_said)),
+            reason=f'expected "{phrase}" at each of {facts["triggers"]} triggers, {some(_verdicts(phrase, phrases_said))}',
             turns=tuple(answer.turn for answer in record.answers),
         )
 
 
-def _remarks(random: Random, ways: Sequence[str], count: int) -> list[str]:
-    """`count` of the ways, each as often as the others and never the same twice running."""
+def _remarks(random: Random, choices: Sequence[str], count: int) -> list[str]:
+    """Draw `count` of the choices, all equally often and never the same one twice in a row."""
     remarks: list[str] = []
     while len(remarks) < count:
-        round_ = random.sample(ways, len(ways))
-        remarks += round_ if round_[:1] != remarks[-1:] else round_[::-1]
+        shuffled = random.sample(choices, len(choices))
+        remarks += shuffled if shuffled[:1] != remarks[-1:] else shuffled[::-1]
     return remarks[:count]
 
 
-def _verdicts(phrase: str, said: list[list[str]]) -> list[str]:
-    """What each reply did, given the phrases that it holds."""
-    return [f"{_verdict(phrase, held)} at number {number}" for number, held in enumerate(said, 1)] or ["but none was played"]
+def _verdicts(phrase: str, phrases_said: list[list[str]]) -> list[str]:
+    """Return what each reply did, given the phrases in it."""
+    return [f"{_verdict(phrase, said)} at trigger {number}" for number, said in enumerate(phrases_said, 1)] or ["but none was played"]
 
 
-def _verdict(phrase: str, held: list[str]) -> str:
-    if phrase in held:
-        return "said among others" if len(held) > 1 else "said"
-    return "another said" if held else "not said"
+def _verdict(phrase: str, said: list[str]) -> str:
+    if phrase in said:
+        return "said with another phrase" if len(said) > 1 else "said"
+    return "another phrase said" if said else "not said"

@@ -1,4 +1,4 @@
-"""Where the sentences of the suite `ltm` live: one Jinja template per scenario, a macro per kind of message."""
+"""The sentences of the suite `ltm`: a Jinja template for each scenario, with a macro for each kind of message."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def _environment(folder: Path) -> Environment:
 
 @final
 class Wording:
-    """A scenario's sentences. A macro holds one way to say it per line; `say` picks one.
+    """A scenario's sentences. Each line of a macro is a way to say the same thing; `say` picks one.
 
-    `folder` (of the class, unless one is given) is where `<scenario>.j2` is looked up: another folder gives the same tests in other words.
+    `<scenario>.j2` is looked up in `folder`, by default the class's. Another folder gives the same tests in other words.
     """
 
     folder: Path = Path(__file__).parent / "templates"
@@ -35,17 +35,17 @@ class Wording:
         self._macros = _environment(folder or self.folder).get_template(f"{scenario}.j2").module
 
     def say(self, random: Random, macro: str, /, **values: Any) -> str:
-        """One of the macro's lines, picked by `random`, with `values` filled in."""
+        """Return one of the macro's lines, picked by `random`, with `values` filled in."""
         return random.choice(self.all(macro, **values))
 
     def all(self, macro: str, /, **values: Any) -> Sequence[str]:
-        """All of the macro's lines. A line may hold `<br>` where the message breaks its line."""
+        """Return all of the macro's lines, with `values` filled in. `<br>` in a line is a line break of the message."""
         return _lines(getattr(self._macros, macro)(**values)) if values else _unfilled(self._macros, macro)
 
 
 @cache
 def _unfilled(macros: TemplateModule, macro: str) -> Sequence[str]:
-    """The lines of a macro without values: they are always the same."""
+    """Return a macro's lines without values. They never change, so they are cached."""
     return _lines(getattr(macros, macro)())
 
 

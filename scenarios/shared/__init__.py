@@ -1,1 +1,1 @@
-"""What scenarios of several suites share."""
+"""Helpers and data that scenarios of several suites share."""

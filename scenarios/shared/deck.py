@@ -1,4 +1,4 @@
-"""A deck deals all its cards before it deals any of them again."""
+"""A deck of cards that deals all of them before it deals any of them again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Card = TypeVar("Card")
 
 @final
 class Deck(Generic[Card]):
-    """Cards in an order drawn from `random`; shuffled anew when all are dealt."""
+    """Cards in random order, shuffled again when all are dealt."""
 
     def __init__(self, random: Random, cards: Sequence[Card]) -> None:
         self._random = random

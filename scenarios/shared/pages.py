@@ -1,4 +1,4 @@
-"""Cutting a text into pages. Sizes are in tokens, estimated without a tokenizer: scenarios do not have one."""
+"""Cuts texts into pages. Sizes are in tokens, estimated without a tokenizer because scenarios do not have one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _UNITS: Final = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[^\W\d_]+|[^\w\s]|[\d_]")
 _BREAKS: Final = re.compile(r"\n+")
 _PARAGRAPHS: Final = re.compile(r"\s*\n\s*\n\s*")
 _SENTENCES: Final = re.compile(r"(?<=[.!?\u2026\"\u201d'\u2019])\s+")
-_LONGEST: Final = 200
-"""Characters of a piece without any white space (a web address, a script that has none) that are kept together."""
+_MAX_PIECE: Final = 200
+"""Characters kept together in a piece without white space (a web address, or a script that has none)."""
 
 
 def about(text: str) -> int:
-    """About how many tokens of cl100k_base `text` is: within a tenth for English prose, more often more than less."""
+    """Estimate the tokens of `text` in cl100k_base: within a tenth for English prose, more often too high than too low."""
     return math.ceil(_size(text))
 
 
@@ -30,7 +30,7 @@ def _size(text: str) -> float:
 
 @lru_cache(maxsize=10_000)
 def _word(word: str) -> int:
-    """Hundredths of a token that a word takes, with its punctuation."""
+    """Return the size of a word with its punctuation, in hundredths of a token."""
     return sum(map(_unit, _UNITS.findall(word)))
 
 
@@ -43,8 +43,10 @@ def _unit(unit: str) -> int:
 
 
 def paged(text: str, size: int) -> list[str]:
-    """`text` in pages of about `size` tokens each: alike in size, cut between paragraphs where these are short enough,
-    otherwise between sentences, or words."""
+    """Cut `text` into pages of similar size, about `size` tokens each.
+
+    Cuts are between paragraphs if these are short enough, otherwise between sentences or words.
+    """
     pieces = [(piece, _size(piece)) for piece in _pieces(text, size // 6)]
     number = max(1, round(sum(cost for _, cost in pieces) / size))
     share = sum(cost for _, cost in pieces) / number
@@ -59,17 +61,17 @@ def paged(text: str, size: int) -> list[str]:
 
 
 def tail(text: str, tokens: int) -> str:
-    """The last part of `text`, of about `tokens` tokens, from the beginning of a paragraph, sentence or word."""
+    """Return the last part of `text`, about `tokens` tokens, from the beginning of a paragraph, sentence or word."""
     return "".join(reversed(list(_taken(reversed(list(_pieces(text, tokens // 20))), tokens)))).strip()
 
 
 def head(text: str, tokens: int) -> str:
-    """The first part of `text`, of at most about `tokens` tokens, up to the end of a sentence where there is one."""
+    """Return the first part of `text`, at most about `tokens` tokens, up to the end of a sentence if there is one."""
     return "".join(_taken(_pieces(text, tokens // 4), tokens)).strip()
 
 
 def _taken(pieces: Iterable[str], tokens: int) -> Iterator[str]:
-    """The first pieces, as many as fit, at least one."""
+    """Yield the first pieces, as many as fit and at least one."""
     left = float(tokens)
     for number, piece in enumerate(pieces):
         left -= _size(piece)
@@ -78,22 +80,24 @@ def _taken(pieces: Iterable[str], tokens: int) -> Iterator[str]:
         yield piece
 
 
-def _pieces(text: str, most: int) -> Iterator[str]:
-    """`text` cut into paragraphs; those over `most` tokens into sentences, and long sentences into words. Joined, the
-    pieces are the text again."""
+def _pieces(text: str, limit: int) -> Iterator[str]:
+    """Cut `text` into paragraphs, those over `limit` tokens into sentences, and long sentences into words.
+
+    The pieces joined are the text again.
+    """
     for paragraph in _split(_PARAGRAPHS, text):
-        if _size(paragraph) <= most:
+        if _size(paragraph) <= limit:
             yield paragraph
             continue
         for sentence in _split(_SENTENCES, paragraph):
-            if _size(sentence) <= most:
+            if _size(sentence) <= limit:
                 yield sentence
             else:
-                yield from re.findall(rf"\S{{1,{_LONGEST}}}\s*|^\s+", sentence)
+                yield from re.findall(rf"\S{{1,{_MAX_PIECE}}}\s*|^\s+", sentence)
 
 
 def _split(border: re.Pattern[str], text: str) -> Iterator[str]:
-    """`text` cut behind each border; the borders stay."""
+    """Cut `text` after each border. The borders are kept."""
     begin = 0
     for match in border.finditer(text):
         yield text[begin : match.end()]

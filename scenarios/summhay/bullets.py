@@ -1,4 +1,4 @@
-"""A summary taken apart: every line that is not blank is a bullet, and cites documents as [3] or [1, 4] (section 4)."""
+"""Parses summaries: every line that is not blank is a bullet, and cites documents as [3] or [1, 4] (section 4)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["bullets", "citations", "length"]
 
 
 def bullets(summary: str) -> list[str]:
-    """The summary's bullets, in order."""
+    """Return the summary's bullets, in order."""
     return [line.strip() for line in summary.splitlines() if line.strip()]
 
 
 def citations(bullet: str) -> frozenset[int]:
-    """The numbers that a bullet cites. One of more digits than any document's is as wrong as any other."""
-    found = (number.strip() for cited in CITED.findall(bullet) for number in cited.replace(" ", ",").split(","))
-    return frozenset(int(number[-9:]) if len(number) < 10 else -1 for number in found if number)
+    """Return the numbers that a bullet cites; -1 for a number with more digits than any document's."""
+    numbers = (number.strip() for cited in CITED.findall(bullet) for number in cited.replace(" ", ",").split(","))
+    return frozenset(int(number[-9:]) if len(number) < 10 else -1 for number in numbers if number)
 
 
-def length(every: Sequence[str]) -> float:
-    """The mean number of words of bullets, citations aside; 0 where there are none."""
-    return fmean(len(without_citations(bullet).split()) for bullet in every) if every else 0.0
+def length(summary: Sequence[str]) -> float:
+    """Return the mean number of words of bullets, without citations; 0 if there are none."""
+    return fmean(len(without_citations(bullet).split()) for bullet in summary) if summary else 0.0

@@ -1,5 +1,8 @@
-"""What a haystack has to be before anybody is asked about it (section 3.1): subtopics differ, insights are specific and do not
-repeat, and every insight stands in the documents that it was planned for, and in no other."""
+"""Checks a haystack before it is used (section 3.1).
+
+Subtopics must differ, insights must be specific and not repeat each other, and every insight must be in the documents that it
+was planned for and in no others.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from typing import Final
 from longspan.scenarios.summhay.haystack import Haystack, Insight
 from longspan.scenarios.summhay.signs import signs
 
-__all__ = ["FEWEST_SOURCES", "alike", "problems", "specific"]
+__all__ = ["MIN_SOURCES", "alike", "problems", "specific"]
 
 ALIKE: Final = 0.75
-"""The share of the words of the shorter of two texts that the other has too, from which on they say the same."""
+"""Two texts count as alike if the longer has at least this share of the words of the shorter."""
 
-FEWEST_SOURCES: Final = 2
-"""Documents in which an insight stands at least: one alone would be a needle."""
+MIN_SOURCES: Final = 2
+"""The fewest documents of an insight: in only one it would be a needle."""
 
 SMALL: Final = frozenset(
     "a about after an and are as at be by for from has have how in into is it its of on or that the their they this to was were what "
@@ -26,7 +29,7 @@ SMALL: Final = frozenset(
 
 
 def alike(first: str, second: str) -> bool:
-    """Whether two texts have nearly the same words."""
+    """Return whether two texts have nearly the same words."""
     return _near(_content(first), _content(second))
 
 
@@ -39,12 +42,12 @@ def _near(first: frozenset[str], second: frozenset[str]) -> bool:
 
 
 def specific(text: str) -> bool:
-    """Whether an insight names something: a number or a date, or a name other than its first word."""
+    """Return whether an insight has a number, a date, or a name other than its first word."""
     return re.search(r"\d", text) is not None or re.search(r"(?<=[^.!?]\s)[A-Z][\w'-]+", text.strip()) is not None
 
 
 def problems(haystack: Haystack) -> list[str]:
-    """All that is wrong with a haystack whose insights have signs, in words; nothing where it can be asked."""
+    """Return all problems of a haystack whose insights have signs, in words; empty if it can be used."""
     return [*_subtopics(haystack), *_insights(haystack), *_documents(haystack)]
 
 
@@ -55,36 +58,36 @@ def _subtopics(haystack: Haystack) -> Iterator[str]:
 
 
 def _insights(haystack: Haystack) -> Iterator[str]:
-    every = [insight for subtopic in haystack.subtopics for insight in subtopic.insights]
-    for insight in every:
+    insights = [insight for subtopic in haystack.subtopics for insight in subtopic.insights]
+    for insight in insights:
         if not specific(insight.text):
-            yield f"insight {insight.id} names no number, date or name"
-        if len(haystack.sources[insight.id]) < min(FEWEST_SOURCES, len(haystack.documents)):
-            yield f"insight {insight.id} stands in too few documents"
+            yield f"insight {insight.id} has no number, date or name"
+        if len(haystack.sources[insight.id]) < min(MIN_SOURCES, len(haystack.documents)):
+            yield f"insight {insight.id} is in too few documents"
         if not insight.signs <= signs(insight.text):
-            yield f"insight {insight.id} does not tell what it is recognised by"
-    yield from _repeated(every)
+            yield f"insight {insight.id} lacks some of its own signs"
+    yield from _repeated(insights)
 
 
-def _repeated(every: Sequence[Insight]) -> Iterator[str]:
-    words = {insight.id: _content(insight.text) for insight in every}
-    for first, second in combinations(every, 2):
+def _repeated(insights: Sequence[Insight]) -> Iterator[str]:
+    words = {insight.id: _content(insight.text) for insight in insights}
+    for first, second in combinations(insights, 2):
         if first.signs & second.signs or _near(words[first.id], words[second.id]):
             yield f"insights {first.id} and {second.id} repeat each other"
 
 
 def _documents(haystack: Haystack) -> Iterator[str]:
-    """An insight that was planned has all of its signs there, another none."""
-    every = [insight for subtopic in haystack.subtopics for insight in subtopic.insights]
+    """A document must have all signs of its planned insights, and none of the others'."""
+    insights = [insight for subtopic in haystack.subtopics for insight in subtopic.insights]
     texts: set[str] = set()
     for number, document in enumerate(haystack.documents, 1):
         if document.text in texts:
             yield f"document {number} is the same as another"
         texts.add(document.text)
-        found = signs(document.text)
-        for insight in every:
+        present = signs(document.text)
+        for insight in insights:
             planned = insight.id in document.insights
-            if planned and not insight.signs <= found:
+            if planned and not insight.signs <= present:
                 yield f"document {number} lacks insight {insight.id}"
-            if not planned and insight.signs & found:
-                yield f"document {number} tells of insight {insight.id}, which was not planned for it"
+            if not planned and insight.signs & present:
+                yield f"document {number} has signs of insight {insight.id}, which was not planned for it"

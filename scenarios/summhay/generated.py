@@ -1,5 +1,8 @@
-"""Haystacks without a model: insights from a grammar, each with a name, a number and a date that stand nowhere else, planted in
-documents whose other sentences say nothing that is asked for."""
+"""Generates haystacks without a model.
+
+Insights come from a grammar. Each has a name, a number and a date that occur nowhere else. They are planted in documents whose
+other sentences are irrelevant.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from random import Random
 from typing import Any, Final, final
 
 from longspan.scenarios.shared.lists import words
-from longspan.scenarios.summhay.checks import FEWEST_SOURCES, problems
+from longspan.scenarios.summhay.checks import MIN_SOURCES, problems
 from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
 from longspan.scenarios.summhay.signs import MONTHS
 from longspan.simulator.errors import InputError
@@ -23,17 +26,17 @@ __all__ = ["PER_DOCUMENT", "generate", "plans"]
 DATA: Final = Path(__file__).parent / "data"
 
 PER_DOCUMENT: Final[Mapping[Domain, tuple[int, int]]] = {"conversation": (2, 3), "news": (2, 4)}
-"""Subtopics of a document, and insights of each (section 3.1: the number depends on the domain)."""
+"""Subtopics per document, and insights per subtopic in it (section 3.1: the number depends on the domain)."""
 
-FEWEST: Final = 5
-MOST: Final = 8
+MIN_INSIGHTS: Final = 5
+MAX_INSIGHTS: Final = 8
 """Insights of a subtopic: 6.75 on average in the paper."""
 
 DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 HEADS: Final = "Bar Cor Dal Fen Gar Hol Jor Kel Lor Mur Nor Pel Ras Sel Tor Ul Ver Wen Yar Zel".split()
 TAILS: Final = "vane dessa mond lick tiano berg quist nova rigen setti kova rup lund shaw maro doro veld".split()
-"""Family names that nobody has, so that one stands for one insight."""
+"""Parts of invented family names, so that a name identifies an insight."""
 
 
 @cache
@@ -42,17 +45,19 @@ def _grammar(domain: Domain) -> Any:
 
 
 def generate(random: Random, *, domain: Domain, subtopics: int, documents: int, words: int, name: str) -> Haystack:
-    """A haystack called `name`: `subtopics` of them, and so many `documents` of about `words` words.
+    """Generate a haystack called `name` with so many `subtopics` and `documents` of about `words` words.
 
-    Raises InputError where it does not pass its own checks, which no seed has been seen to do.
+    Raises InputError if it fails its own checks, which no seed is known to do.
     """
     writer = _Writer(random, domain, words)
     written = tuple(writer.subtopic(number, plan) for number, plan in enumerate(random.sample(writer.grammar["subtopics"], subtopics), 1))
     planned = plans(random, written, documents, *PER_DOCUMENT[domain])
-    texts = tuple(Document(f"d{number}", writer.document(plan), tuple(each.id for each in plan)) for number, plan in enumerate(planned, 1))
+    texts = tuple(
+        Document(f"d{number}", writer.document(plan), tuple(insight.id for insight in plan)) for number, plan in enumerate(planned, 1)
+    )
     haystack = Haystack(name, domain, writer.topic["topic"], written, texts, generated=True)
-    if wrong := problems(haystack):
-        raise InputError(f"haystack {name}: {wrong[0]}; take another seed")
+    if found := problems(haystack):
+        raise InputError(f"haystack {name}: {found[0]}; use another seed")
     return haystack
 
 
@@ -68,13 +73,13 @@ class _Writer:
         self._words = words
         self._names = iter(random.sample([head + tail for head in HEADS for tail in TAILS], len(HEADS) * len(TAILS)))
         self._numbers = iter(random.sample(range(101, 1000), 899))
-        dates = [f"{day} {month.title()}" for month, most in zip(MONTHS, DAYS, strict=True) for day in range(1, most + 1)]
+        dates = [f"{day} {month.title()}" for month, days in zip(MONTHS, DAYS, strict=True) for day in range(1, days + 1)]
         self._dates = iter(random.sample(dates, len(dates)))
         self._said: dict[str, str] = {}
 
     def subtopic(self, number: int, plan: Mapping[str, Any]) -> Subtopic:
-        """A subtopic with its insights, no two of them about the same thing."""
-        count = self.random.randint(FEWEST, MOST)
+        """Return a subtopic with its insights, no two of them about the same thing."""
+        count = self.random.randint(MIN_INSIGHTS, MAX_INSIGHTS)
         things = self.random.sample(plan["things"], count)
         frames = [plan["frames"][k % len(plan["frames"])] for k in range(count)]
         self.random.shuffle(frames)
@@ -84,28 +89,28 @@ class _Writer:
     def _insight(self, id: str, thing: str, frame: Sequence[str]) -> Insight:
         family, number, date = next(self._names), str(next(self._numbers)), next(self._dates)
         values = {"who": f"{self.random.choice(words('names'))} {family}", "number": number, "date": date, "thing": thing}
-        text, self._said[id] = (_filled(each, values) for each in frame)
+        text, self._said[id] = (_filled(sentence, values) for sentence in frame)
         return Insight(id, thing.removeprefix("the "), text, frozenset({family.casefold(), number, date.casefold()}))
 
     def document(self, insights: Sequence[Insight]) -> str:
-        """About as many words as were asked for, with each insight said once, in an order of its own."""
+        """Return a text of about the requested number of words, with each insight said once, in random order."""
         order = self.random.sample(insights, len(insights))
-        told = [f"{self._said[each.id]} {self.random.choice(self.grammar['replies'])}" for each in order]
+        planted = [f"{self._said[insight.id]} {self.random.choice(self.grammar['replies'])}" for insight in order]
         opening, closing = self._filled("openings"), self._filled("closings")
-        missing = self._words - sum(len(text.split()) for text in (*told, opening, closing))
+        missing = self._words - sum(len(text.split()) for text in (*planted, opening, closing))
         between: list[str] = []
         chatter: list[str] = []
         while missing > 0:
             chatter = chatter or self.random.sample(self.grammar["chatter"], len(self.grammar["chatter"]))
             between.append(_filled(chatter.pop(), self._slots()))
             missing -= len(between[-1].split())
-        cuts = sorted(self.random.randrange(len(between) + 1) for _ in told)
+        cuts = sorted(self.random.randrange(len(between) + 1) for _ in planted)
         parts = [between[begin:end] for begin, end in pairwise([0, *cuts, len(between)])]
-        paragraphs = [*chain.from_iterable((part, [text]) for part, text in zip(parts, [*told, closing], strict=True))]
+        paragraphs = [*chain.from_iterable((part, [text]) for part, text in zip(parts, [*planted, closing], strict=True))]
         return self._set([opening], *(paragraph for paragraph in paragraphs if paragraph))
 
     def _set(self, *paragraphs: Sequence[str]) -> str:
-        """Paragraphs as a text: prose, or people who take turns."""
+        """Return paragraphs as a text: prose, or a dialogue."""
         if self._domain == "news":
             return "\n\n".join(" ".join(sentences) for sentences in paragraphs)
         speakers = self.random.sample(words("names"), 3)
@@ -123,26 +128,28 @@ class _Writer:
 
 
 def _filled(sentence: str, values: Mapping[str, str]) -> str:
-    """A sentence with its slots filled: {thing} as it is, {thing_} with a capital letter, as is its first letter."""
+    """Return a sentence, capitalised, with its slots filled: {thing} as it is, {thing_} capitalised."""
     capitals = {f"{name}_": value[:1].upper() + value[1:] for name, value in values.items()}
     filled = sentence.format(**values, **capitals)
     return filled[:1].upper() + filled[1:]
 
 
 def plans(random: Random, subtopics: Sequence[Subtopic], documents: int, wide: int, deep: int) -> list[list[Insight]]:
-    """The insights of each document: of `wide` subtopics, about `deep` of each, those that stand in the fewest documents first; more
-    of each where there are so few documents that an insight would stand in hardly any."""
-    deep = max(deep, 2 + ceil(FEWEST_SOURCES * sum(len(subtopic.insights) for subtopic in subtopics) / (documents * wide)))
+    """Plan the insights of each document: about `deep` of each of `wide` subtopics, those in the fewest documents first.
+
+    With few documents it is more of each, so that every insight is in several documents.
+    """
+    deep = max(deep, 2 + ceil(MIN_SOURCES * sum(len(subtopic.insights) for subtopic in subtopics) / (documents * wide)))
     uses = {insight.id: 0 for subtopic in subtopics for insight in subtopic.insights}
-    asked = {subtopic.id: 0.0 for subtopic in subtopics}
-    every = []
+    weights = {subtopic.id: 0.0 for subtopic in subtopics}
+    planned = []
     for _ in range(documents):
-        order = sorted(subtopics, key=lambda each: (asked[each.id], random.random()))
+        order = sorted(subtopics, key=lambda subtopic: (weights[subtopic.id], random.random()))
         plan: list[Insight] = []
         for subtopic in order[:wide]:
-            asked[subtopic.id] += 1 / len(subtopic.insights)
-            plan += sorted(subtopic.insights, key=lambda each: (uses[each.id], random.random()))[: deep + random.randint(-1, 1)]
+            weights[subtopic.id] += 1 / len(subtopic.insights)
+            plan += sorted(subtopic.insights, key=lambda insight: (uses[insight.id], random.random()))[: deep + random.randint(-1, 1)]
         for insight in plan:
             uses[insight.id] += 1
-        every.append(plan)
-    return random.sample(every, len(every))
+        planned.append(plan)
+    return random.sample(planned, len(planned))

@@ -1,4 +1,4 @@
-"""Grading a summary (section 4): for each insight the bullet that covers it, and what that bullet cites."""
+"""Grades summaries (section 4): for each insight, the bullet that covers it and what that bullet cites."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Level = Literal["full", "partial", "none"]
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
-LISTING: Final = 20
-"""Different numbers and dates above which a bullet lists them instead of telling anything: they are no signs then."""
+MAX_FIGURES: Final = 20
+"""A bullet with more different numbers and dates than this only lists them: they do not count as signs."""
 
-MOST_BULLETS: Final = 200
-LONGEST_BULLET: Final = 2000
-"""Bullets, and characters of each, that a judge is shown."""
+MAX_BULLETS: Final = 200
+MAX_BULLET_LENGTH: Final = 2000
+"""How many bullets, and how many characters of each, a judge is shown."""
 
 TENTHS: Final = 10
-"""Parts into which what was shown is divided, for scores by a document's rank."""
+"""The number of parts into which the shown documents are divided, for scores by a document's rank."""
 
 
 class Coverage(Answer):
@@ -41,7 +41,7 @@ class Coverage(Answer):
 
 @final
 class Found(NamedTuple):
-    """How far an insight is covered, by which bullet (counted from 1). `level` None: nobody could decide, for `why`."""
+    """How far an insight is covered, and by which bullet (counted from 1). `level` is None if undecided, because of `why`."""
 
     level: Level | None
     bullet: int | None = None
@@ -49,100 +49,102 @@ class Found(NamedTuple):
 
 
 def grade(facts: Mapping[str, Any], record: Record, grading: Grading) -> Grade:
-    """The grade of a summary: the joint score, an item for each insight. Insights that no one has signs of are the judge's."""
+    """Grade a summary by its joint score, with an item for each insight. Insights without signs need a judge."""
     answer = record.answer
-    told = bullets(answer.reply)
-    rules = _by_signs(facts["insights"], told)
+    summary = bullets(answer.reply)
+    rules = _by_signs(facts["insights"], summary)
     asks: list[Query[Coverage]] = []
-    found = []
+    coverages = []
     for insight, guess in zip(facts["insights"], rules, strict=True):
-        if grading == "judge" and told:
-            asked = query(insight["text"], told)
-            said = record.said(asked)
-            if said is None:
-                asks.append(asked)
-            found.append(guess if said is None else _judged(said, len(told)))
+        if grading == "judge" and summary:
+            judging = query(insight["text"], summary)
+            verdict = record.said(judging)
+            if verdict is None:
+                asks.append(judging)
+            coverages.append(guess if verdict is None else _judged(verdict, len(summary)))
         else:
-            found.append(guess)
-    items = tuple(_item(facts, insight, each, told, answer) for insight, each in zip(facts["insights"], found, strict=True))
-    undecided = next((each.why for each in found if each.level is None), None)
+            coverages.append(guess)
+    items = tuple(_item(facts, insight, found, summary, answer) for insight, found in zip(facts["insights"], coverages, strict=True))
+    undecided = next((found.why for found in coverages if found.level is None), None)
     if undecided is not None:
         return Grade(score=None, reason=f"undecided: {undecided}", turns=(answer.turn,), asks=tuple(asks), items=items)
     joint = fmean(item.score or 0.0 for item in items)
-    return Grade(score=joint, reason=_reason(found, told, facts), turns=(answer.turn,), asks=tuple(asks), items=items)
+    return Grade(score=joint, reason=_reason(coverages, summary, facts), turns=(answer.turn,), asks=tuple(asks), items=items)
 
 
-def query(insight: str, told: Sequence[str]) -> Query[Coverage]:
-    """What a judge is asked about an insight."""
-    shown = [" ".join(bullet[:LONGEST_BULLET].split()) for bullet in told[:MOST_BULLETS]]
+def query(insight: str, summary: Sequence[str]) -> Query[Coverage]:
+    """Return the query to a judge about an insight."""
+    shown = [" ".join(bullet[:MAX_BULLET_LENGTH].split()) for bullet in summary[:MAX_BULLETS]]
     prompt = template(TEMPLATES, "judge").render(insight=insight, bullets=shown, fence=fence(insight, *shown))
     return Query(prompt=prompt, answer=Coverage, version="summhay coverage 1")
 
 
-def _by_signs(insights: Sequence[Mapping[str, Any]], told: Sequence[str]) -> list[Found]:
-    """The bullet with most of each insight's signs: all of them cover it fully, some partly."""
-    held = [_told(bullet) for bullet in told]
-    found = []
+def _by_signs(insights: Sequence[Mapping[str, Any]], summary: Sequence[str]) -> list[Found]:
+    """Return the bullet with most of each insight's signs: all of them cover it fully, some partly."""
+    bullet_signs = [_signs(bullet) for bullet in summary]
+    coverages = []
     for insight in insights:
-        wanted = frozenset(insight["signs"])
-        if not wanted:
-            found.append(Found("none") if not told else Found(None, why="only a judge can say what such bullets cover: --judge names one"))
+        expected = frozenset(insight["signs"])
+        if not expected:
+            needs_judge = Found(None, why="only a judge can say what such bullets cover: --judge names one")
+            coverages.append(needs_judge if summary else Found("none"))
             continue
-        most, first = max(((len(wanted & each), -number) for number, each in enumerate(held, 1)), default=(0, 0))
-        level: Level = "full" if most == len(wanted) else "partial" if most else "none"
-        found.append(Found(level, -first if most else None))
-    return found
+        hits, first = max(((len(expected & present), -number) for number, present in enumerate(bullet_signs, 1)), default=(0, 0))
+        level: Level = "full" if hits == len(expected) else "partial" if hits else "none"
+        coverages.append(Found(level, -first if hits else None))
+    return coverages
 
 
-def _told(bullet: str) -> frozenset[str]:
-    """The signs in a bullet, without numbers and dates where it lists too many of them."""
-    found = signs(bullet)
-    figures = {sign for sign in found if sign[0].isdecimal()}
-    return found - figures if len(figures) > LISTING else found
+def _signs(bullet: str) -> frozenset[str]:
+    """Return the signs in a bullet, without numbers and dates if it lists too many of them."""
+    present = signs(bullet)
+    figures = {sign for sign in present if sign[0].isdecimal()}
+    return present - figures if len(figures) > MAX_FIGURES else present
 
 
-def _judged(said: Coverage | str, told: int) -> Found:
-    if isinstance(said, str):
-        return Found(None, why=said)
-    if said.coverage == "none":
+def _judged(verdict: Coverage | str, count: int) -> Found:
+    """Return what a judge found in a summary of `count` bullets."""
+    if isinstance(verdict, str):
+        return Found(None, why=verdict)
+    if verdict.coverage == "none":
         return Found("none")
-    if said.bullet is None or not 1 <= said.bullet <= told:
-        return Found(None, why=f"the judge names bullet {said.bullet} of {told}")
-    return Found(said.coverage, said.bullet)
+    if verdict.bullet is None or not 1 <= verdict.bullet <= count:
+        return Found(None, why=f"the judge names bullet {verdict.bullet} of {count}")
+    return Found(verdict.coverage, verdict.bullet)
 
 
-def _item(facts: Mapping[str, Any], insight: Mapping[str, Any], found: Found, told: Sequence[str], answer: Exchange) -> Item:
-    """What became of an insight, with all that the tables need."""
+def _item(facts: Mapping[str, Any], insight: Mapping[str, Any], found: Found, summary: Sequence[str], answer: Exchange) -> Item:
+    """Return the item of an insight, with all that the tables need."""
     labels = {name: str(facts[name]) for name in ("domain", "retriever", "position")}
-    numbers = {"words": length(told), "bullets": float(len(told)), "asked": float(facts["bullets"])}
+    numbers = {"words": length(summary), "bullets": float(len(summary)), "asked": float(facts["bullets"])}
     about = insight["text"][:300]
     if found.level is None:
         return Item(name=insight["id"], score=None, labels=labels, numbers=numbers, note=f"{about}: {found.why[:300]}", turn=answer.turn)
     sources = frozenset(insight["documents"])
-    cited = citations(told[found.bullet - 1]) if found.bullet else frozenset()
-    each = scored(COVERED[found.level], cited, sources)
-    numbers |= {"coverage": each.coverage} | _by_rank(facts["shown"], sources, cited)
+    cited = citations(summary[found.bullet - 1]) if found.bullet else frozenset()
+    scores = scored(COVERED[found.level], cited, sources)
+    numbers |= {"coverage": scores.coverage} | _by_rank(facts["shown"], sources, cited)
     if found.bullet:
-        numbers |= {"bullet": float(found.bullet), "citation": each.citation, "precision": each.precision, "recall": each.recall}
+        numbers |= {"bullet": float(found.bullet), "citation": scores.citation, "precision": scores.precision, "recall": scores.recall}
     right, wrong = len(cited & sources), len(cited - sources)
     by = f"bullet {found.bullet}, which cites {right} of its {len(sources)} documents and {wrong} others" if found.bullet else "no bullet"
     note = f"{about}: {by}"
     labels["covered"] = found.level
-    return Item(name=insight["id"], score=each.joint, labels=labels, numbers=numbers, note=note, turn=answer.turn)
+    return Item(name=insight["id"], score=scores.joint, labels=labels, numbers=numbers, note=note, turn=answer.turn)
 
 
 def _by_rank(shown: Sequence[int], sources: frozenset[int], cited: frozenset[int]) -> dict[str, float]:
-    """How many of the insight's documents stood in each tenth of what was shown, and how many of those were cited."""
-    found: dict[str, float] = {}
+    """Return how many of the insight's documents were in each tenth of those shown, and how many of these were cited."""
+    counts: dict[str, float] = {}
     for at, number in enumerate(shown):
         if number in sources:
             tenth = 1 + at * TENTHS // len(shown)
-            found[f"shown {tenth}"] = found.get(f"shown {tenth}", 0) + 1
-            found[f"cited {tenth}"] = found.get(f"cited {tenth}", 0) + (number in cited)
-    return found
+            counts[f"shown {tenth}"] = counts.get(f"shown {tenth}", 0) + 1
+            counts[f"cited {tenth}"] = counts.get(f"cited {tenth}", 0) + (number in cited)
+    return counts
 
 
-def _reason(found: Sequence[Found], told: Sequence[str], facts: Mapping[str, Any]) -> str:
-    full, partial, none = (sum(each.level == level for each in found) for level in ("full", "partial", "none"))
-    covered = f"of {len(found)} insights {full} are covered fully, {partial} partly, {none} not"
-    return f"{covered}; {len(told)} bullets, {facts['bullets']} were asked for"
+def _reason(coverages: Sequence[Found], summary: Sequence[str], facts: Mapping[str, Any]) -> str:
+    full, partial, none = (sum(found.level == level for found in coverages) for level in ("full", "partial", "none"))
+    covered = f"of {len(coverages)} insights {full} are covered fully, {partial} partly, {none} not"
+    return f"{covered}; {len(summary)} bullets of the {facts['bullets']} asked for"

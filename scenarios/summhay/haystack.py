@@ -1,4 +1,4 @@
-"""A haystack: a topic, its subtopics with their insights, and the documents in which each insight stands (section 3.1)."""
+"""A haystack: a topic, its subtopics with their insights, and the documents that contain each insight (section 3.1)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ Domain = Literal["conversation", "news"]
 DOMAINS: Final[tuple[Domain, ...]] = get_args(Domain)
 
 LABELS: Final[Mapping[Domain, str]] = {"conversation": "Conversation", "news": "Article"}
-"""What a document is called."""
+"""The label of a document in prompts."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """One thing that can be learnt from several documents. `signs`: what a text that tells all of it has to hold (see signs.py);
-    empty where nobody knows, as in published haystacks."""
+    """Something that can be learnt from several documents.
+
+    `signs`: what a text must contain to cover it fully (see signs.py); empty if unknown, as in published haystacks.
+    """
 
     id: str
     name: str
@@ -32,7 +34,7 @@ class Insight:
 @final
 @dataclass(frozen=True, slots=True)
 class Subtopic:
-    """What a summary is asked about. `subtopic` describes it, `query` asks for it."""
+    """The subject of a summary. `subtopic` describes it, `query` asks for it."""
 
     id: str
     name: str
@@ -40,13 +42,13 @@ class Subtopic:
     query: str
     insights: tuple[Insight, ...]
     stored: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Scores of retrievers that came with a published haystack: by retriever and document."""
+    """Retrievers' scores that came with a published haystack, by retriever and document."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`insights`: the ids of those that stand in it."""
+    """A document. `insights`: the ids of the insights in it."""
 
     id: str
     text: str
@@ -56,7 +58,7 @@ class Document:
 @final
 @dataclass(frozen=True)
 class Haystack:
-    """Documents are numbered from 1 in their order: so they are shown, and so they are cited."""
+    """A topic with its subtopics and documents. Documents are shown and cited by their number, from 1."""
 
     id: str
     domain: Domain
@@ -64,19 +66,19 @@ class Haystack:
     subtopics: tuple[Subtopic, ...]
     documents: tuple[Document, ...]
     generated: bool = False
-    """Whether it was written here, so that the signs of every insight are known."""
+    """Whether longspan generated it, so that the signs of every insight are known."""
 
     @cached_property
     def sources(self) -> Mapping[str, frozenset[int]]:
-        """The numbers of the documents in which each insight stands, by its id."""
-        found: dict[str, set[int]] = {insight.id: set() for subtopic in self.subtopics for insight in subtopic.insights}
+        """The numbers of the documents that contain each insight, by the insight's id."""
+        sources: dict[str, set[int]] = {insight.id: set() for subtopic in self.subtopics for insight in subtopic.insights}
         for number, document in enumerate(self.documents, 1):
             for insight in document.insights:
-                if insight in found:
-                    found[insight].add(number)
-        return {insight: frozenset(numbers) for insight, numbers in found.items()}
+                if insight in sources:
+                    sources[insight].add(number)
+        return {insight: frozenset(numbers) for insight, numbers in sources.items()}
 
     def relevance(self, subtopic: Subtopic) -> list[int]:
-        """How many of a subtopic's insights stand in each document."""
+        """Return how many of a subtopic's insights are in each document."""
         wanted = {insight.id for insight in subtopic.insights}
         return [len(wanted.intersection(document.insights)) for document in self.documents]

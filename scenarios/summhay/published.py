@@ -1,5 +1,7 @@
-"""Topic files: haystacks as the paper's authors published them, JSON or JSON in gzip, perhaps with the summaries and evaluations of
-their models. `longspan write summhay` writes the same."""
+"""Reads and writes topic files: haystacks as the paper's authors published them, in JSON, plain or gzip.
+
+They may include the summaries and evaluations of the authors' models. `longspan write summhay` writes the same format.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from longspan.simulator.files import read_packed, stamp
 __all__ = ["Evaluated", "Topic", "haystacks", "named_topics", "parsed", "read_published", "topic", "written"]
 
 LARGEST: Final = 512 * 2**20
-"""Bytes of a file, unpacked, at most."""
+"""The largest file that is read, in bytes, unpacked."""
 
 
 class _Read(BaseModel):
@@ -33,7 +35,7 @@ class WrittenInsight(_Read):
 
 @final
 class Evaluated(_Read):
-    """A judge's answer about an insight. `bullet_id` counts from 1; published answers also hold "NA" and lists."""
+    """A judge's answer about an insight. `bullet_id` counts from 1; in published answers it may also be "NA" or a list."""
 
     insight_id: str
     coverage: str
@@ -45,7 +47,7 @@ Lines = Annotated[list[str], BeforeValidator(lambda value: value.splitlines() if
 
 @final
 class WrittenSubtopic(_Read):
-    """`summaries` and `eval_summaries`: by the name of what made them."""
+    """A subtopic in a topic file. `summaries` and `eval_summaries`: by the name of the retriever and the model."""
 
     subtopic_id: str
     subtopic: str
@@ -66,7 +68,7 @@ class WrittenDocument(_Read):
 
 @final
 class Topic(_Read):
-    """A topic file. Documents are cited by their place, counted from 1."""
+    """A topic file. Documents are cited by their position, counted from 1."""
 
     topic: str
     subtopics: list[WrittenSubtopic]
@@ -76,28 +78,31 @@ class Topic(_Read):
 
     @property
     def domain(self) -> Domain:
-        """News haystacks tell the articles that they were written from, and those written here their domain."""
+        """The domain. Published news haystacks list the articles that they were written from; ours name their domain."""
         return "news" if self.topic_metadata.get("domain") == "news" or "articles" in self.topic_metadata else "conversation"
 
 
 def haystacks(data: Path, domain: Domain | None) -> Sequence[Haystack]:
-    """The haystacks in a topic file, or in the topic files of a folder (topic_*.json, topic_*.json.gz), of a domain if one is
-    wanted. Read once while the files stay as they are. Raises InputError."""
-    found = [_haystack(path) for path in named_topics(data)]
-    wanted = [each for each in found if domain in (None, each.domain)]
-    if not wanted:
-        raise InputError(f"{data}: holds no topic of the domain {domain}, only of {found[0].domain}; leave domain out")
-    return wanted
+    """Return the haystacks in a topic file, or in a folder's topic files (topic_*.json, topic_*.json.gz).
+
+    `domain`: only those of this domain. A file is read once as long as it does not change. Raises InputError for an invalid
+    file, and if there is no topic of the domain.
+    """
+    every = [_haystack(path) for path in named_topics(data)]
+    matching = [haystack for haystack in every if domain in (None, haystack.domain)]
+    if not matching:
+        raise InputError(f"{data}: no topic of the domain {domain} found, only of {every[0].domain}; leave domain out")
+    return matching
 
 
 def named_topics(data: Path) -> list[Path]:
-    """The topic files that a path names. Raises InputError where there are none."""
+    """Return the file itself, or a folder's topic files. Raises InputError if there are none."""
     if not data.is_dir():
         return [data]
-    found = sorted(path for path in data.iterdir() if path.name.startswith("topic") and path.name.endswith((".json", ".json.gz")))
-    if not found:
-        raise InputError(f"{data}: holds no topic files; they are called topic_NAME.json or topic_NAME.json.gz")
-    return found
+    files = sorted(path for path in data.iterdir() if path.name.startswith("topic") and path.name.endswith((".json", ".json.gz")))
+    if not files:
+        raise InputError(f"{data}: no topic files found; they are named topic_NAME.json or topic_NAME.json.gz")
+    return files
 
 
 def _haystack(path: Path) -> Haystack:
@@ -123,19 +128,19 @@ def _load(path: Path, changed: tuple[int, int]) -> Haystack:
 
 
 def topic(path: Path) -> Topic:
-    """A topic file, read and checked. Raises InputError."""
+    """Read and check a topic file. Raises InputError."""
     return parsed(read_published(path), path)
 
 
 def parsed(content: bytes, path: Path) -> Topic:
-    """The topic that a file's content is. Raises InputError."""
+    """Parse and check the content of a topic file. Raises InputError."""
     try:
         read = Topic.model_validate_json(content)
     except (ValidationError, RecursionError) as error:
         why = first_problem(error) if isinstance(error, ValidationError) else "too deep"
         raise InputError(f"{path}: not a topic file: {why}") from None
     if wrong := _wrong(read):
-        raise InputError(f"{path}: not a topic that can be asked about: {wrong}")
+        raise InputError(f"{path}: not a usable topic: {wrong}")
     return read
 
 
@@ -149,7 +154,7 @@ def _wrong(read: Topic) -> str | None:
     if not all(document.document_text.strip() for document in read.documents):
         return "a document is blank"
     if not all(held.intersection(insight.insight_id for insight in subtopic.insights) for subtopic in read.subtopics):
-        return "a subtopic has no insight that stands in a document"
+        return "a subtopic has no insight that is in a document"
     return None
 
 
@@ -159,7 +164,7 @@ def read_published(path: Path) -> bytes:
 
 
 def written(haystack: Haystack, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A haystack as a topic file's JSON."""
+    """Return a haystack as the JSON of a topic file."""
     return {
         "topic_id": haystack.id,
         "topic": haystack.topic,

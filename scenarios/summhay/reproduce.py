@@ -1,5 +1,8 @@
-"""The paper's figures again: judges against annotators (Table 1) from annotated samples, and models with retrievers (Tables 2 and 3)
-from topic files that hold their summaries and evaluations."""
+"""Reproduces the paper's figures from published files.
+
+Annotated samples give judges against annotators (Table 1). Topic files with summaries and evaluations give models and
+retrievers (Tables 2 and 3).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ __all__ = ["judges", "read", "reproduce", "results"]
 PAPER: Final = "summhay"
 
 SAMPLES: Final = 200
-"""Annotated samples that the printed figures of Table 1 are about."""
+"""The number of annotated samples behind the printed figures of Table 1."""
 
 PRINTED: Final[Mapping[str, tuple[float, float]]] = {
     "prompted_gemini-1.5-pro": (0.751, 0.893),
@@ -40,10 +43,10 @@ PREDICTIONS: Final = "predictions_"
 SUMMARY: Final = "summary_subtopic_"
 
 WHOLE: Final = "full context"
-"""What a summary of the whole haystack is called among retrievers."""
+"""The name, among retrievers, for summaries of the whole haystack."""
 
 SORTED: Final[Mapping[str, str]] = {"fl-ctxt-sort": "top", "fl-ctxt-middle": "middle", "fl-ctxt-rev-sort": "bottom"}
-"""What summaries of a haystack with the relevant documents there are called."""
+"""The names of summaries of sorted haystacks, and where their relevant documents are."""
 
 LEVELS: Final[Mapping[str, float]] = {
     "full_coverage": COVERED["full"],
@@ -56,7 +59,7 @@ LEVELS: Final[Mapping[str, float]] = {
 
 
 class _Annotated(BaseModel):
-    """What annotators said of an insight: `candidate_id` is a bullet's number from 0, as text, or "no_selection"."""
+    """An annotation of an insight. `candidate_id` is a bullet's number from 0, as text, or "no_selection"."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -76,8 +79,10 @@ class _Sample(BaseModel):
 
 @final
 class Judge(NamedTuple):
-    """A model's answers about the insights of all samples against the annotators': coverage in pairs (theirs, its own), and whether
-    it named the same bullet."""
+    """A model's answers about the insights of all samples, compared with the annotators'.
+
+    `coverage`: pairs of the annotators' and the model's. `links`: whether both named the same bullet.
+    """
 
     coverage: list[tuple[float, float]]
     links: list[bool]
@@ -85,7 +90,7 @@ class Judge(NamedTuple):
 
 @final
 class Row(NamedTuple):
-    """A model's summaries with a retriever's documents."""
+    """The scores of a model's summaries with a retriever. `words`: the mean words per bullet."""
 
     retriever: str
     model: str
@@ -94,19 +99,21 @@ class Row(NamedTuple):
 
 
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
-    """Work the figures out from files of annotated samples and topic files. Their evaluations are recorded: there are no rules to
-    choose. Raises InputError."""
+    """Compute the figures from files of annotated samples and topic files.
+
+    `rules` make no difference: the evaluations are recorded. Raises InputError for files that are not as published.
+    """
     samples, topics = read(paths)
     found = judges(samples)
     rows = results(topics)
     if not found and not rows:
-        raise InputError(f"{paths[0]}: holds neither judged samples nor topics with evaluated summaries: name the published files")
+        raise InputError(f"{paths[0]}: neither judged samples nor topics with evaluated summaries found; give the published files")
     cells = [*_judge_cells(found), *_result_cells(rows), *_position_cells(rows)]
     return Reproduction(cells=cells, tables=[*_judge_tables(found, len(samples)), *_result_tables(rows, len(topics))])
 
 
 def read(paths: Sequence[Path]) -> tuple[list[_Sample], list[Topic]]:
-    """The annotated samples and the topics in files and folders. Raises InputError."""
+    """Read the annotated samples and the topics in files and folders. Raises InputError."""
     samples: list[_Sample] = []
     topics: list[Topic] = []
     for path in (file for each in paths for file in _files(each)):
@@ -121,15 +128,15 @@ def read(paths: Sequence[Path]) -> tuple[list[_Sample], list[Topic]]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = sorted(each for each in path.iterdir() if each.name.endswith((".json", ".json.gz")))
-    if not found:
-        raise InputError(f"{path}: holds no .json or .json.gz files; name the published ones")
-    return found
+    files = sorted(file for file in path.iterdir() if file.name.endswith((".json", ".json.gz")))
+    if not files:
+        raise InputError(f"{path}: no .json or .json.gz files found; give the published ones")
+    return files
 
 
 def _samples(content: bytes, path: Path) -> list[_Sample]:
     try:
-        return [_Sample.model_validate(each) for each in json.loads(content)]
+        return [_Sample.model_validate(sample) for sample in json.loads(content)]
     except ValidationError as error:
         raise InputError(f"{path}: not a list of annotated samples: {first_problem(error)}") from None
     except (ValueError, RecursionError) as error:
@@ -140,14 +147,16 @@ def _samples(content: bytes, path: Path) -> list[_Sample]:
 
 
 def judges(samples: Sequence[_Sample]) -> dict[str, Judge]:
-    """Each judge's answers, by its name, over all insights of all samples that it judged. Raises InputError for one that leaves an
-    annotated insight out, or says what is no coverage."""
+    """Return each judge's answers, by name, about all insights of all samples that it judged.
+
+    Raises InputError if an annotated insight is missing, or for an unknown coverage.
+    """
     found: dict[str, Judge] = {}
     for number, sample in enumerate(samples, 1):
         extra = sample.model_extra or {}
         for name in (name for name in extra if name.startswith(PREDICTIONS)):
             where = f"sample {number}, {name}"
-            predicted = {each.insight_id: each for each in _evaluated(extra[name], where)}
+            predicted = {answer.insight_id: answer for answer in _evaluated(extra[name], where)}
             judge = found.setdefault(name.removeprefix(PREDICTIONS), Judge([], []))
             for annotated in sample.annotation:
                 answer = predicted.get(annotated.insight_id)
@@ -160,21 +169,21 @@ def judges(samples: Sequence[_Sample]) -> dict[str, Judge]:
 
 def _evaluated(value: Any, where: str) -> list[Evaluated]:
     try:
-        return [Evaluated.model_validate(each) for each in value]
+        return [Evaluated.model_validate(answer) for answer in value]
     except (ValidationError, TypeError) as error:
         why = first_problem(error) if isinstance(error, ValidationError) else "not a list"
         raise InputError(f"{where}: {why}") from None
 
 
 def _linked(annotated: _Annotated, answer: Evaluated) -> Iterator[bool]:
-    """Whether both name the same bullet, where the annotators selected one and the model named exactly one."""
+    """Yield whether both name the same bullet, if the annotators selected one and the model named exactly one."""
     if type(answer.bullet_id) is int and annotated.candidate_id.isdecimal():
         yield answer.bullet_id - 1 == int(annotated.candidate_id)
 
 
 def _level(coverage: str, where: str) -> float:
     if coverage.lower() not in LEVELS:
-        raise InputError(f"{where}: {coverage!r:.60} is no coverage; there are {', '.join(LEVELS)}")
+        raise InputError(f"{where}: unknown coverage {coverage!r:.60}; expected one of {', '.join(LEVELS)}")
     return LEVELS[coverage.lower()]
 
 
@@ -209,8 +218,10 @@ def _judge_tables(found: Mapping[str, Judge], samples: int) -> Iterator[Table]:
 
 
 def results(topics: Sequence[Topic]) -> list[Row]:
-    """Each model's scores with each retriever, pooled over all insights of all topics. Raises InputError for an evaluation of what
-    is not there."""
+    """Return each model's scores with each retriever, pooled over all insights of all topics.
+
+    Raises InputError for an evaluation whose summary is missing.
+    """
     every: dict[str, list[Scored]] = {}
     words: dict[str, list[float]] = {}
     for read in topics:
@@ -220,11 +231,12 @@ def results(topics: Sequence[Topic]) -> list[Row]:
                 sources.setdefault(insight, set()).add(number)
         for subtopic in read.subtopics:
             for name, evaluated in subtopic.eval_summaries.items():
-                told = subtopic.summaries.get(name)
-                if told is None:
-                    raise InputError(f"topic {read.topic:.60}: {name} was evaluated, but its summary is not there")
-                every.setdefault(name, []).extend(_scored(each, told, sources, f"topic {read.topic:.60}, {name}") for each in evaluated)
-                words.setdefault(name, []).append(length(told))
+                summary = subtopic.summaries.get(name)
+                if summary is None:
+                    raise InputError(f"topic {read.topic:.60}: {name} was evaluated, but its summary is missing")
+                where = f"topic {read.topic:.60}, {name}"
+                every.setdefault(name, []).extend(_scored(answer, summary, sources, where) for answer in evaluated)
+                words.setdefault(name, []).append(length(summary))
     rows = []
     for name, found in every.items():
         if (scores := pooled(found)) is not None:
@@ -232,23 +244,23 @@ def results(topics: Sequence[Topic]) -> list[Row]:
     return sorted(rows, key=lambda row: (row.model, row.retriever))
 
 
-def _scored(answer: Evaluated, told: Sequence[str], sources: Mapping[str, set[int]], where: str) -> Scored:
+def _scored(answer: Evaluated, summary: Sequence[str], sources: Mapping[str, set[int]], where: str) -> Scored:
     coverage = _level(answer.coverage, where)
     if not coverage:
         return scored(0.0, frozenset(), frozenset())
-    cited = citations(told[number - 1]) if (number := _number(answer.bullet_id)) and number <= len(told) else frozenset()
+    cited = citations(summary[number - 1]) if (number := _number(answer.bullet_id)) and number <= len(summary) else frozenset()
     return scored(coverage, cited, sources.get(answer.insight_id, set()))
 
 
 def _number(bullet: object) -> int | None:
-    """The number of a bullet; None where an evaluation names none, or several: such cite nothing."""
+    """Return the number of a bullet; None if an evaluation names none or several, which then cites nothing."""
     if isinstance(bullet, str) and bullet.isdecimal() and len(bullet) < 10:
         return int(bullet)
     return bullet if type(bullet) is int and bullet > 0 else None
 
 
 def _named(name: str) -> tuple[str, str]:
-    """Retriever and model of a summary that is called summary_subtopic_RETRIEVER_MODEL, or summary_subtopic_MODEL."""
+    """Return the retriever and the model of a summary named summary_subtopic_RETRIEVER_MODEL or summary_subtopic_MODEL."""
     retriever, _, model = name.removeprefix(SUMMARY).rpartition("_")
     return SORTED.get(retriever, retriever) or WHOLE, model
 
@@ -273,8 +285,10 @@ def _result_cells(rows: Iterable[Row]) -> Iterator[Cell]:
 
 
 def _sensitivity(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """For each model whose documents were also sorted: the joint score by position, and the largest absolute difference to the
-    stored order."""
+    """Return, for each model whose documents were also sorted, the joint score by position and the sensitivity.
+
+    The sensitivity is the largest absolute difference from the stored order.
+    """
     found: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.retriever in (WHOLE, *SORTED.values()):
@@ -315,7 +329,7 @@ def _result_tables(rows: Sequence[Row], topics: int) -> Iterator[Table]:
     if found := _sensitivity(rows):
         columns = ["model", "top", "middle", "bottom", "stored", "sensitivity"]
         lines = [[model, *(_share(joint.get(column)) for column in columns[1:])] for model, joint in found.items()]
-        note = "The joint score by where the relevant documents stood, and the largest absolute difference to the stored order."
+        note = "The joint score by where the relevant documents were, and the largest absolute difference from the stored order."
         yield Table(title="Position bias (Table 3)", columns=columns, rows=lines, note=note)
 
 

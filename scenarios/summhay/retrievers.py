@@ -1,5 +1,4 @@
-"""Which documents of a haystack are shown, and in which order (section 5): all of them, or the best by a retriever's scores, until
-they have 15,000 tokens."""
+"""Selects and orders the documents shown (section 5): all of them, or the best by a retriever's scores up to a budget of tokens."""
 
 from __future__ import annotations
 
@@ -19,35 +18,35 @@ __all__ = ["Position", "Retriever", "Shown", "arranged", "best", "scores"]
 Retriever = Literal["full", "rand", "kws", "vect", "longe", "rerank", "oracle"]
 
 Position = Literal["stored", "top", "middle", "bottom"]
-"""Where the relevant documents of a whole haystack stand (section 5, position bias)."""
+"""Where the relevant documents of a whole haystack are put (section 5, position bias)."""
 
 SENTENCE: Final = 384
-"""Tokens that a sentence embedder reads of a text; a long embedder reads all, here in pieces of that length."""
+"""Tokens of a text that a sentence embedder reads. A long embedder reads all of it, in pieces of this length."""
 
 EMBEDDER: Final = "hash"
 RERANKER: Final = "cohere/rerank-english-v3.0"
-"""Where none is named, and a published haystack brings no scores."""
+"""The models used if none is named and a published haystack has no scores."""
 
 STORED: Final[Mapping[str, Callable[[str], bool]]] = {
     "vect": lambda name: name == "vector",
     "longe": lambda name: "/" in name,  # named after its model
     "rerank": lambda name: name == "rerank3",
 }
-"""What published haystacks call the scores of those retrievers."""
+"""Tests for the names of these retrievers' scores in published haystacks."""
 
 
 @final
 class Shown(NamedTuple):
-    """A document as it is shown: its number, and its text, perhaps cut."""
+    """A document as it is shown: its number, and its text, possibly cut."""
 
     number: int
     text: str
 
 
 def scores(haystack: Haystack, subtopic: Subtopic, retriever: Retriever, seed: str, model: str | None) -> list[float]:
-    """How much each document has to do with the subtopic, for the retriever. `seed`: of `rand`; `model`: the embedder or reranker.
+    """Return the relevance of each document to the subtopic, by the retriever. `seed`: of `rand`; `model`: the embedder or reranker.
 
-    Raises InputError for a model that there is not, or that cannot be asked.
+    Raises InputError for a model that is unknown or cannot be used.
     """
     if retriever == "rand":
         random = Random(f"{seed}/{haystack.id}/{subtopic.id}")
@@ -62,21 +61,23 @@ def scores(haystack: Haystack, subtopic: Subtopic, retriever: Retriever, seed: s
 
 
 def arranged(haystack: Haystack, subtopic: Subtopic, position: Position, seed: str) -> list[Shown]:
-    """All documents, the relevant ones at `position`; the others keep their order, in the middle's case on either side."""
+    """Return all documents, the relevant ones at `position`. The others keep their order, for "middle" on both sides."""
     every = [Shown(number, document.text) for number, document in enumerate(haystack.documents, 1)]
     if position == "stored":
         return every
-    found = haystack.relevance(subtopic)
+    ranks = haystack.relevance(subtopic)
     if position == "middle":
         random = Random(f"{seed}/{haystack.id}/{subtopic.id}/middle")
-        above = max(found, default=0) + 1
-        found = [score or random.choice((0, above)) for score in found]
-    return sorted(every, key=lambda each: found[each.number - 1], reverse=position != "bottom")
+        above = max(ranks, default=0) + 1
+        ranks = [rank or random.choice((0, above)) for rank in ranks]
+    return sorted(every, key=lambda document: ranks[document.number - 1], reverse=position != "bottom")
 
 
 def best(haystack: Haystack, found: Sequence[float], budget: int) -> list[Shown]:
-    """The documents with the highest scores, those with the same in their order, until they have `budget` tokens of cl100k_base:
-    the last one is cut."""
+    """Return the documents with the highest scores (`found`), up to `budget` tokens of cl100k_base. The last one is cut.
+
+    Documents with equal scores keep their order.
+    """
     tokenizer = Tokenizer("cl100k_base")
     left = budget
     shown: list[Shown] = []
@@ -88,13 +89,13 @@ def best(haystack: Haystack, found: Sequence[float], budget: int) -> list[Shown]
             break
         shown.append(Shown(number, text))
         left -= len(tokens)
-    return [each for each in shown if each.text.strip()]
+    return [document for document in shown if document.text.strip()]
 
 
 def _keywords(haystack: Haystack, subtopic: Subtopic) -> list[float]:
-    """The share of the query's words, those that say little aside, that a document has."""
-    wanted = signs(_query(subtopic)) - SMALL
-    return [len(wanted & _signs(document.text)) / max(1, len(wanted)) for document in haystack.documents]
+    """Return the share of the query's words, without small ones, that each document has."""
+    keywords = signs(_query(subtopic)) - SMALL
+    return [len(keywords & _signs(document.text)) / max(1, len(keywords)) for document in haystack.documents]
 
 
 _signs = lru_cache(maxsize=512)(signs)
@@ -105,7 +106,7 @@ def _query(subtopic: Subtopic) -> str:
 
 
 def _stored(haystack: Haystack, subtopic: Subtopic, retriever: str) -> list[float]:
-    """The scores that came with the haystack; empty where there are none for all of its documents."""
+    """Return the scores that came with the haystack; empty unless all of its documents have one."""
     known = next((found for name, found in subtopic.stored.items() if STORED[retriever](name)), {})
     if any(document.id not in known for document in haystack.documents):
         return []
@@ -114,7 +115,7 @@ def _stored(haystack: Haystack, subtopic: Subtopic, retriever: str) -> list[floa
 
 @final
 class _Haystack:
-    """A haystack that is the same as another of the same name and texts: for the cache below, which must not hash all of it."""
+    """A haystack that equals any other with the same name and texts, as a cheap key for the cache below."""
 
     def __init__(self, haystack: Haystack) -> None:
         self.whole = haystack
@@ -129,7 +130,7 @@ class _Haystack:
 
 @lru_cache(maxsize=4)
 def _by_model(haystack: _Haystack, retriever: str, model: str | None) -> Mapping[str, list[float]]:
-    """The scores of all documents by subtopic: embedded once for all of them."""
+    """Return the scores of all documents by subtopic. The documents are embedded once for all subtopics."""
     every = haystack.whole
     queries = [_query(subtopic) for subtopic in every.subtopics]
     texts = [document.text for document in every.documents]
@@ -140,9 +141,9 @@ def _by_model(haystack: _Haystack, retriever: str, model: str | None) -> Mapping
     return {subtopic.id: row for subtopic, row in zip(every.subtopics, found, strict=True)}
 
 
-def _pieces(text: str, most: int | None) -> list[str]:
-    """A text in pieces of as many tokens as a sentence embedder reads, `most` of them."""
+def _pieces(text: str, limit: int | None) -> list[str]:
+    """Cut a text into pieces of as many tokens as a sentence embedder reads; return at most `limit` of them."""
     tokenizer = Tokenizer("cl100k_base")
     tokens = tokenizer.encode(text)
     starts = range(0, max(1, len(tokens)), SENTENCE)
-    return [tokenizer.decode(tokens[at : at + SENTENCE]) for at in starts][:most]
+    return [tokenizer.decode(tokens[at : at + SENTENCE]) for at in starts][:limit]

@@ -1,4 +1,4 @@
-"""Summary of a Haystack as a scenario: documents in one message or all through a conversation, and a summary with sources."""
+"""Summary of a Haystack: documents in one message or spread over a conversation, and a summary with sources."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ POSITIONS: Final[tuple[Position, ...]] = get_args(Position)
 
 @final
 class SummHay(Scenario):
-    """About a hundred documents are to be summarised in answer to a query, with a bullet for each insight that cites its documents.
+    """About a hundred documents must be summarised in answer to a query, with a bullet for each insight that cites its documents.
 
-    Each subtopic of a haystack is a test. Without `data` haystacks are made up (`documents` of them, of about `words` words);
-    with it they are read from topic files. `delivery`: the documents and the query are one message, or the documents are messages
-    of the long conversation and the query comes a span later. `retriever`: which documents; all but `full` take the best ones up
-    to `budget` tokens. `position`: where the relevant ones stand with `full`; "all" plays each subtopic in all four orders.
-    `grading`: by rules, which made-up haystacks allow and take unless told otherwise, or by the judge.
+    Each subtopic of a haystack is a test. Without `data` haystacks are made up, of `documents` documents of about `words` words;
+    with it they are read from topic files. `delivery`: the documents and the query are one message (message), or the documents
+    are messages of the long conversation and the query comes a span later (interleave). `retriever`: which documents are shown;
+    all but `full` select the best ones up to `budget` tokens. `position`: where the relevant ones are with `full`; "all" plays
+    each subtopic in all four orders. `grading`: by rules, the default for made-up haystacks and only possible there, or by the
+    judge.
     """
 
     name: ClassVar[str] = "summhay"
@@ -66,17 +67,17 @@ class SummHay(Scenario):
         if self.reranker is not None and self.retriever != "rerank":
             raise ValueError("reranker is for retriever=rerank")
         if self.grading == "rules" and self.data is not None:
-            raise ValueError("grading=rules is for haystacks that are made up: nobody knows the signs of other ones")
+            raise ValueError("grading=rules is only for made-up haystacks: the signs of others are unknown")
         return self
 
     def make(self, random: Random) -> Script:
-        """A test about one subtopic. Raises InputError for data that cannot be read, or a model that cannot be asked."""
+        """Make a test about one subtopic. Raises InputError for data that cannot be read, or a model that cannot be used."""
         seed = str(random.random())
         haystack = random.choice(haystacks(self.data, self.domain)) if self.data else self._generated(random, seed)
         return self._script(haystack, random.choice(haystack.subtopics), random.choice(self._positions()), seed)
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
-        """All subtopics of `tests` haystacks, each a test called HAYSTACK-SUBTOPIC, in all positions that are asked for."""
+        """Yield a test for each subtopic of `tests` haystacks and each requested position, named HAYSTACK-SUBTOPIC."""
         if self.data:
             every = haystacks(self.data, self.domain)[:tests]
         else:
@@ -133,15 +134,15 @@ class SummHay(Scenario):
         return tables(runs)
 
     def sheet(self, facts: Mapping[str, Any], record: Record) -> Sheet:
-        """What a person is asked who judges the summary instead."""
+        """Return the sheet for a person who judges the summary."""
         claims = {insight["id"]: insight["text"] for insight in facts["insights"]}
         return Sheet(question=facts["query"], bullets=tuple(bullets(record.answer.reply)), claims=claims)
 
 
 def _source(haystack: Haystack, subtopic: Subtopic, position: Position) -> str:
-    """What a summary is of: the same in all runs that ask for it in that order, and in no other."""
-    told = "\n".join([haystack.topic, subtopic.query, *(insight.text for insight in subtopic.insights)])
-    digest = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:8]
+    """Return the source of a summary, which is the same in all runs with that query and order, and in no others."""
+    text = "\n".join([haystack.topic, subtopic.query, *(insight.text for insight in subtopic.insights)])
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{subtopic.subtopic} ({digest}{'' if position == 'stored' else f', {position}'})"
 
 
@@ -150,7 +151,7 @@ def _fact(haystack: Haystack, insight: Insight) -> dict[str, Any]:
 
 
 def _line(text: str) -> str:
-    """A text in one line: a line is a bullet. What it has in brackets is no citation."""
+    """Return a text on one line, since a line is a bullet, and without brackets, since these cite."""
     return " ".join(text.split()).replace("[", "(").replace("]", ")")
 
 

@@ -1,4 +1,4 @@
-"""Coverage, citation and joint score (section 4): of an insight, and pooled over all insights of any number of summaries."""
+"""Coverage, citation and joint scores (section 4), of one insight and pooled over insights."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final, NamedTuple, final
 __all__ = ["COVERED", "Pooled", "Scored", "pooled", "scored"]
 
 COVERED: Final = {"full": 1.0, "partial": 0.5, "none": 0.0}
-"""What an insight scores for being covered fully, partly or not at all."""
+"""The coverage score of an insight that is covered fully, partly or not at all."""
 
 
 @final
 class Scored(NamedTuple):
-    """An insight's scores. What it is about citations counts only where it is covered."""
+    """An insight's scores. Those about citations count only if it is covered."""
 
     coverage: float
     precision: float = 0.0
@@ -28,7 +28,7 @@ class Scored(NamedTuple):
 
 @final
 class Pooled(NamedTuple):
-    """Means over `n` insights; those about citations over the covered ones, None where there are none."""
+    """Means over `n` insights. Means about citations are over the covered ones, None if there are none."""
 
     coverage: float
     citation: float | None
@@ -39,7 +39,7 @@ class Pooled(NamedTuple):
 
 
 def scored(coverage: float, cited: Set[int], sources: Set[int]) -> Scored:
-    """The scores of an insight that is covered so far by a bullet that cites documents, and stands in `sources`."""
+    """Score an insight of these `sources` with this coverage by a bullet with these citations."""
     if not coverage:
         return Scored(0.0)
     both = len(cited & sources)
@@ -49,15 +49,17 @@ def scored(coverage: float, cited: Set[int], sources: Set[int]) -> Scored:
     return Scored(coverage, precision, recall, citation)
 
 
-def pooled(every: Iterable[Scored]) -> Pooled | None:
-    """The scores of all insights together; None where there is none."""
-    found = list(every)
-    if not found:
+def pooled(scores: Iterable[Scored]) -> Pooled | None:
+    """Return the pooled scores of insights; None if there are none."""
+    insights = list(scores)
+    if not insights:
         return None
-    covered = [each for each in found if each.coverage]
-    citation, precision, recall = (
-        (fmean(each.citation for each in covered), fmean(each.precision for each in covered), fmean(each.recall for each in covered))
-        if covered
-        else (None, None, None)
+    covered = [insight for insight in insights if insight.coverage]
+    return Pooled(
+        coverage=fmean(insight.coverage for insight in insights),
+        citation=fmean(insight.citation for insight in covered) if covered else None,
+        joint=fmean(insight.joint for insight in insights),
+        precision=fmean(insight.precision for insight in covered) if covered else None,
+        recall=fmean(insight.recall for insight in covered) if covered else None,
+        n=len(insights),
     )
-    return Pooled(fmean(each.coverage for each in found), citation, fmean(each.joint for each in found), precision, recall, len(found))

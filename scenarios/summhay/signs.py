@@ -1,4 +1,4 @@
-"""The signs by which a text tells a particular thing: words, numbers and dates, however they are written."""
+"""The signs by which an insight is recognised in a text: words, numbers and dates, however they are written."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FULL: Final = {month[:3]: month for month in MONTHS}
 
 
 def signs(text: str) -> frozenset[str]:
-    """Every word, number ("1,200" is "1200") and date ("14 march") in a text, citations aside. Takes time linear in it."""
-    told = without_citations(text).casefold()
-    dates = {f"{int(day)} {_FULL[month[:3]]}" for day, month in _DAY_FIRST.findall(told)}
-    dates |= {f"{int(day)} {_FULL[month[:3]]}" for month, day in _MONTH_FIRST.findall(told)}
-    numbers = {number.replace(",", "") for number in _NUMBER.findall(told)}
-    return frozenset(dates | numbers | set(_WORD.findall(told)))
+    """Return every word, number ("1,200" as "1200") and date ("14 march") in a text, without citations. Takes linear time."""
+    folded = without_citations(text).casefold()
+    dates = {f"{int(day)} {_FULL[month[:3]]}" for day, month in _DAY_FIRST.findall(folded)}
+    dates |= {f"{int(day)} {_FULL[month[:3]]}" for month, day in _MONTH_FIRST.findall(folded)}
+    numbers = {number.replace(",", "") for number in _NUMBER.findall(folded)}
+    return frozenset(dates | numbers | set(_WORD.findall(folded)))
 
 
 def without_citations(text: str) -> str:
-    """A text without what it cites."""
+    """Return a text without its citations."""
     return CITED.sub(" ", text)

@@ -1,4 +1,4 @@
-"""What a report shows of summaries: the three scores, the scores by a document's rank, and position bias (sections 4 and 5)."""
+"""The tables of summaries in reports: the three scores, scores by a document's rank, and position bias (sections 4 and 5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Runs = Mapping[str, Sequence[Marked]]
 
 
 def tables(runs: Runs) -> list[Table]:
-    """The tables over the insights of all runs' tests; none where no insight was decided."""
+    """Return the tables over the insights of all runs' tests; none if no insight has been scored."""
     decided = {run: [item for test in tests for item in test.items if item.score is not None] for run, tests in runs.items()}
     if not any(decided.values()):
         return []
@@ -29,7 +29,7 @@ def tables(runs: Runs) -> list[Table]:
 
 
 def scores_of(items: Iterable[Item]) -> Pooled | None:
-    """The pooled scores of insights."""
+    """Return the pooled scores of insights."""
     return pooled(_scored(item.numbers) for item in items)
 
 
@@ -54,7 +54,7 @@ def _summaries(runs: Runs) -> Table:
 
 
 def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
-    """A column for each tenth of what was shown. An insight counts in each tenth in which one of its documents stands."""
+    """Return the scores by tenth of the documents shown. An insight counts in each tenth with one of its documents."""
     rows: list[list[str]] = []
     shades: list[list[float | None]] = []
     for run, items in runs.items():
@@ -63,7 +63,7 @@ def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
                 rows.append([run, what, *(_share(cell, 2) for cell in cells)])
                 shades.append([None, None, *cells])
     note = (
-        "Where a document stood among those shown: in which tenth of them. Coverage: of the insights that it holds. "
+        "A document's rank among those shown, in tenths. Coverage: of the insights in it. "
         "Citation: the share of the covered ones whose bullet cites it (recall)."
     )
     columns = ["run", "score", *(f"tenth {tenth}" for tenth in range(1, TENTHS + 1))]
@@ -71,16 +71,16 @@ def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
 
 
 def _covered(items: Sequence[Item]) -> list[float | None]:
-    """By tenth: the mean coverage of insights, each counted once for each of its documents there."""
-    found: list[float | None] = []
+    """Return the mean coverage by tenth, counting an insight once for each of its documents there."""
+    means: list[float | None] = []
     for tenth in range(1, TENTHS + 1):
         weights = [(item.numbers.get(f"shown {tenth}", 0.0), item.numbers["coverage"]) for item in items]
-        found.append(_ratio(sum(weight * coverage for weight, coverage in weights), sum(weight for weight, _ in weights)))
-    return found
+        means.append(_ratio(sum(weight * coverage for weight, coverage in weights), sum(weight for weight, _ in weights)))
+    return means
 
 
 def _cited(items: Sequence[Item]) -> list[float | None]:
-    """By tenth: the share of documents that are cited, of those of covered insights."""
+    """Return, by tenth, the share of covered insights' documents that are cited."""
     covered = [item.numbers for item in items if item.numbers["coverage"]]
     return [
         _ratio(*(sum(numbers.get(f"{what} {tenth}", 0.0) for numbers in covered) for what in ("cited", "shown")))
@@ -93,7 +93,7 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 def _positions(runs: Mapping[str, Sequence[Item]]) -> Table:
-    """The joint score by where the relevant documents stood, and the largest absolute difference to the stored order."""
+    """Return the joint score by where the relevant documents were, and the largest absolute difference from the stored order."""
     rows = []
     for run, items in runs.items():
         joint = {}
@@ -105,7 +105,7 @@ def _positions(runs: Mapping[str, Sequence[Item]]) -> Table:
         sensitivity = max(abs(score - stored) for score in others) if stored is not None and others else None
         rows.append([run, *(_share(joint[position]) for position in ("top", "middle", "bottom", "stored")), _share(sensitivity)])
     columns = ["run", "top", "middle", "bottom", "stored order", "sensitivity"]
-    note = "The joint score by where the relevant documents stood. Sensitivity: the largest absolute difference to the stored order."
+    note = "The joint score by where the relevant documents were. Sensitivity: the largest absolute difference from the stored order."
     return Table(title="Position bias", columns=columns, rows=rows, note=note)
 
 

@@ -1,5 +1,7 @@
-"""A haystack that a model writes, in the paper's order (section 3.1): subtopics, their insights, then the documents, each of them
-checked; what fails is written again, and left out where it fails once more."""
+"""Has a model write a haystack, in the paper's order (section 3.1): subtopics, their insights, then the documents.
+
+Each result is checked. What fails is written again, and left out if it keeps failing.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from longspan.scenarios.summhay.checks import FEWEST_SOURCES, alike, specific
+from longspan.scenarios.summhay.checks import MIN_SOURCES, alike, specific
 from longspan.scenarios.summhay.generated import PER_DOCUMENT, plans
 from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
 from longspan.scenarios.summhay.published import written
@@ -22,14 +24,14 @@ __all__ = ["HaystackWriter"]
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
-TRIES: Final = 3
+MAX_ATTEMPTS: Final = 3
 """How often something is written: once, and again with what was wrong with it."""
 
 LENGTHS: Final = (0.5, 1.6)
-"""Shares of the words asked for between which a document's length has to lie."""
+"""The bounds of a document's length, as multiples of the words requested."""
 
-FEWEST: Final = 3
-"""Insights that a subtopic needs at least: what cannot be spun out into three is too narrow (section 3.1)."""
+MIN_INSIGHTS: Final = 3
+"""The fewest insights of a subtopic: one that does not yield three is too narrow (section 3.1)."""
 
 
 class Named(Answer):
@@ -71,7 +73,7 @@ class HaystackSettings(BaseModel):
     domain: Domain = "conversation"
     name: str = Field(default="written", pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
     subtopics: int = Field(default=9, ge=1, le=20)
-    insights: int = Field(default=7, ge=FEWEST, le=12)
+    insights: int = Field(default=7, ge=MIN_INSIGHTS, le=12)
     documents: int = Field(default=100, ge=4, le=200)
     words: int = Field(default=750, ge=50, le=1500)
     seed: int = 0
@@ -85,7 +87,7 @@ class HaystackWriter:
     name: ClassVar[str] = "summhay"
 
     async def write(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> Written:
-        """Raises InputError where no haystack comes out that can be asked about."""
+        """Write a haystack. Raises InputError if none comes out that can be used."""
         writing = _Writing(settings, asks, told)
         haystack = await writing.haystack()
         file = written(haystack, {"written": True, "dropped": writing.notes})
@@ -94,7 +96,7 @@ class HaystackWriter:
 
 @final
 class _Draft(NamedTuple):
-    """A document being written: its number, what it is to say, its text, and what was wrong with the last one."""
+    """A document being written: its number, the insights it must have, its text, and what was wrong with the last text."""
 
     number: int
     plan: Sequence[Insight]
@@ -104,7 +106,7 @@ class _Draft(NamedTuple):
 
 @final
 class _Writing:
-    """One haystack being written. `notes`: what was dropped, and why."""
+    """A haystack being written. `notes`: what was dropped, and why."""
 
     def __init__(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> None:
         self._set = settings
@@ -124,19 +126,19 @@ class _Writing:
         return Query(prompt=prompt, answer=answer, version=f"summhay {name} 1")
 
     async def _one(self, query: Query[Any]) -> Any:
-        """The answer to a query. Raises InputError where there is none: nothing can be written then."""
+        """Return the answer to a query. Raises InputError if there is none."""
         (answer,) = await self._asks.ask_all([query])
         if isinstance(answer, str):
-            raise InputError(f"the writer gave no answer that can be used: {answer}; the same command asks again")
+            raise InputError(f"the writer gave no usable answer: {answer}; repeat the command to ask again")
         return answer
 
     # subtopics
 
     async def _subtopics(self) -> list[Named]:
-        """As many as are wanted: no two alike, none that the model finds too near another or too narrow."""
+        """Return the requested number of subtopics: no two alike, none that the model finds too close to another or too narrow."""
         kept: list[Named] = []
         wrong: list[str] = []
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             missing = self._set.subtopics - len(kept)
             if not missing:
                 break
@@ -153,25 +155,25 @@ class _Writing:
             wrong += [f"{fresh[number - 1].subtopic} (too near another, or too narrow)" for number in sorted(bad)]
             kept += [each for number, each in enumerate(fresh, 1) if number not in bad]
         if not kept:
-            raise InputError("the writer found no subtopics that can be told apart; give it a wider topic")
+            raise InputError("the writer found no distinct subtopics; give it a wider topic")
         if len(kept) < self._set.subtopics:
-            self.notes.append(f"there are {len(kept)} of {self._set.subtopics} subtopics; turned down: {'; '.join(wrong)[:500]}")
+            self.notes.append(f"there are {len(kept)} of {self._set.subtopics} subtopics; rejected: {'; '.join(wrong)[:500]}")
         return kept
 
-    async def _numbers(self, name: str, most: int, **values: Any) -> set[int]:
-        """The numbers that the model gives, from 1 to `most`."""
-        if not most:
+    async def _numbers(self, name: str, count: int, **values: Any) -> set[int]:
+        """Return the numbers that the model gives, from 1 to `count`."""
+        if not count:
             return set()
         answer = await self._one(self._query(name, Numbers, **values))
-        return {number for number in answer.numbers if 1 <= number <= most}
+        return {number for number in answer.numbers if 1 <= number <= count}
 
     # insights
 
     async def _insights(self, named: Sequence[Named]) -> list[Subtopic]:
-        """Each subtopic with its insights: specific, about it and no other subtopic, none twice."""
+        """Return the subtopics with their insights: specific, about this subtopic and no other, none twice."""
         kept: dict[int, list[Said]] = {number: [] for number in range(len(named))}
         wrong: dict[int, list[str]] = {number: [] for number in range(len(named))}
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             open_ = [number for number, each in kept.items() if len(each) < self._set.insights]
             queries = [
                 self._query(
@@ -195,7 +197,7 @@ class _Writing:
         return self._whole(named, kept, wrong)
 
     def _differing(self, fresh: Sequence[Said], known: Sequence[Said], wrong: list[str]) -> list[Said]:
-        """Those that are specific and not said before."""
+        """Return the insights that are specific and new; note what is wrong with the others."""
         good: list[Said] = []
         for each in fresh:
             if not specific(each.insight):
@@ -212,7 +214,7 @@ class _Writing:
             said = kept[number]
             if len(said) < self._set.insights:
                 self.notes.append(f"subtopic {each.name}: {len(said)} of {self._set.insights} insights: {'; '.join(wrong[number])[:500]}")
-            if len(said) < min(FEWEST, self._set.insights):
+            if len(said) < min(MIN_INSIGHTS, self._set.insights):
                 self.notes.append(f"subtopic {each.name} was left out: it has too few insights")
                 continue
             insights = tuple(Insight(f"i{number + 1}-{k}", one.name, one.insight) for k, one in enumerate(said, 1))
@@ -224,12 +226,12 @@ class _Writing:
     # documents
 
     async def _documents(self, subtopics: Sequence[Subtopic]) -> list[Document]:
-        """Documents that say what they were planned to say, and nothing that was planned for others only."""
+        """Return documents that have all of their planned insights and no others."""
         every = [insight for subtopic in subtopics for insight in subtopic.insights]
         planned = plans(Random(f"{self._set.seed}/plans"), subtopics, self._set.documents, *PER_DOCUMENT[self._set.domain])
         drafts = [_Draft(number, plan) for number, plan in enumerate(planned, 1)]
         done: dict[int, _Draft] = {}
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             drafts = await self._checked(await self._texts(drafts), every, done)
         self.notes += [f"document {draft.number} was left out: {draft.wrong}" for draft in drafts]
         ids = {number: tuple(insight.id for insight in draft.plan) for number, draft in done.items()}
@@ -244,7 +246,7 @@ class _Writing:
         ]
 
     async def _checked(self, drafts: Sequence[_Draft], every: Sequence[Insight], done: dict[int, _Draft]) -> list[_Draft]:
-        """Puts what is in order into `done`, and gives back the rest with what is wrong with it."""
+        """Add the good drafts to `done`, and return the others with what is wrong with them."""
         told = {draft.text for draft in done.values()}
         failed = []
         asked = []
@@ -263,19 +265,19 @@ class _Writing:
         return sorted(failed)
 
     def _plainly_wrong(self, draft: _Draft, told: Iterable[str]) -> str:
-        least, most = (share * self._set.words for share in LENGTHS)
+        shortest, longest = (share * self._set.words for share in LENGTHS)
         words = len(draft.text.split())
-        if not least <= words <= most:
+        if not shortest <= words <= longest:
             return f"it has {words} words instead of {self._set.words}"
         return "it is the same as another" if draft.text in told else ""
 
     # what is left
 
     def _kept(self, subtopics: Sequence[Subtopic], documents: Sequence[Document]) -> Haystack:
-        """The haystack without insights that stand in too few of its documents, and subtopics that are left without any."""
+        """Return the haystack without insights that are in too few documents and subtopics that have no insights left."""
         held = {insight.id: sum(insight.id in each.insights for each in documents) for each in subtopics for insight in each.insights}
-        rare = {insight for insight, count in held.items() if count < FEWEST_SOURCES}
-        self.notes += [f"insight {insight} was left out: it stands in {held[insight]} documents" for insight in sorted(rare)]
+        rare = {insight for insight, count in held.items() if count < MIN_SOURCES}
+        self.notes += [f"insight {insight} was left out: it is in {held[insight]} documents" for insight in sorted(rare)]
         left = []
         for each in subtopics:
             insights = tuple(insight for insight in each.insights if insight.id not in rare)
@@ -284,13 +286,13 @@ class _Writing:
             else:
                 self.notes.append(f"subtopic {each.name} was left out: none of its insights is left")
         if not left:
-            raise InputError("too few documents say what they were to say: nothing can be asked about; ask another writer")
+            raise InputError("too few documents have their planned insights, so no haystack can be made; use another writer")
         texts = tuple(Document(each.id, each.text, tuple(one for one in each.insights if one not in rare)) for each in documents)
         return Haystack(self._set.name, self._set.domain, self._set.topic, tuple(left), texts)
 
 
 def _differs(plan: Sequence[Insight], every: Sequence[Insight], answer: Numbers | str) -> str:
-    """What is wrong with a document that says the insights of those numbers; nothing where it was to say these."""
+    """Return what is wrong with a document that has the insights of these numbers; "" if they are the planned ones."""
     if isinstance(answer, str):
         return answer
     said = {every[number - 1].id for number in answer.numbers if 1 <= number <= len(every)}

@@ -73,18 +73,18 @@ def test_sizes() -> None:
 @pytest.mark.parametrize(
     ("reply", "score", "because"),
     [
-        ("{ideal}", 1, "the reply gives {ideal}"),
-        ("Option {ideal}", 1, "the reply gives {ideal}"),
-        ("**{ideal}.**", 1, "the reply gives {ideal}"),
-        ("I think the true one is opening {ideal}, since it agrees with page 2.", 1, "the reply gives {ideal}"),
-        ('{ideal} "A gate is a wall that has changed its mind." - A. Nonymous', 1, "the reply gives {ideal}"),
-        ("{ideal} or 9", 0, "the reply gives {ideal} and 9"),
+        ("{ideal}", 1, "the reply chooses {ideal}"),
+        ("Option {ideal}", 1, "the reply chooses {ideal}"),
+        ("**{ideal}.**", 1, "the reply chooses {ideal}"),
+        ("I think the true one is opening {ideal}, since it agrees with page 2.", 1, "the reply chooses {ideal}"),
+        ('{ideal} "A gate is a wall that has changed its mind." - A. Nonymous', 1, "the reply chooses {ideal}"),
+        ("{ideal} or 9", 0, "the reply chooses {ideal} and 9"),
         ("1 2 3 4 5 6", 0, "1 and 2 and 3"),
-        ("7", 0, "the reply gives 7"),
-        ("0", 0, "the reply gives 0"),
-        ("OK.", 0, "the reply gives no number"),
-        ("", 0, "the reply gives no number"),
-        ("I cannot tell which of the six openings is right.", 0, "the reply gives no number"),
+        ("7", 0, "the reply chooses 7"),
+        ("0", 0, "the reply chooses 0"),
+        ("OK.", 0, "the reply chooses no number"),
+        ("", 0, "the reply chooses no number"),
+        ("I cannot tell which of the six openings is right.", 0, "the reply chooses no number"),
     ],
 )
 def test_grades(reply: str, score: float, because: str) -> None:
@@ -103,7 +103,7 @@ def test_the_reason_says_what_a_false_opening_has_wrong() -> None:
     reason = answered(number).grade.reason
 
     assert false["says"] in reason
-    assert f"where page {false['page']} told" in reason
+    assert f"but page {false['page']} says" in reason
     assert false["told"] in make().lines[false["page"]].text
     assert false["says"] in make().lines[-8 + int(number)].text
 
@@ -197,7 +197,7 @@ def test_a_short_context_is_one_page(tmp_path: Path) -> None:
 def test_wrong_data_and_samples_are_told_when_the_test_is_made(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         make(scenario=ChapterBreak(data=tmp_path / "nothing.json"))
-    with pytest.raises(InputError, match="there is no sample 'pg19/7/0'; samples are named like 'pg19/1342/0'"):
+    with pytest.raises(InputError, match="unknown sample 'pg19/7/0'; samples are named like 'pg19/1342/0'"):
         make(scenario=ChapterBreak(data=published(tmp_path), samples=("pg19/7/0",)))
 
 

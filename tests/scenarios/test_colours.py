@@ -58,11 +58,11 @@ def test_right(reply: str) -> None:
         ("Blue.", "settles on blue"),
         ("It is not red, but blue.", "settles on blue"),
         ("Cyan", "settles on cyan"),
-        ("Red or blue.", "blue, so it hedges"),
-        ("Red, or perhaps scarlet", "scarlet, so it hedges"),
-        ("You have told me brown, blue and red.", "so it hedges"),
-        ("You said brown, then blue, and then red. I am not sure which is your favourite.", "so it hedges"),
-        ("Your favourites are brown, blue, and red.", "so it hedges"),
+        ("Red or blue.", "blue: it hedges"),
+        ("Red, or perhaps scarlet", "scarlet: it hedges"),
+        ("You have told me brown, blue and red.", "it hedges"),
+        ("You said brown, then blue, and then red. I am not sure which is your favourite.", "it hedges"),
+        ("Your favourites are brown, blue, and red.", "it hedges"),
     ],
 )
 def test_wrong(reply: str, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Directions in all the forms that replies take. The town is the same throughout; what changes is how its way is told."""
+"""Directions in all the forms that replies take. The town is always the same; only the wording of the route changes."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def test_the_way_is_followed_in_whatever_form_it_is_told(text: str) -> None:
         ("It is on the east side, 13 km in total.", "gives no directions"),
         ("Here you go: 1. 2. 3. 4. 5.", "gives no directions"),
         ("Don't go 4 km east.", "gives no directions"),
-        ("Head east to the Museum, 3 km south to the Theatre, and 2 km west.", "gives no distance for the way east to the Museum"),
-        ("Go 3-4 km east.", "gives more than one distance for a way east"),
-        ("Go one or two kilometres northwest.", "gives more than one distance for a way northwest"),
+        ("Head east to the Museum, 3 km south to the Theatre, and 2 km west.", "gives no distance for the leg east to the Museum"),
+        ("Go 3-4 km east.", "gives more than one distance for the leg east"),
+        ("Go one or two kilometres northwest.", "gives more than one distance for the leg northwest"),
         ("Turn left and go 4 km.", "turns before it says which way to face"),
         ("Go 4 km east. Alternatively, go 3 km east.", "gives routes that end at different points"),
         ("Either 5 km east and 4 km south, or you could go 5 km west and 4 km south.", "gives routes that end at different points"),

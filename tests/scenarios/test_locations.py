@@ -52,7 +52,7 @@ def spots(facts: Any) -> list[tuple[int, int]]:
 def test_the_ideal_reply_scores_and_a_silent_one_does_not(seed: int) -> None:
     verdict = play(seed).grade
     assert verdict.score == 1
-    assert verdict.reason.endswith("ends there, past all places in order")
+    assert verdict.reason.endswith("ends there and passes all places in order")
     assert play(seed, reply="OK.").grade.score == 0
 
 
@@ -156,18 +156,18 @@ def test_places_are_told_apart_and_name_no_direction() -> None:
 @pytest.mark.parametrize(
     ("reply", "score", "why"),
     [
-        ("4 km east, 3 km south, 2 km west, 1 km south, 3 km east", 1, "ends there, past all places in order"),
-        ("Go straight there: 5 km east and 4 km south.", 1, "ends there, but not past all places in order"),
-        ("4 km south, then 5 km east to the Aquarium", 1, "but not past all places"),
-        ("4 km east, 3 km south, 2 km west, 1 km south, 3 km west", 0, "the reply's way ends 1 km west and 4 km south of it"),
+        ("4 km east, 3 km south, 2 km west, 1 km south, 3 km east", 1, "ends there and passes all places in order"),
+        ("Go straight there: 5 km east and 4 km south.", 1, "ends there but does not pass all places in order"),
+        ("4 km south, then 5 km east to the Aquarium", 1, "but does not pass all places"),
+        ("4 km east, 3 km south, 2 km west, 1 km south, 3 km west", 0, "the reply's route ends 1 km west and 4 km south of it"),
         ("4 miles east, 3 miles south, 2 miles west, 1 mile south, 3 miles east", 0, "ends 8.05 km east and 6.44 km south"),
         ("4 km east and back: 4 km west", 0, "ends 0 km of it"),
         ("", 0, "gives no directions"),
         ("I'm sorry, but I don't recall where those places are.", 0, "gives no directions"),
         ("From the Chapel to the Museum, Theatre, Harbour Office, Observatory and Aquarium.", 0, "gives no directions"),
         ("Head east, then south, then west, then south, then east.", 0, "gives no directions"),
-        ("Head east to the Museum, then 3 km south, 2 km west, 1 km south, 3 km east.", 0, "no distance for the way east to the Museum"),
-        ("3 or 4 km east, 3 km south, 2 km west, 1 km south, 3 km east", 0, "more than one distance for a way east"),
+        ("Head east to the Museum, then 3 km south, 2 km west, 1 km south, 3 km east.", 0, "no distance for the leg east to the Museum"),
+        ("3 or 4 km east, 3 km south, 2 km west, 1 km south, 3 km east", 0, "more than one distance for the leg east"),
         ("Turn left and go 4 km, turn right and go 3 km.", 0, "turns before it says which way to face"),
         (
             "4 km east, 3 km south, 2 km west, 1 km south, 3 km east. Alternatively, take 4 km east, then 3 km south to the Aquarium.",

@@ -1,4 +1,4 @@
-"""Prospective memory: the quotation stands in the nth reply, and in no other."""
+"""Prospective memory: the quotation must be in the nth reply and in no other."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_ideal_replies_append_the_quotation_to_what_the_turn_asks_for() -> None:
 def test_replies_as_agents_give_them(replies: list[str], score: int, reason: str) -> None:
     graded = grade(replies)
     assert graded.score == score
-    assert graded.reason.startswith("expected the quotation in the 3rd reply alone")
+    assert graded.reason.startswith("expected the quotation in the 3rd reply only")
     assert reason in graded.reason
 
 

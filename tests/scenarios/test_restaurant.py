@@ -74,23 +74,23 @@ def test_the_replies_of_another_visit_score_hardly_above_chance() -> None:
 @pytest.mark.parametrize(
     ("step", "reply", "score", "lines", "because"),
     [
-        ("drink", "I'd like a glass of water, please.", 0.6, 5, "drink: no drink of the menu is ordered"),
+        ("drink", "I'd like a glass of water, please.", 0.6, 5, "drink: no drink on the menu is ordered"),
         ("drink", "Just the menu for now, please.", 0.6, 5, "no drink"),
-        ("drink", "Thank you, how kind.", 0, 1, "no drink of the menu is ordered"),
+        ("drink", "Thank you, how kind.", 0, 1, "no drink on the menu is ordered"),
         ("drink", "{ideal}\nWaiter: At once!\nGuest: Thank you.", 0, 1, "speaks for the waiter too"),
         ("drink", "*smiles* {ideal}", 1, 6, "the guest orders"),
-        ("food", "What do you recommend?", 0.2, 2, "food: no dish of the menu is ordered"),
-        ("food", "I'd like the unicorn ragout, please.", 0.2, 2, "no dish of the menu is ordered"),
-        ("food", "As a language model I do not eat.", 0.2, 2, "no guest's"),
+        ("food", "What do you recommend?", 0.2, 2, "food: no dish on the menu is ordered"),
+        ("food", "I'd like the unicorn ragout, please.", 0.2, 2, "no dish on the menu is ordered"),
+        ("food", "As a language model I do not eat.", 0.2, 2, "not a guest's"),
         ("food", "{ideal} And some bread, please.", 1, 6, "the guest orders"),
-        ("other dish", "What a pity. What can you recommend?", 0.4, 3, "no other dish of the menu is chosen"),
-        ("other dish", "I'd like the unicorn ragout, please.", 0.4, 3, "no other dish of the menu is chosen"),
+        ("other dish", "What a pity. What can you recommend?", 0.4, 3, "no other dish on the menu is chosen"),
+        ("other dish", "I'd like the unicorn ragout, please.", 0.4, 3, "no other dish on the menu is chosen"),
         ("other dish", "What a pity! {ideal}", 1, 6, "is off and the guest chooses"),
         ("wrong dish", "Thank you, it looks delicious.", 0.8, 6, "the reply does not object"),
         ("wrong dish", "This is not what I ordered.", 1, 6, "objects"),
         ("wrong dish", "", 0.6, 4, "empty"),
-        ("same drink", "Yes please, the same again!", 0.8, 6, "names no drink of the menu"),
-        ("same drink", "I don't remember.", 0.8, 6, "names no drink of the menu"),
+        ("same drink", "Yes please, the same again!", 0.8, 6, "names no drink on the menu"),
+        ("same drink", "I don't remember.", 0.8, 6, "names no drink on the menu"),
         ("sorry", "", 1, 6, ""),
     ],
 )
@@ -134,7 +134,7 @@ def test_the_wrong_drink_is_not_recalled() -> None:
     played = visit({"same drink": f"It was the {other}."})
 
     assert played.grade.score == pytest.approx(0.8)
-    assert f"the drink was {facts['guest']['drink']}: the reply says it had been {other}" in played.grade.reason
+    assert f"the drink was {facts['guest']['drink']}: the reply says it was {other}" in played.grade.reason
 
 
 def test_the_wrong_dish_is_neither_ordered_nor_off() -> None:

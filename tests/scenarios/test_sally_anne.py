@@ -250,7 +250,7 @@ def test_two_readings_of_coming_back(peeking: bool, belief: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "score", "reason"),
     [
-        ('{"answer": "crate"}', 1, "expected crate (it really is in the drawer), the JSON names crate"),
+        ('{"answer": "crate"}', 1, "expected crate (it is really in the drawer), the JSON names crate"),
         ('```json\n{\n  "answer": "Crate"\n}\n```', 1, "the JSON names crate"),
         ('{"answer": "the crate."}', 1, "the JSON names crate"),
         ("{'Answer': 'in the crate',}", 1, "the JSON names crate"),

@@ -1,4 +1,4 @@
-"""Spy meeting: a third for each message decoded, a third off for what another message means."""
+"""Spy meeting: a third for each message decoded, a third off for a meaning of another message."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ def test_three_senders_are_announced_and_each_sends_one_message() -> None:
         (NOON, "It is at an archive or a bookshop, at 12 PM; bring a cello or so.", 3, "names archive, 12 pm and cello"),
         (NOON, "It's at the library in the afternoon. Bring a violinist.", 1, "the reply names library"),
         (NOON, "At noon.", 1, "expected library, noon and violin; the reply names noon"),
-        (NOON, "At the library with a violin, around midnight.", 1, "library and violin, and midnight, which other messages mean"),
-        (NOON, "At the library, at sunrise or noon, with a violin.", 2, "noon and violin, and sunrise, which other messages mean"),
-        (NOON, "At the library, at dawn, at sunrise, at daybreak, with a violin.", 1, "violin, and dawn, which"),
-        (NOON, "At the casino, at midnight, with a hammer.", 0, "none of them, and casino, midnight and hammer, which"),
-        (NOON, "At the casino or the zoo, at noon.", 0, "names noon, and zoo and casino, which other messages mean"),
+        (NOON, "At the library with a violin, around midnight.", 1, "library and violin; from other messages: midnight"),
+        (NOON, "At the library, at sunrise or noon, with a violin.", 2, "noon and violin; from other messages: sunrise"),
+        (NOON, "At the library, at dawn, at sunrise, at daybreak, with a violin.", 1, "violin; from other messages: dawn"),
+        (NOON, "At the casino, at midnight, with a hammer.", 0, "none of them; from other messages: casino, midnight and hammer"),
+        (NOON, "At the casino or the zoo, at noon.", 0, "names noon; from other messages: zoo and casino"),
         (NOON, "I cannot help with clandestine meetings.", 0, "names none of them"),
         (NOON, "They mention a stair that leans on any wall, in the morning.", 0, "names none of them"),
         (NOON, "", 0, "names none of them"),
@@ -119,7 +119,7 @@ def test_three_senders_are_announced_and_each_sends_one_message() -> None:
         (EIGHT, "At the observatory, at 8:00 p.m., with an umbrella", 3, "names observatory, 8 00 and umbrella"),
         (EIGHT, "Go to the planetarium at eight o'clock (8 am/pm). Take umbrellas.", 3, "names planetarium, eight oclock and umbrella"),
         (EIGHT, "Go to the observatory at 18:00 with an umbrella.", 2, "names observatory and umbrella"),
-        (EIGHT, "Go to the observatory at seven o’clock with an umbrella.", 1, "and seven oclock, which other messages mean"),
+        (EIGHT, "Go to the observatory at seven o’clock with an umbrella.", 1, "; from other messages: seven oclock"),
         (CHRISTMAS, "The pool, on the 24th of December, a chess board", 3, "names pool, 24 of december and chess"),
         (CHRISTMAS, "Swimming baths; Christmas Eve; chess-board", 3, "names swimming bath, christmas and chess"),
     ],

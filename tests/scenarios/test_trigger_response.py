@@ -51,10 +51,14 @@ def test_a_reply_is_right_or_not(reply: str, right: bool) -> None:
 @pytest.mark.parametrize(
     ("replies", "score", "reason"),
     [
-        ((PHRASE, PHRASE, PHRASE), 1, "said at number 1, said at number 2, said at number 3"),
-        ((PHRASE, "OK.", PHRASE), 2 / 3, "said at number 1, not said at number 2, said at number 3"),
-        (("Hm", OTHER, f"{OTHER} {PHRASE}"), 0, "not said at number 1, another said at number 2, said among others at number 3"),
-        ((PHRASE,), 1 / 3, "said at number 1"),
+        ((PHRASE, PHRASE, PHRASE), 1, "said at trigger 1, said at trigger 2, said at trigger 3"),
+        ((PHRASE, "OK.", PHRASE), 2 / 3, "said at trigger 1, not said at trigger 2, said at trigger 3"),
+        (
+            ("Hm", OTHER, f"{OTHER} {PHRASE}"),
+            0,
+            "not said at trigger 1, another phrase said at trigger 2, said with another phrase at trigger 3",
+        ),
+        ((PHRASE,), 1 / 3, "said at trigger 1"),
         ((), 0, "none was played"),
     ],
 )

@@ -1,1 +1,1 @@
-"""The scenario `chapterbreak`, on made-up novels or the published chapters."""
+"""The scenario `chapterbreak`: made-up novels or published chapters."""

@@ -1,4 +1,4 @@
-"""Which of some numbered options a reply chooses."""
+"""Finds which of some numbered options a reply chooses."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Final, NamedTuple, final
 
 __all__ = ["Choice", "chosen"]
 
-READ: Final = 20_000
+MAX_CHARACTERS: Final = 20_000
 """Characters that are read at each end of a long reply."""
-FAR: Final = 12
-"""Words looked at before and after a number."""
+WINDOW: Final = 12
+"""Words considered before and after a number."""
 HUGE: Final = 10**6
-"""Stands for every number of more than six digits."""
+"""The value used for any number of more than six digits."""
 
 _CARDINALS = "one two three four five six seven eight nine ten eleven twelve".split()
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
@@ -58,7 +58,7 @@ _PAUSES = frozenset(", : ( ) - \u2013".split()) | {"\u2014"}
 
 @final
 class Choice(NamedTuple):
-    """The numbers that a reply gives as its answer: exactly one if it decides."""
+    """The numbers that a reply gives as its answer: exactly one if it is decided."""
 
     numbers: tuple[float, ...]
 
@@ -69,28 +69,29 @@ class _Mention(NamedTuple):
 
 
 def chosen(reply: str) -> Choice:
-    """The numbers that `reply` chooses, by the first of these that it has: numbers given outright as the answer ("the
-    answer is 3", "I choose option 3"), a number that it begins with, the numbers that it names at all and does not deny.
+    """Return the numbers that `reply` chooses.
 
-    Never raises; takes time linear in the length of the reply.
+    These are the numbers given outright as the answer ("the answer is 3", "I choose option 3"); without any, the number
+    that the reply begins with; without that, all numbers that it names and does not deny. Never raises; takes time linear
+    in the length of the reply.
     """
     words = _words(reply)
     mentions = [_Mention(value, at) for at, value in enumerate(map(_value, words)) if value is not None and _names_option(words, at)]
     declared = [mention for mention in mentions if _declared(words, mention.at)]
-    found = declared or _leading(words, mentions) or mentions
-    return Choice(tuple(dict.fromkeys(mention.value for mention in found)))
+    choice = declared or _leading(words, mentions) or mentions
+    return Choice(tuple(dict.fromkeys(mention.value for mention in choice)))
 
 
 def _words(reply: str) -> list[str]:
-    """The reply in words, numbers and marks, without markup."""
-    if len(reply) > 2 * READ:
-        reply = f"{reply[:READ]}\n{reply[-READ:]}"
+    """Return the reply's words, numbers and punctuation marks, without markup."""
+    if len(reply) > 2 * MAX_CHARACTERS:
+        reply = f"{reply[:MAX_CHARACTERS]}\n{reply[-MAX_CHARACTERS:]}"
     text = unicodedata.normalize("NFKC", reply).replace("\u2019", "'").replace("\ufe0f", "").replace("\u20e3", "")
     return [word.casefold() for word in _TOKENS.findall(re.sub(r"[*_`~\"\u201c\u201d{}\[\]]", "", text).strip())]
 
 
 def _value(word: str) -> float | None:
-    """The number that a word is, in digits or letters, cardinal or ordinal."""
+    """Return the value of a number in digits or letters, cardinal or ordinal; None for other words."""
     if word in _VALUES:
         return _VALUES[word]
     digits = _NUMBER.fullmatch(word)
@@ -100,7 +101,7 @@ def _value(word: str) -> float | None:
 
 
 def _names_option(words: Sequence[str], at: int) -> bool:
-    """Whether the number at `at` can stand for an option, and is not denied."""
+    """Return whether the number at `at` can mean an option and is not denied."""
     word, before, after = words[at], _window(words, at, -1), _window(words, at, 1)
     first = next(iter(before), "")
     follows = next(iter(after), "")
@@ -115,47 +116,47 @@ def _names_option(words: Sequence[str], at: int) -> bool:
 
 
 def _alone(before: Sequence[str], after: Sequence[str], word: str) -> bool:
-    """Whether "one" or an ordinal stands by itself, or as "the first" or "the first one"."""
+    """Return whether "one" or an ordinal is by itself, or in "the first" or "the first one"."""
     begins = all(other in _LEADS for other in before)
     return begins and (not after or after[0] in ".!)\n" or (word != "one" and before[:1] == ["the"] and after[0] != ","))
 
 
 def _declared(words: Sequence[str], at: int) -> bool:
-    """Whether the number at `at` is given outright as the answer."""
+    """Return whether the number at `at` is given outright as the answer."""
     cause = _skipped(_window(words, at, -1), _LINKS | _OPTION)[:1]
     after = _window(words, at, 1)
     ends = not after or after[0] in _REASONS
     if _CHOOSING & set(cause) or (ends and (_TRUTH | _THINKING) & set(cause)):
         return True
-    said = [word for word in takewhile(lambda word: word not in _PAUSES, after[:7]) if word not in _OPTION]
-    return bool(said) and said[0] in _BEING and bool(_TRUTH & set(said)) and not (_DENIALS & set(said))
+    clause = [word for word in takewhile(lambda word: word not in _PAUSES, after[:7]) if word not in _OPTION]
+    return bool(clause) and clause[0] in _BEING and bool(_TRUTH & set(clause)) and not (_DENIALS & set(clause))
 
 
 def _leading(words: Sequence[str], mentions: Sequence[_Mention]) -> list[_Mention]:
-    """The number that the reply begins with, and those joined to it by "or", "and" or a comma."""
+    """Return the number that the reply begins with, and those joined to it by "or", "and" or a comma."""
     if not mentions or not all(word in _LEADS | _OPTION for word in words[: mentions[0].at]):
         return []
-    found = [mentions[0]]
+    leading = [mentions[0]]
     for last, mention in pairwise(mentions):
         if not all(word in _JOINS | _OPTION for word in words[last.at + 1 : mention.at]):
             break
-        found.append(mention)
-    after = words[found[-1].at + 1 : found[-1].at + 2]
-    return found if not after or after[0] in _REASONS | _OPTION | {"one"} else []
+        leading.append(mention)
+    after = words[leading[-1].at + 1 : leading[-1].at + 2]
+    return leading if not after or after[0] in _REASONS | _OPTION | {"one"} else []
 
 
 def _window(words: Sequence[str], at: int, step: int) -> list[str]:
-    """Up to FAR words before (`step` -1, nearest first) or after (1) the one at `at`, as far as the sentence goes."""
-    found: list[str] = []
-    for place in range(at + step, at + step * (FAR + 1), step):
+    """Return up to WINDOW words of the sentence before (`step` -1, nearest first) or after (1) the one at `at`."""
+    nearby: list[str] = []
+    for place in range(at + step, at + step * (WINDOW + 1), step):
         if not 0 <= place < len(words) or (words[place] in ".!?;\n" and not (step == 1 and place == at + 1)):
             break
-        found.append(words[place])
-    return found
+        nearby.append(words[place])
+    return nearby
 
 
 def _skipped(words: Sequence[str], skip: frozenset[str], *, numbers: bool = False) -> list[str]:
-    """`words` from the first that is not one of `skip` (nor, with `numbers`, a number)."""
+    """Return `words` from the first that is not in `skip` (nor, with `numbers`, a number)."""
     for at, word in enumerate(words):
         if word not in skip and not (numbers and _value(word) is not None):
             return list(words[at:])

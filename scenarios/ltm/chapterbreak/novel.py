@@ -1,9 +1,9 @@
 """Novels for the ChapterBreak test: pages of a story, and six openings of its next chapter, one of which is true.
 
-A novel tells eighteen facts about its people and their town. Of each there is a foil: another value of the same kind,
-told as often and in the same words, but of somebody else, or of the same person earlier. Each opening speaks of three
-facts, no two openings of the same one; in five of them one fact has its foil's value. So nothing in the openings, and
-no count of words, tells the true one from the false: only who reads can know it.
+A novel states eighteen facts about its people and their town. Each fact has a foil: another value of the same kind,
+stated as often and in the same words, but of somebody else, or of the same person earlier. Each opening mentions three
+facts, and no two openings mention the same one. In five of them one fact has its foil's value. So neither the openings
+alone nor counts of words give the true one away: only a reader of the pages can know it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = ["Claim", "Novel", "Opening", "write"]
 
 OPENINGS: Final = 6
 CLAIMS: Final = 3
-"""How many facts each opening speaks of."""
-SCENE: Final = 400
-"""Tokens of a scene, about."""
-SENTENCE: Final = 19
-"""Tokens of a sentence that tells no fact, about."""
-SCENES_A_CHAPTER: Final = 3
+"""How many facts each opening mentions."""
+SCENE_TOKENS: Final = 400
+"""The approximate length of a scene."""
+SENTENCE_TOKENS: Final = 19
+"""The approximate length of a sentence that states no fact."""
+SCENES_PER_CHAPTER: Final = 3
 
 MOVABLE: Final = frozenset({"injury", "keepsake", "lodging", "promise", "hiding", "hat", "destination", "date"})
-"""Kinds of facts that can change, so that the value before the change is the foil."""
+"""Kinds of facts that can change, so that the earlier value is the foil."""
 PERSONAL: Final = frozenset({"departed", "buried", "blame"})
-"""Kinds of facts whose value is a person, who plays no other part."""
+"""Kinds of facts whose value is a person who has no other role."""
 
 
 @final
@@ -51,8 +51,11 @@ class Person:
 @final
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something the pages tell: `kind` of `who` is `value`. Its foil is told of `other`, or of `who` before a change
-    (`other` None). `thing`: what else the sentences name, for `who` and for `other`."""
+    """Something the pages state: `kind` of `who` is `value`.
+
+    The foil is stated of `other`, or of `who` before a change (`other` is None). `things`: what else the sentences name,
+    for `who` and for `other`.
+    """
 
     kind: str
     who: Person | str
@@ -65,7 +68,7 @@ class Fact:
 @final
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an opening says of a fact, and what the pages told: each a sentence. `true`: they agree."""
+    """What an opening says of a fact, and what the pages told, as sentences. `true` if they agree."""
 
     says: str
     told: str
@@ -91,7 +94,7 @@ class Novel:
 
 
 class Beat(NamedTuple):
-    """A sentence that must be told: the macro that holds it, and what fills it. `fact`: it tells this fact's value."""
+    """A sentence that the story must have: its macro, and what fills it. `fact`: the fact whose value it states."""
 
     macro: str
     slots: Mapping[str, str]
@@ -100,7 +103,7 @@ class Beat(NamedTuple):
 
 
 def write(random: Random, tokens: int) -> Novel:
-    """A novel of about `tokens` tokens, in pages of 600 to 900, and the openings of its next chapter."""
+    """Write a novel of about `tokens` tokens, in pages of 600 to 900, and the openings of its next chapter."""
     cast = _cast(random)
     setting = random.choice(words("novel")["settings"])
     facts = _facts(random, setting, cast)
@@ -118,7 +121,7 @@ class _Cast(NamedTuple):
 
 
 def _cast(random: Random) -> _Cast:
-    """Twelve who appear throughout, and six of whom no more is told than who left, died or did wrong."""
+    """Draw twelve people who appear throughout, and six who are only said to have left, died or done wrong."""
     lists = words("novel")
     surnames = Deck(random, lists["surnames"])
     women = [Person(name, surnames.deal(), True) for name in random.sample(lists["women"], 9)]
@@ -153,20 +156,20 @@ def _facts(random: Random, setting: Mapping[str, Any], cast: _Cast) -> list[Fact
 
 
 def _slots(who: Person | str, value: Person | str, thing: str = "") -> dict[str, str]:
-    """What fills a sentence about a fact. The pronouns are those of the person it is about."""
+    """Return what fills a sentence about a fact. The pronouns are those of the person it is about."""
     person = value if isinstance(value, Person) else who
-    said = value.name if isinstance(value, Person) else value
+    text = value.name if isinstance(value, Person) else value
     return {
         "who": who.name if isinstance(who, Person) else who,
-        "value": said,
-        "a_value": f"a {said}",
+        "value": text,
+        "a_value": f"a {text}",
         "thing": thing,
         **(person.pronouns() if isinstance(person, Person) else {}),
     }
 
 
 def _beats(random: Random, facts: Sequence[Fact]) -> list[Beat]:
-    """All that must be told, in an order in which every change comes after what it changes."""
+    """Return the sentences that state the facts and foils, in an order in which a change comes after what it changes."""
     timed: list[tuple[float, int, Beat]] = []
     for chain in (chain for fact in facts for chain in _chains(random, fact)):
         times = sorted(random.random() for _ in chain)
@@ -175,7 +178,7 @@ def _beats(random: Random, facts: Sequence[Fact]) -> list[Beat]:
 
 
 def _chains(random: Random, fact: Fact) -> list[list[Beat]]:
-    """How a fact and its foil are told: as often as each other."""
+    """Return the sequences of sentences that state a fact and its foil, both equally often."""
     right = _slots(fact.who, fact.value, fact.things[0])
     person = fact.who if isinstance(fact.who, Person) else None
     tell, echo = f"{fact.kind}_tell", f"{fact.kind}_echo"
@@ -204,7 +207,7 @@ _VOCABULARY: Final = ("smell", "sound", "object", "manner", "tone", "task", "sub
 
 @final
 class _Prose:
-    """Writes sentences, none of them twice. Keeps the sentence that told each fact."""
+    """Writes sentences without repeating any. Keeps the sentence that stated each fact."""
 
     def __init__(self, random: Random, setting: Mapping[str, Any], company: Sequence[Person]) -> None:
         lists = words("novel")
@@ -221,11 +224,11 @@ class _Prose:
         self._fillers = Deck(random, [macro for macro in _FILLERS for _ in self._wording.all(macro)])
 
     def fill(self, slots: Mapping[str, str]) -> str:
-        """A sentence that tells no fact."""
+        """Return a sentence that states no fact."""
         return self.say(self._fillers.deal(), slots)
 
     def say(self, macro: str, slots: Mapping[str, str]) -> str:
-        """One of the macro's lines, filled in. Of lines said before, another one or one with other words."""
+        """Return one of the macro's lines, filled in. A sentence already used is replaced by another or by other words."""
         if macro not in self._lines:
             self._lines[macro] = Deck(self._random, self._wording.all(macro))
         for _ in range(200):
@@ -271,7 +274,7 @@ _FILLERS: Final = ("gesture", "talk", "thought", "gossip", "sense")
 @final
 @dataclass(slots=True)
 class _Story:
-    """Lays the beats out over scenes and fills these with what people say and do."""
+    """Distributes the beats over scenes and fills these with what people say and do."""
 
     random: Random
     prose: _Prose
@@ -279,33 +282,33 @@ class _Story:
     met: set[Person] = field(default_factory=set)
 
     def chapters(self, tokens: int) -> list[str]:
-        """The paragraphs of the book, about `tokens` tokens of them."""
-        scenes = max(6, round(tokens / SCENE))
+        """Return the paragraphs of the book, about `tokens` tokens in all."""
+        scenes = max(6, round(tokens / SCENE_TOKENS))
         paragraphs: list[str] = []
         size = 0
         for number in range(scenes):
             begin, end = (len(self.beats) * at // scenes for at in (number, number + 1))
             scene = self.scene(self.beats[begin:end], tokens * (number + 1) / scenes - size)
-            if number % SCENES_A_CHAPTER == 0:
-                scene[0] = f"Chapter {_ordinal(number // SCENES_A_CHAPTER)}\n{scene[0]}"
+            if number % SCENES_PER_CHAPTER == 0:
+                scene[0] = f"Chapter {_ordinal(number // SCENES_PER_CHAPTER)}\n{scene[0]}"
             paragraphs += scene
             size += sum(map(about, scene))
         return paragraphs
 
     def scene(self, beats: Sequence[Beat], tokens: float) -> list[str]:
-        """A scene that tells `beats`, with two people who talk, of about `tokens` tokens."""
+        """Return the paragraphs of a scene of about `tokens` tokens, with `beats` and two people who talk."""
         slots = self._company(beats)
         says = self.prose.say
         told = [[self.prose.tell(beat)] for beat in beats]
         paragraphs = [[says("scene", slots), says("sense", slots)], [says("arrive", slots)], *told]
         closing = says("close", slots)
         left = tokens - about(closing) - sum(about(sentence) for paragraph in paragraphs for sentence in paragraph)
-        for _ in range(round(left / SENTENCE)):
+        for _ in range(round(left / SENTENCE_TOKENS)):
             self._extend(paragraphs, told, slots)
         return [" ".join(paragraph) for paragraph in [*paragraphs, [closing]]]
 
     def _company(self, beats: Sequence[Beat]) -> dict[str, str]:
-        """Two people for the scene, where it can be one of whom a fact is told, and the place where they are."""
+        """Return the slots for the scene's place and two people, if possible one that a fact is about."""
         about_whom = [beat.who for beat in beats if beat.who is not None]
         a = about_whom[0] if about_whom else self.random.choice(self.prose.company)
         b = self.random.choice([person for person in self.prose.company if person != a])
@@ -313,7 +316,7 @@ class _Story:
         return {"a": a.name, "b": b.name, "place": here, "elsewhere": elsewhere, **a.pronouns(), **b.pronouns("b_")}
 
     def _extend(self, paragraphs: list[list[str]], told: Sequence[list[str]], slots: Mapping[str, str]) -> None:
-        """One more sentence: in the shortest paragraph, or in a new one where all are long. What was told may be talked over."""
+        """Add a sentence to the shortest paragraph, or to a new one if all are long. It may be a reaction to a fact."""
         shortest = min(paragraphs[1:], key=len)
         if len(shortest) > 3:
             shortest = []
@@ -332,7 +335,7 @@ def _ordinal(number: int) -> str:
 
 
 def _openings(random: Random, prose: _Prose, facts: Sequence[Fact]) -> tuple[Opening, ...]:
-    """Six openings; which one is true is left to chance, and so is which fact of the others is not."""
+    """Return six openings. Which one is true is drawn, and so is the false fact of the others."""
     right = random.randrange(OPENINGS)
     shuffled = random.sample(facts, len(facts))
     openings = []

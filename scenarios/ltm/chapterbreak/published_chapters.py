@@ -1,8 +1,8 @@
-"""Reading ChapterBreak as its authors published it (Sun et al., 2022): JSON, or JSON compressed with zstd.
+"""Reads ChapterBreak as its authors published it (Sun et al., 2022): JSON, or JSON compressed with zstd.
 
-At the top are splits ("pg19", "ao3"), each a dictionary from a work's id to a list of examples; an example is a
+At the top level are splits ("pg19", "ao3"), each a dictionary from a work's id to a list of examples. An example is a
 dictionary of `ctx` (what comes before a chapter break), `pos` (how the next chapter begins) and `negs` (five beginnings
-of other chapters). Splits and works may also be left out: examples are found at any of these levels.
+of other chapters). The levels of splits and works are optional.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from longspan.simulator.files import stamp
 __all__ = ["Example", "examples"]
 
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
-"""The first bytes of zstd's frames."""
-WRONG: Final = 5
+"""The first bytes of a zstd frame."""
+NEGATIVES: Final = 5
 """How many beginnings of other chapters an example has."""
 REMEDY: Final = "give chapterbreak's data as JSON or as JSON in zst"
-DEPTH: Final = 4
-"""Splits, works, examples: how deep an example can lie."""
+MAX_DEPTH: Final = 4
+"""How deeply an example may be nested, in splits, works and lists."""
 
 
 @final
 class Example(NamedTuple):
-    """`where`: its split, work and number, such as "pg19/1342/0"."""
+    """A published example. `where`: its split, work and number, such as "pg19/1342/0"."""
 
     where: str
     context: str
@@ -38,22 +38,22 @@ class Example(NamedTuple):
 
 
 def examples(path: Path) -> tuple[Example, ...]:
-    """The file's examples, in its order. Read once while the file stays as it is.
+    """Return the file's examples, in its order. A file is read once as long as it does not change.
 
-    Raises InputError for a file that cannot be read or holds anything that is not an example; one that has a blank text
-    is left out, unless all have.
+    Examples with a blank text are left out. Raises InputError for a file that cannot be read, holds anything that is not
+    an example, or has no example without a blank text.
     """
     return _load(path, stamp(path, REMEDY))
 
 
 @lru_cache(maxsize=1)
 def _load(path: Path, changed: tuple[int, int]) -> tuple[Example, ...]:
-    found = tuple(_examples(_parsed(path), path, "", DEPTH))
+    found = tuple(_examples(_parsed(path), path, "", MAX_DEPTH))
     if not found:
-        raise InputError(f'{path}: holds no examples: expected {{"pg19": {{WORK: [{{"ctx": ..., "pos": ..., "negs": [...]}}, ...]}}}}')
+        raise InputError(f'{path}: no examples found: expected {{"pg19": {{WORK: [{{"ctx": ..., "pos": ..., "negs": [...]}}, ...]}}}}')
     usable = tuple(example for example in found if all(text.strip() for text in (example.context, example.right, *example.wrong)))
     if not usable:
-        raise InputError(f"{path}: every example has a blank text: none can be asked")
+        raise InputError(f"{path}: every example has a blank text, so none can be used")
     return usable
 
 
@@ -83,7 +83,7 @@ def _unpacked(content: bytes, path: Path) -> bytes:
 
 
 def _examples(value: Any, path: Path, where: str, depth: int) -> Iterator[Example]:
-    """The examples inside `value`, which stands at `where` in the file."""
+    """Yield the examples in `value`, which is at `where` in the file."""
     if isinstance(value, dict) and value.keys() & {"ctx", "pos", "negs"}:
         yield _example(value, path, where)
     elif isinstance(value, (dict, list)) and depth:
@@ -101,13 +101,13 @@ def _example(value: dict[str, Any], path: Path, where: str) -> Example:
     for key, text in (("ctx", context), ("pos", right)):
         if not isinstance(text, str):
             raise InputError(f"{path}: at {where or 'the top'}: {key!r} must be a text, got {_kind(text)}")
-    if not isinstance(wrong, list) or len(wrong) != WRONG or not all(isinstance(text, str) for text in wrong):
+    if not isinstance(wrong, list) or len(wrong) != NEGATIVES or not all(isinstance(text, str) for text in wrong):
         got = f"{len(wrong)} values" if isinstance(wrong, list) else _kind(wrong)
-        raise InputError(f"{path}: at {where or 'the top'}: 'negs' must be a list of {WRONG} texts, got {got}")
+        raise InputError(f"{path}: at {where or 'the top'}: 'negs' must be a list of {NEGATIVES} texts, got {got}")
     return Example(where, context, right, tuple(wrong))
 
 
 def _kind(value: Any) -> str:
-    """What a JSON value is, for an error."""
+    """Return what a JSON value is, for an error message."""
     kinds = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return kinds.get(type(value), "a number")

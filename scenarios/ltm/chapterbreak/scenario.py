@@ -1,4 +1,4 @@
-"""ChapterBreak (GoodAI, section 3.2; Sun et al., 2022): pages of a book, and which opening of its next chapter is true."""
+"""ChapterBreak (GoodAI, section 3.2; Sun et al., 2022): which opening of the next chapter is true to the pages of a book?"""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from longspan.simulator.sizes import Tokens
 
 __all__ = ["ChapterBreak"]
 
-PAGE: Final = 750
-"""Tokens of a page, about."""
-OPENING: Final = 150
-"""Tokens of an opening, at most about; a little more goes to its heading."""
+PAGE_TOKENS: Final = 750
+"""The approximate length of a page."""
+OPENING_TOKENS: Final = 150
+"""The approximate maximum length of an opening, without its heading."""
 
 
 @final
 class ChapterBreak(Scenario):
     """About `tokens` tokens of a book in pages, six openings of its next chapter, and the question which of them is true.
 
-    Without `data` the book is made up: five openings contradict something that the pages told, each something else. With
-    it, an example of the published data is asked: the context's last pages, and the openings' beginnings. About 60 % of
-    those cannot be solved (GoodAI, section 3.2); `samples` names the ones to ask, such as "ao3/12653258/1".
+    Without `data` the book is made up, and five openings each contradict something else in the pages. With `data` an
+    example of the published data is used: the last pages of the context, and the beginnings of the openings. About 60% of
+    those cannot be solved (GoodAI, section 3.2); `samples` names the ones to use, such as "ao3/12653258/1".
     """
 
     name: ClassVar[str] = "chapterbreak"
@@ -42,7 +42,7 @@ class ChapterBreak(Scenario):
     topics: ClassVar[frozenset[str]] = frozenset({"book"})
     uninterrupted: ClassVar[bool] = True
     early: ClassVar[bool] = False
-    """A book is read in one go."""
+    """A book is read without interruption."""
 
     tokens: Annotated[Tokens, Field(ge=3000, le=32_000)] = 8000
     data: Path | None = None
@@ -75,7 +75,7 @@ class ChapterBreak(Scenario):
         right = named == (facts["answer"],)
         return Grade(
             score=float(right),
-            reason=f"expected opening {facts['answer']}, the reply gives {_given(named)}{_why(facts, named)}",
+            reason=f"expected opening {facts['answer']}, the reply chooses {_given(named)}{_why(facts, named)}",
             turns=(record.answer.turn,),
         )
 
@@ -85,7 +85,7 @@ _Parts = tuple[Sequence[str], Sequence[str], dict[str, Any]]
 
 
 def _made_up(novel: Novel) -> _Parts:
-    """`facts` holds, for each false opening, what it says that is not so and what the pages told."""
+    """Return a novel's parts. `facts` has, for each false opening, its false claim and what the pages say."""
     answer = 1 + next(at for at, opening in enumerate(novel.openings) if opening.true)
     false = {
         str(number): {"says": claim.says, "told": claim.told, "page": _page(novel, claim.told)}
@@ -98,7 +98,7 @@ def _made_up(novel: Novel) -> _Parts:
 
 
 def _page(novel: Novel, told: str) -> int:
-    """The number of the page on which it was told."""
+    """Return the number of the page that has the sentence."""
     return 1 + next(at for at, page in enumerate(novel.pages) if told in page)
 
 
@@ -106,19 +106,19 @@ def _published(random: Random, example: Example, tokens: int) -> _Parts:
     openings = [example.right, *example.wrong]
     order = random.sample(range(len(openings)), len(openings))
     facts = {"answer": 1 + order.index(0), "openings": len(openings), "source": example.where}
-    return paged(tail(example.context, tokens), PAGE), [head(openings[at], OPENING) for at in order], facts
+    return paged(tail(example.context, tokens), PAGE_TOKENS), [head(openings[at], OPENING_TOKENS) for at in order], facts
 
 
 def _sample(random: Random, data: Path, samples: Sequence[str]) -> Example:
-    """One of the file's examples, or of those among them that are asked for."""
-    found = examples(data)
+    """Draw one of the file's examples, or of those named by `samples`."""
+    candidates = examples(data)
     if samples:
-        known = {example.where: example for example in found}
+        known = {example.where: example for example in candidates}
         for sample in samples:
             if sample not in known:
-                raise InputError(f"{data}: there is no sample {sample!r:.80}; samples are named like {found[0].where!r}")
-        found = tuple(known[sample] for sample in samples)
-    return random.choice(found)
+                raise InputError(f"{data}: unknown sample {sample!r:.80}; samples are named like {candidates[0].where!r}")
+        candidates = tuple(known[sample] for sample in samples)
+    return random.choice(candidates)
 
 
 def _given(named: Sequence[float]) -> str:
@@ -126,6 +126,6 @@ def _given(named: Sequence[float]) -> str:
 
 
 def _why(facts: Mapping[str, Any], named: Sequence[float]) -> str:
-    """What a false opening that was chosen has wrong."""
+    """Return what is false in the opening that was chosen."""
     false = facts.get("false", {}).get(f"{named[0]:g}") if len(named) == 1 else None
-    return f", which says {false['says']!r} where page {false['page']} told {false['told']!r}" if false else ""
+    return f", which says {false['says']!r}, but page {false['page']} says {false['told']!r}" if false else ""

@@ -1,1 +1,1 @@
-"""The scenario `locations`, and how directions in a reply are read."""
+"""The scenario `locations`, and its reader of directions."""

@@ -1,7 +1,7 @@
-"""Reads free-text directions by rules: the legs that a text tells, each with direction, distance and the places named with it.
+"""Reads free-text directions by rules: the legs that a text describes, each with direction, distance and named places.
 
-Numbers and directions are found as tokens, then paired by the least distance between them in the text; the words before a
-place say whether a leg begins or ends there. `longspan.scenarios.ltm.locations.routes` walks the legs.
+Numbers and directions are found as tokens, then paired so that the pairs are as close together as possible. The words
+before a place say whether a leg begins or ends there. `longspan.scenarios.ltm.locations.routes` follows the legs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from longspan.simulator.grading.matching import number
 
 __all__ = ["BEARINGS", "Leg", "read_legs"]
 
-LONGEST = 20_000
-"""So many characters of a text are read: no directions through a town are longer."""
+MAX_CHARACTERS = 20_000
+"""Characters of a text that are read: no directions through a town are longer."""
 
 BEARINGS = dict(zip("north northeast east southeast south southwest west northwest".split(), range(0, 360, 45), strict=True))
 """Directions as degrees clockwise from north."""
@@ -28,10 +28,11 @@ BEARINGS = dict(zip("north northeast east southeast south southwest west northwe
 @final
 @dataclass(slots=True)
 class Leg:
-    """A stretch of the way as a text tells it.
+    """A stretch of the route as a text describes it.
 
-    `bearing`: degrees clockwise from north, or from where one faces if `turn`. `distance`: in the question's unit; None if the
-    text gives none or (`unclear`) several. `origin`, `place`: where it begins and ends, if named.
+    `bearing`: degrees clockwise from north or, if `turn`, from the direction one faces. `distance`: in the question's unit;
+    None if the text gives none or (`unclear`) several. `begin`, `end`: where in the text it is. `origin`, `place`: where the
+    leg begins and ends, if named.
     """
 
     bearing: float
@@ -43,19 +44,19 @@ class Leg:
     origin: str | None = None
     place: str | None = None
     firm: int = 0
-    """How surely `place` is where it ends; see `_PENDING` and the like."""
+    """How certain it is that the leg ends at `place`; see `_PENDING` and the like."""
     described: bool = False
-    """Told as where something lies ("3 km west of A"), not as a move."""
+    """Whether it describes where something is ("3 km west of A") instead of a move."""
     joined: bool = False
-    """The second half of "2 km west and 3 km north of A": goes with the leg before."""
+    """Whether it is the second half of "2 km west and 3 km north of A", and so belongs to the previous leg."""
     aside: bool = False
-    """From a sentence about the whole ("overall you end up 2 km west")."""
-    again: bool = False
-    """With this leg the text starts over: another way, or the same once more."""
+    """Whether it is from a sentence about the whole route ("overall you end up 2 km west")."""
+    restarts: bool = False
+    """Whether the text starts over with this leg: with another route, or the same one again."""
     retracts: bool = False
-    """With this leg the text takes back what it said before."""
+    """Whether the text retracts with this leg what it said before."""
     more: bool = False
-    """Said to be one more ("another 2 km", "then")."""
+    """Whether it is said to be a further leg ("another 2 km", "then")."""
     item: int = 0
     """The number of list items before it."""
     sentence: int = 0
@@ -63,14 +64,14 @@ class Leg:
 
 
 def read_legs(text: str, places: Sequence[str], unit: str = "km") -> list[Leg]:
-    """The legs that `text` tells, in order. `places`: the names it may use, the first being where the way begins.
+    """Return the legs that `text` describes, in order. `places`: the names it may use; the route begins at the first.
 
-    `unit`: "km" or "miles", what distances without a unit are in. Only the first LONGEST characters are read. Never raises.
+    `unit`: "km" or "miles", for distances without a unit. Only the first MAX_CHARACTERS characters are read. Never raises.
     """
-    text = lay_out(text[:LONGEST], unit)
+    text = lay_out(text[:MAX_CHARACTERS], unit)
     tokens = _tokens(text, places, unit)
     legs = _paired(text, [token for token in tokens if token.kind in ("distance", "direction", "turn")])
-    _Naming(text, tokens, legs, places[0]).run()
+    _Annotator(text, tokens, legs, places[0]).run()
     return _merged(legs)
 
 
@@ -79,7 +80,7 @@ def read_legs(text: str, places: Sequence[str], unit: str = "km") -> list[Leg]:
 
 class _Token(NamedTuple):
     kind: str
-    """item, place, retract, again, distance, direction or turn."""
+    """item, place, retract, restart, distance, direction or turn."""
     begin: int
     end: int
     value: float | None = None
@@ -88,7 +89,7 @@ class _Token(NamedTuple):
 
 
 def _cues(phrases: str) -> str:
-    """A pattern for any of the phrases, given one per line, as whole words."""
+    """Return a pattern for any of the phrases as whole words. They are given one per line."""
     return r"\b(?:" + "|".join(phrase.strip() for phrase in phrases.strip().splitlines()) + r")(?<=\w)\b"
 
 
@@ -125,7 +126,7 @@ _TOKENS = {
         no,? wait
         wait(?=[,:!])"""
     ),
-    "again": _cues(
+    "restart": _cues(
         """alternatively
         as an alternative
         another (?:option|route|way|possibility)
@@ -165,7 +166,7 @@ _NEGATED = re.compile(
     rf"\b(?:(?:do not|don['\u2019]t|never|avoid|without) {_MOVE}\w*|instead of|rather than|not (?=\d|{_COMPASS}))[^,.;\n]{{0,80}}",
     re.IGNORECASE,
 )
-_BESIDE = re.compile(r"[\s,:=()/x\u00d7\u2013\u2014-]*(?:(?:by|for|to|due|the|about|towards?)\s+){0,3}\(?", re.IGNORECASE)
+_ADJACENT = re.compile(r"[\s,:=()/x\u00d7\u2013\u2014-]*(?:(?:by|for|to|due|the|about|towards?)\s+){0,3}\(?", re.IGNORECASE)
 _CONVERTED = re.compile(r"\s*(?:[(/=]|or)\s*(?:about |approx(?:imately|\.)? |roughly )?", re.IGNORECASE)
 _TOTAL = re.compile(r"\b(?:total|altogether|in all|sum|overall|entire|whole)\b", re.IGNORECASE)
 _IN_TOTAL = re.compile(r"\s*(?:in (?:total|all)|altogether|total)\b", re.IGNORECASE)
@@ -177,8 +178,11 @@ def _tokens_pattern() -> re.Pattern[str]:
 
 
 def _matches(text: str, places: Sequence[str]) -> Iterator[tuple[str, re.Match[str]]]:
-    """What counts in `text` with its kind, in order: of what begins at one place a list item, then one of the town's places,
-    then the first of _TOKENS."""
+    """Yield the matches in `text` with their kinds, in order.
+
+    Of matches that begin at the same position a list item comes first, then one of the town's places, then the first of
+    _TOKENS.
+    """
     named = "|".join(r"[\s-]+(?:the\s)?".join(map(re.escape, _parts(place))) for place in sorted(places, key=len, reverse=True))
     found_place = re.compile(rf"\b(?:{named}|(?P<home>{_HOME}))\b", re.IGNORECASE).search
     found_token = _tokens_pattern().search
@@ -195,23 +199,23 @@ def _matches(text: str, places: Sequence[str]) -> Iterator[tuple[str, re.Match[s
 
 
 def _parts(place: str) -> list[str]:
-    """The words of a place's name, without an article inside: "Statue of the Founder" and "Statue of Founder" are one."""
+    """Return the words of a place's name without inner articles: "Statue of the Founder" equals "Statue of Founder"."""
     return re.split(r"[\s-]+(?:the\s)?", place.strip().casefold())
 
 
 def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
-    """What counts in `text`, in order."""
+    """Return the tokens of `text`, in order."""
     names = {" ".join(_parts(place)): place for place in places}
     negated = [(match.start(), match.end()) for match in _NEGATED.finditer(text)]
     tokens: list[_Token] = []
-    weak: set[int] = set()  # lone letters and numbers: they count only beside a distance or a direction
+    weak: set[int] = set()  # lone letters and numbers: they count only next to a distance or a direction
     for kind, match in _matches(text, places):
         begin, end = match.span()
         if kind == "item":
             tokens.append(_Token(kind, begin, end, float(text[begin + 1 : end - 1][:9])))
         elif kind == "place":
             tokens.append(_Token(kind, begin, end, place=places[0] if match["home"] else names[" ".join(_parts(match[0]))]))
-        elif kind in ("retract", "again"):
+        elif kind in ("retract", "restart"):
             tokens.append(_Token(kind, begin, end))
         elif any(a <= begin < b for a, b in negated):
             continue
@@ -219,12 +223,12 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
             if kind == "bare" or (kind == "letter" and end == begin + 1):
                 weak.add(len(tokens))
             tokens += _measured(match, kind, unit)
-    tokens = [token for k, token in enumerate(tokens) if k not in weak or _beside(text, tokens, k)]
+    tokens = [token for k, token in enumerate(tokens) if k not in weak or _adjacent(text, tokens, k)]
     return _without_totals(text, _without_conversions(text, tokens))
 
 
 def _measured(match: re.Match[str], kind: str, unit: str) -> Iterator[_Token]:
-    """The distance, direction or turn that a match is; two directions for a wind that is none ("east west")."""
+    """Yield the distance, direction or turn of a match; two directions for an impossible one ("east west")."""
     begin, end = match.span()
     if kind in _TURNS:
         yield _Token("turn", begin, end, _TURNS[kind])
@@ -238,7 +242,7 @@ def _measured(match: re.Match[str], kind: str, unit: str) -> Iterator[_Token]:
 
 
 def _distance(match: re.Match[str], unit: str) -> float | None:
-    """The distance of a match in `unit`; None where it gives two ("3 or 4 km")."""
+    """Return the distance of a match in `unit`; None if it gives two ("3 or 4 km")."""
     if match["low"] is not None:
         return None
     value = _amount(match["amount"] or match["digits"] or match["words"] or match["count"]) + (0.5 if match["half"] else 0.0)
@@ -260,19 +264,19 @@ def _amount(said: str) -> float:
     return number(said.replace(",", ".")) or 0.0
 
 
-def _beside(text: str, tokens: list[_Token], k: int) -> bool:
-    """Whether a lone letter or number stands right beside its counterpart: "E 4", "4 to the east"; not "E" or "4" by itself."""
-    wanted = ("direction", "turn") if tokens[k].kind == "distance" else ("distance",)
+def _adjacent(text: str, tokens: list[_Token], k: int) -> bool:
+    """Return whether a lone letter or number is right next to its counterpart ("E 4", "4 to the east") and not by itself."""
+    counterparts = ("direction", "turn") if tokens[k].kind == "distance" else ("distance",)
     for a, b in ((k - 1, k), (k, k + 1)):
-        if a >= 0 and b < len(tokens) and (tokens[a].kind in wanted or tokens[b].kind in wanted):
+        if a >= 0 and b < len(tokens) and (tokens[a].kind in counterparts or tokens[b].kind in counterparts):
             between = text[tokens[a].end : tokens[b].begin]
-            if len(between) < 30 and _BESIDE.fullmatch(between):
+            if len(between) < 30 and _ADJACENT.fullmatch(between):
                 return True
     return False
 
 
 def _without_conversions(text: str, tokens: list[_Token]) -> list[_Token]:
-    """The tokens without distances that only repeat the one before in another unit: "4 km (2.5 miles)"."""
+    """Return the tokens without distances that only repeat the previous one in another unit: "4 km (2.5 miles)"."""
     kept: list[_Token] = []
     for token in tokens:
         if kept and token.kind == kept[-1].kind == "distance" and _CONVERTED.fullmatch(text[kept[-1].end : token.begin]):
@@ -283,17 +287,17 @@ def _without_conversions(text: str, tokens: list[_Token]) -> list[_Token]:
 
 
 def _without_totals(text: str, tokens: list[_Token]) -> list[_Token]:
-    """The tokens without distances said to be in total, or in a sentence that sums up and names no direction."""
+    """Return the tokens without distances that are totals, or in a sentence that sums up and names no direction."""
     sentences = _Sentences(text)
     sums = sentences.with_any(_TOTAL) - {sentences.at(token.begin) for token in tokens if token.kind == "direction"}
     measures = [token for token in tokens if token.kind == "distance"]
-    left_out = {token for token in measures if sentences.at(token.begin) in sums or _IN_TOTAL.match(text, token.end)}
-    return [token for token in tokens if token not in left_out]
+    totals = {token for token in measures if sentences.at(token.begin) in sums or _IN_TOTAL.match(text, token.end)}
+    return [token for token in tokens if token not in totals]
 
 
 @final
 class _Sentences:
-    """The sentences of a text, by number. A line's end is a sentence's end."""
+    """The sentences of a text, by number. The end of a line ends a sentence."""
 
     STRICT = re.compile(r"\n+|(?<=[.!?])[\"')\u201d]*\s+(?=[A-Z\x1e])|;\s")
     LOOSE = re.compile(STRICT.pattern.removesuffix(r"|;\s"))
@@ -306,27 +310,27 @@ class _Sentences:
         return bisect_right(self._begins, position, hi=len(self._begins) - 1) - 1
 
     def with_any(self, pattern: re.Pattern[str]) -> set[int]:
-        """The sentences in which the pattern is found."""
+        """Return the sentences in which the pattern is found."""
         return {k for k in range(len(self._begins) - 1) if pattern.search(self._text, self._begins[k], self._begins[k + 1])}
 
 
 # ---- tokens -> legs
 
-_ALONE = 15.0
-"""What it costs to leave a number or a direction unpaired; a pair costs the words and breaks between its two."""
+_UNPAIRED_COST = 15.0
+"""The cost of leaving a number or a direction unpaired. A pair costs the words and breaks between its two tokens."""
 
 _STOP = re.compile(r"[.!?;](?=\s|$)|\b(?:then|next|finally|afterwards)\b|from there", re.IGNORECASE)
 
 
 def _paired(text: str, tokens: list[_Token]) -> list[Leg]:
-    """Pairs each distance with a neighbouring direction so that the pairs lie as close as possible, taken all together.
+    """Pair each distance with a neighbouring direction so that the total cost is minimal.
 
-    A direction may stay alone, as a leg without a distance; a distance that does is no leg.
+    An unpaired direction is a leg without a distance. An unpaired distance is not a leg.
     """
     costs, pairs = [0.0], [False]
     for k in range(1, len(tokens) + 1):
-        alone = costs[k - 1] + _ALONE
-        paired = costs[k - 2] + _apart(text, tokens[k - 2], tokens[k - 1]) if k > 1 else alone
+        alone = costs[k - 1] + _UNPAIRED_COST
+        paired = costs[k - 2] + _pair_cost(text, tokens[k - 2], tokens[k - 1]) if k > 1 else alone
         costs.append(min(alone, paired))
         pairs.append(paired < alone)
     legs: list[Leg] = []
@@ -335,7 +339,7 @@ def _paired(text: str, tokens: list[_Token]) -> list[Leg]:
         group = tokens[k - 2 : k] if pairs[k] else tokens[k - 1 : k]
         k -= len(group)
         way = next((token for token in group if token.kind != "distance"), None)
-        if way is None or (len(group) == 1 and way.kind == "turn" and not way.value):  # "continue" alone tells nothing
+        if way is None or (len(group) == 1 and way.kind == "turn" and not way.value):  # "continue" alone says nothing
             continue
         measure = next((token for token in group if token.kind == "distance"), None)
         leg = Leg(way.value or 0.0, measure.value if measure else None, group[0].begin, group[-1].end, turn=way.kind == "turn")
@@ -344,8 +348,8 @@ def _paired(text: str, tokens: list[_Token]) -> list[Leg]:
     return legs[::-1]
 
 
-def _apart(text: str, a: _Token, b: _Token) -> float:
-    """How far apart two tokens stand: words, commas, sentences and steps between them; infinite for two of a kind."""
+def _pair_cost(text: str, a: _Token, b: _Token) -> float:
+    """Return the cost of the words, commas, sentences and steps between two tokens; infinite for two of a kind."""
     between = text[a.end : b.begin]
     if (a.kind == "distance") == (b.kind == "distance") or len(between) > 300:
         return float("inf")
@@ -360,7 +364,7 @@ def _apart(text: str, a: _Token, b: _Token) -> float:
 # ---- where each leg begins and ends
 
 _PENDING, _AFTER, _TIGHT, _FIRM = 1, 2, 3, 4
-"""How surely a place is where a leg ends: named before it; after it; right before it ("Mill (2 km north)"); as "to the Mill"."""
+"""How certain it is that a leg ends at a place: named before it, after it, right before it ("Mill (2 km north)"), "to the Mill"."""
 
 _ARROWS = r"->|=>|\u2192|\u27a1\ufe0f?"
 _FROM = re.compile(
@@ -389,8 +393,8 @@ _OVERALL = re.compile(
 
 
 @final
-class _Naming:
-    """Goes through a text once and fills in what it says of each leg: places, list items, asides, new beginnings."""
+class _Annotator:
+    """Goes through a text once and fills in what it says about each leg: places, list items, asides, restarts."""
 
     def __init__(self, text: str, tokens: list[_Token], legs: list[Leg], start: str) -> None:
         self.text, self.tokens, self.legs, self.start = text, tokens, legs, start
@@ -398,17 +402,17 @@ class _Naming:
         self.passages = _Sentences(text, _Sentences.LOOSE)
         self.overall = self.passages.with_any(_OVERALL)
         self.origin: str | None = None
-        """Where the leg to come begins."""
+        """Where the next leg begins."""
         self.place: _Token | None = None
-        """Where the leg to come seems to end."""
+        """Where the next leg seems to end."""
         self.last: int | None = None
-        """The leg before, as long as places may belong to it."""
-        self.items, self.told, self.again, self.retracts = 0, False, False, False
+        """The previous leg, as long as places may belong to it."""
+        self.items, self.any_legs, self.restarts, self.retracts = 0, False, False, False
 
     def run(self) -> None:
         roles = _chained(self.text, self.tokens)
         events: list[tuple[int, _Token | None, int]] = [(leg.begin, None, k) for k, leg in enumerate(self.legs)]
-        events += [(token.begin, token, 0) for token in self.tokens if token.kind in ("place", "item", "again", "retract")]
+        events += [(token.begin, token, 0) for token in self.tokens if token.kind in ("place", "item", "restart", "retract")]
         for begin, token, k in sorted(events, key=lambda event: event[0]):
             if token is None:
                 self._leg(k)
@@ -421,7 +425,7 @@ class _Naming:
 
     def _leg(self, k: int) -> None:
         leg = self.legs[k]
-        leg.item, leg.again, leg.retracts = self.items, self.again, self.retracts
+        leg.item, leg.restarts, leg.retracts = self.items, self.restarts, self.retracts
         leg.sentence = self.sentences.at(leg.begin)
         leg.aside = self.passages.at(leg.begin) in self.overall
         leg.more = bool(_MORE.search(self.text[max(0, leg.begin - 30) : leg.end + 10]))
@@ -432,18 +436,18 @@ class _Naming:
             tight = _TIGHTLY.fullmatch(self.text, self.place.end, leg.begin)
             leg.place, leg.firm = self.place.place, _TIGHT if tight else _PENDING
         self.origin, self.place, self.last = None, None, k
-        self.told, self.again, self.retracts = True, False, False
+        self.any_legs, self.restarts, self.retracts = True, False, False
 
     def _mark(self, token: _Token) -> None:
-        """A list item, or a phrase that begins anew. A list that counts from 1 after legs were told begins anew too."""
+        """Note a list item or a phrase that starts over. A list that counts from 1 after some legs starts over too."""
         self.items += token.kind == "item"
         self.retracts = self.retracts or token.kind == "retract"
-        if self.told and (token.kind != "item" or token.value == 1):
-            self.again, self.told = True, False
+        if self.any_legs and (token.kind != "item" or token.value == 1):
+            self.restarts, self.any_legs = True, False
         self.origin, self.place, self.last = None, None, None
 
     def _near(self, token: _Token) -> Leg | None:
-        """The leg before, if `token` stands in its sentence."""
+        """Return the previous leg if `token` is in its sentence."""
         if self.last is None:
             return None
         leg = self.legs[self.last]
@@ -464,7 +468,7 @@ class _Naming:
         near = self._near(token)
         since = self.text[near.end : token.begin] if near is not None else ""
         if near is not None and near.place is not None and ")" in since.partition("(")[0]:
-            near = None  # "Mill (2 km north) -> Pier": the pier is where the next leg ends
+            near = None  # "Mill (2 km north) -> Pier": the next leg ends at the pier
         before = self.text[max(0, token.begin - 40) : token.begin]
         if near is not None and not near.described and _OF.search(before):
             self._anchor(near, token.place)
@@ -485,11 +489,11 @@ class _Naming:
             self.place = token
 
     def _broken(self, near: Leg, token: _Token) -> bool:
-        """Whether something else begins between a leg and a place."""
+        """Return whether something else begins between a leg and a place."""
         return bool(_BREAK.search(self.text, near.end, max(near.end, token.begin)))
 
     def _anchor(self, leg: Leg, place: str) -> None:
-        """Notes that `leg` is told as lying off `place`, and with it the leg before that it is joined to by "and"."""
+        """Note that `leg` is described relative to `place`, and so is the previous leg if they are joined by "and"."""
         leg.described = True
         if leg.origin is not None and leg.place is None:  # "at the Mill, 2 km north of the Pier"
             leg.place, leg.origin = leg.origin, None
@@ -502,7 +506,10 @@ class _Naming:
 
 
 def _chained(text: str, tokens: list[_Token]) -> dict[int, str]:
-    """Places joined by "to" or arrows, by where they begin: a pair is a leg's "from" and "to", a longer chain ("") is no single leg."""
+    """Return the roles of places joined by "to" or arrows, by where they begin.
+
+    A pair is the "from" and "to" of a leg. The places of a longer chain, which is not a single leg, have the role "".
+    """
     chains: list[list[_Token]] = []
     last: _Token | None = None
     for token in tokens:
@@ -522,24 +529,24 @@ def _chained(text: str, tokens: list[_Token]) -> dict[int, str]:
 
 
 def _merged(legs: list[Leg]) -> list[Leg]:
-    """The legs, with a direction that is only named ("Head east: 2 km east to the Mill") taken together with its leg."""
+    """Return the legs, with a direction that is only announced ("Head east: 2 km east to the Mill") merged into its leg."""
     merged: list[Leg] = []
     for leg in legs:
         if not merged or not _one_leg(merged[-1], leg):
             merged.append(leg)
             continue
         first = merged[-1]
-        measured, named = leg if first.distance is None else first, max(first, leg, key=lambda part: part.firm)
+        measured, named = leg if first.distance is None else first, max(first, leg, key=lambda leg: leg.firm)
         measured.origin, measured.place, measured.firm = first.origin or leg.origin, named.place, named.firm
         measured.described = first.described and leg.described
-        measured.again, measured.retracts, measured.more = first.again, first.retracts, first.more
+        measured.restarts, measured.retracts, measured.more = first.restarts, first.retracts, first.more
         merged[-1] = measured
     return merged
 
 
 def _one_leg(a: Leg, b: Leg) -> bool:
-    """Whether of two neighbouring legs one only names the direction of the other."""
-    if (a.distance is None) == (b.distance is None) or a.turn or b.turn or a.bearing != b.bearing or a.item != b.item or b.again:
+    """Return whether one of two neighbouring legs only announces the direction of the other."""
+    if (a.distance is None) == (b.distance is None) or a.turn or b.turn or a.bearing != b.bearing or a.item != b.item or b.restarts:
         return False
     apart = a.place and b.place and a.place != b.place and min(a.firm, b.firm) > _PENDING
     return not apart and not (a.origin and b.origin and a.origin != b.origin)

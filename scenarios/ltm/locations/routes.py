@@ -1,6 +1,6 @@
-"""Walks the legs of directions: which ways a text describes, where they end and what they pass.
+"""Follows the legs of directions: which routes a text describes, where they end and what they pass.
 
-A way that is told twice counts once; an alternative is a way of its own.
+A route that is described twice counts once. An alternative is a route of its own.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from longspan.scenarios.ltm.locations.directions import BEARINGS, Leg
 __all__ = ["Point", "Route", "bearing_name", "routes", "settle", "vector"]
 
 TOLERANCE = 0.25
-"""How far apart, in units of distance, two points may be and still count as one: room for rounded conversions."""
+"""How far apart, in the unit of distance, two points may be and still count as one: room for rounded conversions."""
 
-MOST = 50
-"""A text with more routes than this gives no directions."""
+MAX_ROUTES = 50
+"""A text with more routes than this is not accepted as directions."""
 
 
 class Point(NamedTuple):
-    """Where something lies, in units of distance from the first place."""
+    """A position relative to the first place, in the unit of distance."""
 
     east: float
     north: float
@@ -39,24 +39,24 @@ HOME = Point(0.0, 0.0)
 
 
 def vector(bearing: float, distance: float) -> Point:
-    """The way of `distance` in the direction of `bearing`, in degrees clockwise from north."""
+    """Return the displacement of `distance` in the direction of `bearing`, in degrees clockwise from north."""
     angle = math.radians(bearing)
     return Point(distance * math.sin(angle), distance * math.cos(angle))
 
 
 def bearing_name(bearing: float) -> str:
-    """The nearest of the eight directions."""
+    """Return the name of the nearest of the eight directions."""
     return min(BEARINGS, key=lambda name: abs((BEARINGS[name] - bearing + 180) % 360 - 180))
 
 
 @final
 @dataclass(slots=True)
 class Route:
-    """One way that a text describes: the points it reaches, from HOME on, and what keeps it from being walked ("": nothing)."""
+    """A route that a text describes: its points from HOME on, and the `problem` why it cannot be followed ("" if it can)."""
 
     points: list[Point] = field(default_factory=lambda: [HOME])
     at: dict[str, int] = field(default_factory=dict)
-    """Place to the number of the point where the text says it is."""
+    """For each place, the index of the point where the text says it is."""
     problem: str = ""
 
     @property
@@ -65,37 +65,37 @@ class Route:
 
     @property
     def heading(self) -> float | None:
-        """Where one faces at the end, in degrees clockwise from north; None before the first leg."""
+        """The direction one faces at the end, in degrees clockwise from north; None before the first leg."""
         if len(self.points) < 2:
             return None
         a, b = self.points[-2:]
         return math.degrees(math.atan2(b.east - a.east, b.north - a.north))
 
     def upto(self, point: int) -> Route:
-        """The part of the route up to that point."""
+        """Return the part of the route up to that point."""
         return Route(self.points[: point + 1], {name: k for name, k in self.at.items() if k <= point}, self.problem if point else "")
 
     def begins(self, other: Route) -> bool:
-        """Whether this route is the first part of `other`, and not all of it."""
+        """Return whether this route is the first part of `other` and not all of it."""
         return len(self.points) < len(other.points) and all(a.near(b) for a, b in zip(self.points, other.points, strict=False))
 
     def ends_at(self, place: str) -> bool:
-        """Whether the text says that the route's end is that place."""
+        """Return whether the text says that the route ends at that place."""
         return self.at.get(place) == len(self.points) - 1
 
     def passes(self, points: Iterable[Point]) -> bool:
-        """Whether the route passes the points in that order, at its turns or on the way."""
+        """Return whether the route passes the points in that order, at its turns or between them."""
         since = 0.0
         for point in points:
             along = [k + share for k, (a, b) in enumerate(pairwise(self.points)) if (share := _share(a, b, point)) is not None]
-            if not (along := [where for where in along if where >= since]):
+            if not (along := [position for position in along if position >= since]):
                 return False
             since = along[0]
         return True
 
 
 def _share(a: Point, b: Point, point: Point) -> float | None:
-    """The share of the stretch from a to b at which `point` lies; None where it does not lie on it."""
+    """Return the share of the stretch from a to b at which `point` is; None if it is not on the stretch."""
     east, north = b.east - a.east, b.north - a.north
     length = east * east + north * north
     share = 0.0 if length == 0 else ((point.east - a.east) * east + (point.north - a.north) * north) / length
@@ -104,54 +104,53 @@ def _share(a: Point, b: Point, point: Point) -> float | None:
 
 
 def routes(legs: list[Leg], start: str) -> list[Route]:
-    """The ways that `legs` describe, in the order they are told; none where there are no legs.
+    """Return the routes that `legs` describe, in order; none if there are no legs.
 
-    Sentences about the whole ("overall, 2 km west") count only where there is nothing else.
+    Sentences about the whole route ("overall, 2 km west") count only if there is nothing else.
     """
     steps = [leg for leg in legs if not leg.aside]
-    found = _Walk(start).over(steps)
-    return found or _Walk(start).over(legs)
+    return _Walk(start).follow(steps) or _Walk(start).follow(legs)
 
 
-def settle(found: list[Route], goal: str) -> tuple[Route | None, str]:
-    """The one way that a text describes, or None and why there is none.
+def settle(described: list[Route], goal: str) -> tuple[Route | None, str]:
+    """Return the one route that a text describes, or None and the reason why there is not exactly one.
 
-    Ways that end at the same point agree, and so does the first part of another, unless it is said to end at the `goal`. A
-    way that cannot be walked counts only where none can.
+    Routes that end at the same point agree. So does a route with one that it is the first part of, unless it is said to
+    end at the `goal`. A route that cannot be followed counts only if none can.
     """
-    if not found:
+    if not described:
         return None, "gives no directions"
-    walkable = [route for route in found if not route.problem]
-    whole = list({tuple((round(east, 2), round(north, 2)) for east, north in route.points): route for route in walkable}.values())
-    if not whole:
-        return None, found[0].problem
-    if len(whole) > MOST:
-        return None, f"gives more than {MOST} different routes"
-    ends = [route for route in whole if route.ends_at(goal) or not any(route.begins(other) for other in whole)]
-    if any(not route.end.near(ends[0].end) for route in ends):
+    walkable = [route for route in described if not route.problem]
+    distinct = list({tuple((round(east, 2), round(north, 2)) for east, north in route.points): route for route in walkable}.values())
+    if not distinct:
+        return None, described[0].problem
+    if len(distinct) > MAX_ROUTES:
+        return None, f"gives more than {MAX_ROUTES} different routes"
+    complete = [route for route in distinct if route.ends_at(goal) or not any(route.begins(other) for other in distinct)]
+    if any(not route.end.near(complete[0].end) for route in complete):
         return None, "gives routes that end at different points"
-    return max(ends, key=lambda route: len(route.points)), ""
+    return max(complete, key=lambda route: len(route.points)), ""
 
 
 @final
 class _Walk:
-    """Follows legs, opening another route wherever the text goes back to a place it has left."""
+    """Follows legs, and starts another route wherever the text goes back to a place it has left."""
 
     def __init__(self, start: str) -> None:
         self.start = start
-        self.found: list[Route] = []
+        self.finished: list[Route] = []
         self.route = Route(at={start: 0})
         self.turned = 0.0
-        self.told: list[Leg] = []
-        """The legs walked on this route."""
+        self.legs: list[Leg] = []
+        """The legs followed on this route."""
 
-    def over(self, legs: Iterable[Leg]) -> list[Route]:
+    def follow(self, legs: Iterable[Leg]) -> list[Route]:
         dropped = False
         for leg in legs:
             if leg.retracts:
-                self.found, self.route = [], Route(at={self.start: 0})
-                self.told = []
-            elif leg.again:
+                self.finished, self.route = [], Route(at={self.start: 0})
+                self.legs = []
+            elif leg.restarts:
                 self._branch(0)
             if leg.joined and dropped:
                 continue
@@ -159,23 +158,23 @@ class _Walk:
             if not dropped:
                 self._step(leg)
         self._undouble()
-        return [route for route in (*self.found, self.route) if len(route.points) > 1 or route.problem]
+        return [route for route in (*self.finished, self.route) if len(route.points) > 1 or route.problem]
 
     def _branch(self, point: int) -> None:
-        """Keep the route as told so far and go on from one of its points."""
+        """Keep the route so far, and continue with another one from one of its points."""
         self._undouble()
-        self.found.append(self.route)
+        self.finished.append(self.route)
         self.route = self.route.upto(point)
-        self.told = self.told[:point]
+        self.legs = self.legs[:point]
         self.turned = 0.0
 
     def _arrive_at_origin(self, leg: Leg) -> bool:
-        """Go to where the leg begins, if the text has been there. False for a leg that only describes where something lies."""
+        """Go to where the leg begins, if the text has been there. Return False for a leg that only describes where something is."""
         if leg.origin is None:
             return True
         route = self.route
-        if len(route.points) == 1 and leg.origin not in route.at and self.found and leg.origin in self.found[-1].at:
-            self.route = self.found[-1].upto(self.found[-1].at[leg.origin])
+        if len(route.points) == 1 and leg.origin not in route.at and self.finished and leg.origin in self.finished[-1].at:
+            self.route = self.finished[-1].upto(self.finished[-1].at[leg.origin])
             return True
         point = route.at.get(leg.origin)
         if point is None and leg.described:
@@ -212,45 +211,45 @@ class _Walk:
         if leg.distance == 0:
             return
         route.points.append(route.end.plus(way))
-        self.told.append(leg)
+        self.legs.append(leg)
         if leg.place is not None and leg.place != self.start:
             route.at[leg.place] = len(route.points) - 1
 
     def _unmeasured(self, leg: Leg, bearing: float) -> None:
-        """A leg without a distance can be walked where it leads to a place that the route has been to."""
+        """Follow a leg without a distance, which is possible if it leads to a place that the route has visited."""
         route = self.route
         if leg.unclear:
-            route.problem = route.problem or f"gives more than one distance for a way {bearing_name(bearing)}"
+            route.problem = route.problem or f"gives more than one distance for the leg {bearing_name(bearing)}"
         elif leg.place is not None and leg.place in route.at:
             there = route.points[route.at[leg.place]]
             length = math.dist(there, route.end)
             if length and route.end.plus(vector(bearing, length)).near(there):
                 route.points.append(there)
-                self.told.append(leg)
+                self.legs.append(leg)
         elif leg.place is not None:
-            route.problem = route.problem or f"gives no distance for the way {bearing_name(bearing)} to the {leg.place}"
+            route.problem = route.problem or f"gives no distance for the leg {bearing_name(bearing)} to the {leg.place}"
 
     def _restates(self, leg: Leg, way: Point) -> bool:
-        """Whether the leg is the last one said once more: "go 2 km east (2 km east) to the Mill"."""
-        if not self.told or len(self.route.points) < 2:
+        """Return whether the leg repeats the last one: "go 2 km east (2 km east) to the Mill"."""
+        if not self.legs or len(self.route.points) < 2:
             return False
-        last, (a, b) = self.told[-1], self.route.points[-2:]
+        last, (a, b) = self.legs[-1], self.route.points[-2:]
         if not a.plus(way).near(b) or (leg.place and last.place and leg.place != last.place):
             return False
         return (leg.place is not None and leg.place == last.place) or (leg.item == last.item and not leg.more)
 
     def _starts_over(self, leg: Leg, way: Point) -> bool:
-        """Whether the leg is the first one said once more: to the same place, or after all the places were only described."""
+        """Return whether the leg repeats the first one: to the same place, or after all places were only described."""
         if len(self.route.points) < 3 or not self.route.points[1].near(way):
             return False
         if leg.place is not None and self.route.at.get(leg.place) == 1:
             return True
-        return not leg.described and leg.origin in (None, self.start) and all(told.described for told in self.told)
+        return not leg.described and leg.origin in (None, self.start) and all(leg.described for leg in self.legs)
 
     def _undouble(self) -> None:
-        """Halve a route that is told twice in full, in separate sentences, with no place named otherwise the second time."""
-        half = len(self.told) // 2
-        first, second = self.told[:half], self.told[half:]
+        """Halve a route that is given twice in full, in separate sentences and with the same places."""
+        half = len(self.legs) // 2
+        first, second = self.legs[:half], self.legs[half:]
         if half < 2 or len(second) != half or len(self.route.points) != 2 * half + 1 or first[-1].sentence == second[0].sentence:
             return
         pairs = list(zip(first, second, strict=True))

@@ -20,8 +20,8 @@ from longspan.simulator.script import Line, Script
 
 __all__ = ["Locations"]
 
-FURTHEST = 4
-"""The longest stretch between two places, in km."""
+MAX_LEG = 4
+"""The longest leg between two places, in km."""
 
 _STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 _BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
@@ -29,7 +29,7 @@ _BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
 
 @final
 class Locations(Scenario):
-    """Each of `places` is put 1 to 4 km north, south, east or west of the one before; the way past all of them is asked for."""
+    """Each of `places` is 1 to 4 km north, south, east or west of the one before; the route past all of them is asked for."""
 
     name: ClassVar[str] = "locations"
     skills: ClassVar[tuple[Skill, ...]] = ("spatial memory", "information integration")
@@ -55,44 +55,44 @@ class Locations(Scenario):
         )
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """The way in the reply is walked, and where it ends decides.
+        """Follow the route in the reply: it must end at the last place.
 
-        `facts`: "places", the names in order; "legs", for each place but the first its direction and distance from the one
-        before; "unit", "km" or "miles", which distances without a unit are in.
+        `facts`: "places", the names in order; "legs", the direction and distance of each place but the first from the one
+        before; "unit", "km" or "miles", for distances without a unit.
         """
         answer = record.answer
         places, unit = list(facts["places"]), facts["unit"]
         town = list(accumulate((vector(BEARINGS[way], distance) for way, distance in facts["legs"]), Point.plus, initial=HOME))
         route, trouble = settle(routes(read_legs(answer.reply, places, unit), places[0]), places[-1])
         right = route is not None and route.end.near(town[-1])
-        found = f"the reply {trouble}" if route is None else _found(route, town, unit, right)
-        reason = f"the {places[-1]} is {_lies(town[-1], unit)} of the {places[0]}; {found}"
+        result = f"the reply {trouble}" if route is None else _result(route, town, unit, right)
+        reason = f"the {places[-1]} is {_offset(town[-1], unit)} of the {places[0]}; {result}"
         grade = Grade(score=float(right), reason=reason, turns=(answer.turn,))
-        return grade if route is not None else grade.unless(record, _follow(answer.reply, places, _lies(town[-1], unit)))
+        return grade if route is not None else grade.unless(record, _query(answer.reply, places, _offset(town[-1], unit)))
 
 
-def _follow(reply: str, places: Sequence[str], lies: str) -> Query[Holds]:
-    """Directions that the rules cannot follow, perhaps a judge can."""
-    whoever = f"Whoever follows the directions in the text from the {places[0]} ends at a point {lies} of it, and nowhere else."
+def _query(reply: str, places: Sequence[str], offset: str) -> Query[Holds]:
+    """Ask the judge about directions that the rules cannot follow."""
+    whoever = f"Whoever follows the directions in the text from the {places[0]} ends at a point {offset} of it, and nowhere else."
     return statement(whoever, reply)
 
 
 def _walk(random: Random, legs: int) -> list[tuple[str, int]]:
-    """So many legs over a grid of kilometres that never touch or cross where the walk has been.
+    """Draw a walk of so many legs over a grid of kilometres. It never touches or crosses itself.
 
-    Going straight on is always over another distance, and no walk is the same half twice: a reply that says something twice
-    can then be told from one that goes there twice.
+    Two legs in the same direction always differ in length, and no walk is the same half twice. So a reply that repeats
+    itself can be told from one that repeats a leg.
     """
     while True:
         walk: list[tuple[str, int]] = []
         here, been = (0, 0), {(0, 0)}
         while len(walk) < legs:
-            way, km = random.choice(list(_STEPS)), random.randint(1, FURTHEST)
+            way, km = random.choice(list(_STEPS)), random.randint(1, MAX_LEG)
             east, north = _STEPS[way]
             passed = [(here[0] + k * east, here[1] + k * north) for k in range(1, km + 1)]
             if (walk and (way == _BACK[walk[-1][0]] or walk[-1] == (way, km))) or not been.isdisjoint(passed):
                 if random.random() < 0.05:
-                    break  # perhaps walled in: begin anew
+                    break  # the walk may be stuck: start again
                 continue
             walk.append((way, km))
             here, been = passed[-1], been | set(passed)
@@ -101,20 +101,19 @@ def _walk(random: Random, legs: int) -> list[tuple[str, int]]:
 
 
 def _directions(names: Sequence[str], legs: Sequence[tuple[str, int]]) -> str:
-    """The ideal reply."""
+    """Return the ideal reply."""
     ways = [f"{km} km {way} to the {place}" for place, (way, km) in zip(names[1:], legs, strict=True)]
     return f"From the {names[0]}, go {', then '.join(ways)}."
 
 
-def _lies(point: Point, unit: str) -> str:
-    """Where a point lies, seen from the first place, e.g. "3 km east and 2 km south"."""
+def _offset(point: Point, unit: str) -> str:
+    """Return a point's position relative to the first place, e.g. "3 km east and 2 km south"."""
     parts = [(abs(point.east), "east" if point.east > 0 else "west"), (abs(point.north), "north" if point.north > 0 else "south")]
     return " and ".join(f"{size:.3g} {unit} {way}" for size, way in parts if size >= 0.005) or f"0 {unit}"
 
 
-def _found(route: Route, town: Sequence[Point], unit: str, right: bool) -> str:
-    """What the reply's route comes to, in words."""
+def _result(route: Route, town: Sequence[Point], unit: str, right: bool) -> str:
+    """Return where the reply's route ends, in words."""
     if not right:
-        return f"the reply's way ends {_lies(route.end, unit)} of it"
-    past = "past all places in order" if route.passes(town) else "but not past all places in order"
-    return f"the reply's way ends there, {past}"
+        return f"the reply's route ends {_offset(route.end, unit)} of it"
+    return f"the reply's route ends there {'and passes' if route.passes(town) else 'but does not pass'} all places in order"

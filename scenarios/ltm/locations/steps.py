@@ -1,4 +1,4 @@
-"""Lays out a reply as plain lines, whatever its form: markdown, tables and JSON become lines that read as prose does."""
+"""Lays out a reply as plain lines, whatever its form: markdown, tables and JSON become lines that read like prose."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from longspan.simulator.grading.matching import split_json
 __all__ = ["MARKER", "lay_out"]
 
 MARKER = re.compile(r"\x1e(\d+)\x1f")
-"""A step's number, as `lay_out` writes it, so that no later rule takes it for a distance."""
+"""A step's number, as `lay_out` writes it so that no later rule takes it for a distance."""
 
-DEEPEST = 20
-"""JSON nested deeper than this is no list of steps."""
+MAX_DEPTH = 20
+"""JSON nested deeper than this is not a list of steps."""
 
 _HALVES = {"\u00bc": ".25", "\u00bd": ".5", "\u00be": ".75"}
 _LETTERS = dict(zip("n ne e se s sw w nw".split(), "north northeast east southeast south southwest west northwest".split(), strict=True))
@@ -39,17 +39,17 @@ _Cells = Iterable[tuple[str, Any]]
 
 
 def lay_out(text: str, unit: str) -> str:
-    """`text` as plain lines: one for each row of a table or object of JSON, step numbers as MARKERs, no markup.
+    """Return `text` as plain lines: one for each row of a table or object of JSON, step numbers as MARKERs, no markup.
 
-    A row or object becomes "from A 4 km east to B", with its other words after it; a distance without a unit gets
-    `unit`. Sums are left out.
+    A row or object becomes "from A 4 km east to B", followed by its other words. A distance without a unit gets `unit`.
+    Sums are left out.
     """
     text = "".join(_data(piece, value, unit) for piece, value in split_json(_normal(text)))
     return "\n".join(_rows(text.split("\n"), unit))
 
 
 def _normal(text: str) -> str:
-    """`text` without markup and control characters, line ends as newlines, compatible characters made plain."""
+    """Return `text` without markup and control characters, line ends as newlines, and normalised (NFKC)."""
     text = re.sub(r"\\(?:text|mathrm|textbf|mathbf)\s?\{([^{}]*)\}|\\[,;: ]|\$", r"\1 ", text)
     text = re.sub("[\u00bc-\u00be]", lambda match: _HALVES[match[0]], text)
     text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", unicodedata.normalize("NFKC", text))
@@ -58,7 +58,7 @@ def _normal(text: str) -> str:
 
 
 def _data(piece: str, value: Any, unit: str) -> str:
-    """A piece of JSON as lines where it holds steps; brackets around words of a sentence are just taken away."""
+    """Return a piece of JSON as lines if it holds steps; from other text only remove the brackets."""
     if value is None:
         return piece
     holds = isinstance(value, dict) or (len(value) > 1 and all(isinstance(item, (dict, list)) or _is_step(str(item)) for item in value))
@@ -73,8 +73,8 @@ def _is_step(line: str) -> bool:
 
 
 def _lines(value: Any, unit: str, depth: int) -> Iterator[str]:
-    """The lines of a JSON value."""
-    if depth > DEEPEST:
+    """Yield the lines of a JSON value."""
+    if depth > MAX_DEPTH:
         return
     if isinstance(value, dict):
         cells = {str(key): item for key, item in value.items() if not _SUMS.search(str(key))}
@@ -94,7 +94,7 @@ def _lines(value: Any, unit: str, depth: int) -> Iterator[str]:
 
 
 def _row(cells: _Cells, unit: str) -> str:
-    """One step: the origin first, then distance and direction side by side, then the rest."""
+    """Return a step: the origin, then distance and direction next to each other, then the rest."""
     origin, distance, direction, rest = "", "", "", []
     for name, value in cells:
         cell = str(value).strip()
@@ -119,7 +119,7 @@ def _row(cells: _Cells, unit: str) -> str:
 
 
 def _measure(name: str, unit: str) -> str:
-    """The unit of the distances that a column or key of this name holds; "" where it holds none."""
+    """Return the unit of the distances in a column or key of this name; "" if it has no distances."""
     for words, measure in ((r"\bmiles?\b", "miles"), (r"\bkm|kilomet", "km"), (r"\bmet(?:er|re)s\b", "metres"), (r"dist|length", unit)):
         if re.search(words, name, re.IGNORECASE):
             return measure
@@ -131,13 +131,13 @@ def _is_number(cell: str) -> bool:
 
 
 def _is_direction(cell: Any) -> bool:
-    """Whether a cell is a compass direction and nothing else."""
+    """Return whether a cell is a compass direction and nothing else."""
     word = re.sub(r"[\s.-]", "", str(cell)[:40]).casefold()
     return word in _LETTERS or bool(_DIRECTION.fullmatch(word))
 
 
 def _rows(lines: list[str], unit: str) -> Iterator[str]:
-    """The lines, with each row of a table as a step."""
+    """Yield the lines, with each row of a table as a step."""
     header: list[str] = []
     row = 0
     for line in lines:
@@ -155,7 +155,7 @@ def _rows(lines: list[str], unit: str) -> Iterator[str]:
 
 
 def _cells(line: str) -> list[str]:
-    """The cells of a table's row; none for a line that is not one."""
+    """Return the cells of a table's row; none for a line that is not a row."""
     for separator in ("|", "\t"):
         if line.strip(" ").count(separator) >= 2:
             return [cell.strip() for cell in line.strip(" ").strip(separator).split(separator)]
@@ -165,7 +165,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _named(cells: list[str], header: list[str], unit: str) -> _Cells:
-    """Cells with their columns' names. Without a header the last bare number is the distance; an earlier one counts rows."""
+    """Return cells with their columns' names. Without a header the last bare number is the distance; an earlier one counts rows."""
     if len(header) == len(cells):
         return list(zip(header, cells, strict=True))
     numbers = [k for k, cell in enumerate(cells) if _is_number(cell)]
@@ -173,7 +173,7 @@ def _named(cells: list[str], header: list[str], unit: str) -> _Cells:
 
 
 def _numbered(line: str) -> str:
-    """A line of prose with its step numbers, at its head and further on, as MARKERs; nested ones are dropped."""
+    """Return a line of prose with its step numbers, at its head and further on, as MARKERs; nested ones are dropped."""
     head = _HEAD.match(line)
     rest = line[head.end() :] if head else line
 

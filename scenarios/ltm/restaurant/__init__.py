@@ -1,1 +1,1 @@
-"""The scenario `restaurant`, and how a guest's orders are read."""
+"""The scenario `restaurant`, and its reader of a guest's replies."""

@@ -1,8 +1,8 @@
-"""Reading a restaurant guest's words by rules: what is ordered, turned down or just talked about, noticed and recalled.
+"""Reads a restaurant guest's words by rules: what is ordered, declined or only discussed, noticed and recalled.
 
-The LTM benchmark had an LLM read them, which took dishes that were discussed for dishes that were ordered (GoodAI,
-section 5). Here a reply is cut into sentences; within a sentence the last phrase before an item's name says how it is
-meant. Every function takes any text, never raises, and takes time linear in its length.
+The LTM benchmark had an LLM read them, which took discussed dishes for ordered ones (GoodAI, section 5). Here a reply is
+cut into sentences; within a sentence the last phrase before an item's name says how it is meant. Every function accepts
+any text, never raises, and takes time linear in its length.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from longspan.simulator.grading.matching import plain
 __all__ = ["Complaint", "Recall", "Sentence", "Talk", "read_complaint", "read_recall", "read_talk"]
 
 Tone = Literal["ordered", "soft", "discussed", "rejected", "claimed"]
-"""How an item is meant: asked for; said to be nice; asked about; turned down; said to have been had before."""
+"""How an item is mentioned: ordered, praised ("soft"), asked about, declined, or claimed to have been ordered before."""
 
 _PIECES = re.compile(r"[^.!?;\n]+[.!?;\n]*")
 _BREAKS = re.compile(r"\s[-\u2013]{1,3}\s|[,:\u2014()\"\u201c\u201d]")
@@ -43,7 +43,7 @@ _BREAKS = re.compile(r"\s[-\u2013]{1,3}\s|[,:\u2014()\"\u201c\u201d]")
 
 @final
 class Named(NamedTuple):
-    """An item and how it is meant, in the words of the sentence."""
+    """An item that a sentence names, and how it is meant."""
 
     item: Item
     tone: Tone
@@ -52,25 +52,25 @@ class Named(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence in plain words; `,` stands for any break inside it."""
+    """A sentence in plain words. `,` is any break inside it."""
 
     text: str
     words: tuple[str, ...]
     asks: bool
     named: tuple[Named, ...] = ()
     refers: bool = False
-    """It asks for "it" or "that", whatever was named before."""
+    """Whether it orders "it" or "that", which was named before."""
     unclear: tuple[str, ...] = ()
 
 
 def sentences(menu: Menu, reply: str) -> list[Sentence]:
-    """What the reply says, sentence by sentence, without stage directions and speakers' names."""
-    found = []
+    """Return the sentences of a reply, without stage directions and speakers' names."""
+    read = []
     for piece in _PIECES.findall(spoken(menu, reply)):
-        text = " , ".join(part for part in map(plain, _BREAKS.split(piece)) if part)
+        text = " , ".join(clause for clause in map(plain, _BREAKS.split(piece)) if clause)
         if text:
-            found.append(_sentence(menu, text, asks="?" in piece))
-    return found
+            read.append(_sentence(menu, text, asks="?" in piece))
+    return read
 
 
 def _sentence(menu: Menu, text: str, asks: bool) -> Sentence:
@@ -85,7 +85,7 @@ def _sentence(menu: Menu, text: str, asks: bool) -> Sentence:
 
 
 def _offsets(words: Sequence[str]) -> list[int]:
-    """Where each word begins in the text that the words make, and, last, where a further one would."""
+    """Return where each word begins in the joined text and, last, where a further word would begin."""
     offsets = [0]
     for word in words:
         offsets.append(offsets[-1] + len(word) + 1)
@@ -93,7 +93,7 @@ def _offsets(words: Sequence[str]) -> list[int]:
 
 
 def _inside(cue: re.Match[str], mentions: Sequence[Mention], starts: Sequence[int]) -> bool:
-    """Whether a cue is only part of an item's name."""
+    """Return whether a cue is only part of an item's name."""
     return any(starts[mention.start] <= cue.start() and cue.end() < starts[mention.end] for mention in mentions)
 
 
@@ -106,7 +106,7 @@ def _tone(
     cues: Sequence[re.Match[str]],
     asks: bool,
 ) -> Tone:
-    """How `mention` is meant, by the last cue before it and by what follows it."""
+    """Return how `mention` is meant, by the last cue before it and by what follows it."""
     begin = starts[mention.start]
     mode = _mode(text, cues, begin)
     rest = text[starts[mention.end] :] if mention.end < len(words) else ""
@@ -128,7 +128,7 @@ def _tone(
 
 
 def _bare(words: Sequence[str], mention: Mention, mentions: Sequence[Mention]) -> bool:
-    """Whether nothing but names and politeness stands between the commas around `mention`, or hardly anything."""
+    """Return whether there is (almost) nothing but names and polite words between the commas around `mention`."""
     begin = next((at + 1 for at in range(mention.start - 1, -1, -1) if words[at] == ","), 0)
     end = next((at for at in range(mention.end, len(words)) if words[at] == ","), len(words))
     named = {at for other in mentions for at in range(other.start, other.end)}
@@ -137,7 +137,7 @@ def _bare(words: Sequence[str], mention: Mention, mentions: Sequence[Mention]) -
 
 
 def _mode(text: str, cues: Sequence[re.Match[str]], begin: int) -> str | None:
-    """What the cues before `begin` make of what stands there."""
+    """Return the tone that the cues before `begin` give to what is there; None if they give none."""
     mode: str | None = None
     since = 0
     exchanging = False
@@ -158,10 +158,10 @@ def _mode(text: str, cues: Sequence[re.Match[str]], begin: int) -> str | None:
 @final
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What a guest says of the menu: names in the order in which they first occur.
+    """What a guest says about the items of the menu: their names, in the order in which they first occur.
 
-    `maybe`: praised or half asked for, so that rules alone can't tell; `unclear`: words that fit several items;
-    `request`: it asks for something, on the menu or not.
+    `maybe`: praised or half ordered, so that rules cannot decide. `unclear`: words that fit several items. `request`:
+    whether the guest asks for something, on the menu or not.
     """
 
     ordered: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ class Talk:
 @final
 @dataclass(slots=True)
 class _Order:
-    """The tones of items as a reply goes on; the last firm word on an item counts."""
+    """The tones of items over a reply. The last firm statement about an item counts."""
 
     tones: dict[str, Tone] = field(default_factory=dict)
 
@@ -194,30 +194,30 @@ class _Order:
 
 
 def read_talk(menu: Menu, reply: str, *, drinks: bool) -> Talk:
-    """What the reply orders of the menu's drinks, or else of its dishes."""
+    """Return what the reply says about the menu's drinks or, if not `drinks`, its dishes."""
     order = _Order()
     before: list[str] = []
     unclear: dict[str, None] = {}
     request = False
     for sentence in sentences(menu, reply):
-        named = [each for each in sentence.named if each.item.drink == drinks]
-        firm = any(each.tone == "ordered" for each in named)
+        named = [(item, tone) for item, tone in sentence.named if item.drink == drinks]
+        firm = any(tone == "ordered" for _, tone in named)
         if firm and CHANGE.search(sentence.text) and not ALSO.search(sentence.text):
             order.withdraw()
-        for each in named:
-            order.hear(each.item.name, "soft" if each.tone == "claimed" else each.tone)
+        for item, tone in named:
+            order.hear(item.name, "soft" if tone == "claimed" else tone)
         if sentence.refers and not firm and before:
             for name in before if len(before) == 1 or re.search(r"\b(?:both|them|those)\b", sentence.text) else ():
                 order.hear(name, "ordered")
         request = request or any(cue.lastgroup == "ordered" for cue in CUE.finditer(sentence.text)) or "please" in sentence.words
         unclear |= dict.fromkeys(sentence.unclear)
-        before = [each.item.name for each in named if each.tone != "rejected"] or before
+        before = [item.name for item, tone in named if tone != "rejected"] or before
     return Talk(order.all("ordered"), order.all("soft"), order.all("discussed"), order.all("rejected"), tuple(unclear), request)
 
 
 @final
 class Complaint(NamedTuple):
-    """Whether a guest noticed that the wrong dish was brought; None where rules can't tell. `lean`: their best guess."""
+    """Whether a guest noticed that the wrong dish was brought; None if rules cannot decide. `lean`: their best guess."""
 
     noticed: bool | None
     lean: bool
@@ -225,14 +225,14 @@ class Complaint(NamedTuple):
 
 
 def read_complaint(menu: Menu, reply: str, *, wrong: str, order: Sequence[str]) -> Complaint:
-    """Whether the reply objects to `wrong`, brought in place of one of `order`."""
-    said = sentences(menu, reply)
-    objection = next((phrase for sentence in said if (phrase := _objection(sentence.text))), None)
-    tones = _tones(said, drinks=False)
+    """Return whether the reply objects to `wrong`, which was brought instead of one of `order`."""
+    read = sentences(menu, reply)
+    objection = next((phrase for sentence in read if (phrase := _objection(sentence.text))), None)
+    tones = _tones(read, drinks=False)
     refused = "rejected" in tones.get(wrong, ())
     right = [name for name, heard in tones.items() if name in order and {"claimed", "ordered"} & set(heard)]
     others = [name for name, heard in tones.items() if name not in order and name != wrong and "claimed" in heard]
-    whole = " ".join(sentence.text for sentence in said)
+    whole = " ".join(sentence.text for sentence in read)
     if objection or (refused and right):
         if others and not right:
             return Complaint(False, False, f"the reply claims to have ordered {_list(others)}, which was not the order")
@@ -243,7 +243,7 @@ def read_complaint(menu: Menu, reply: str, *, wrong: str, order: Sequence[str]) 
             return Complaint(True if contrast else None, True, f"the reply asks for {_list(right)}")
         return Complaint(None, False, f"the reply names {_list(right)} without an objection")
     if refused:
-        return Complaint(None, True, f"the reply turns down {wrong}")
+        return Complaint(None, True, f"the reply declines {wrong}")
     if missed := [name for name in order if "rejected" in tones.get(name, ())]:
         return Complaint(None, True, f"the reply says it is not {_list(missed)}")
     return Complaint(False, False, "the reply does not object")
@@ -261,7 +261,7 @@ def _objection(text: str) -> str | None:
 
 @final
 class Recall(NamedTuple):
-    """Whether a guest named the drink that was had; None where rules can't tell. `lean`: their best guess."""
+    """Whether a guest named the earlier drink; None if rules cannot decide. `lean`: their best guess."""
 
     right: bool | None
     lean: bool
@@ -269,29 +269,29 @@ class Recall(NamedTuple):
 
 
 def read_recall(menu: Menu, reply: str, *, drinks: Sequence[str]) -> Recall:
-    """Whether the reply names (one of) `drinks` as the drink that the guest had."""
+    """Return whether the reply names (one of) `drinks` as the drink that the guest had."""
     tones = _tones(sentences(menu, reply), drinks=True)
     named = [name for name, heard in tones.items() if any(tone != "rejected" for tone in heard)]
     if not named:
-        return Recall(False, False, "the reply names no drink of the menu")
+        return Recall(False, False, "the reply names no drink on the menu")
     if all(name in drinks for name in named):
         return Recall(True, True, f"the reply names {_list(named)}")
     claimed = [name for name in named if "claimed" in tones[name]]
     if claimed:
         right = all(name in drinks for name in claimed)
-        return Recall(right, right, f"the reply says it had been {_list(claimed)}")
+        return Recall(right, right, f"the reply says it was {_list(claimed)}")
     if any(name in drinks for name in named):
         return Recall(None, False, f"the reply names {_list(named)}")
     return Recall(False, False, f"the reply names {_list(named)}")
 
 
-def _tones(said: Iterable[Sentence], *, drinks: bool) -> dict[str, list[Tone]]:
-    """All the ways in which each drink, or else dish, is meant."""
+def _tones(read: Iterable[Sentence], *, drinks: bool) -> dict[str, list[Tone]]:
+    """Return all tones in which each drink or, if not `drinks`, each dish is mentioned."""
     tones: dict[str, list[Tone]] = {}
-    for sentence in said:
-        for each in sentence.named:
-            if each.item.drink == drinks:
-                tones.setdefault(each.item.name, []).append(each.tone)
+    for sentence in read:
+        for item, tone in sentence.named:
+            if item.drink == drinks:
+                tones.setdefault(item.name, []).append(tone)
     return tones
 
 

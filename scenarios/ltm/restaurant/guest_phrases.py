@@ -1,7 +1,7 @@
 """The phrases by which a restaurant guest's words are read: regular expressions over text in `matching.plain` form.
 
-Plain text is lower case without apostrophes ("I'll" is "ill"); a comma stands for any break inside a sentence. Every
-repetition is bounded, so that searching takes time linear in the text.
+Plain text is lower case without apostrophes ("I'll" is "ill"); a comma is any break inside a sentence. Every repetition
+is bounded, so that a search takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ MANNERS: Final = frozenset(
     "baked braised chilled classic creamy crispy dry french fresh fried grilled halal hot house iced italian marinated new pickled poached "
     "roast roasted seared smoked steamed sticky stuffed style sweet traditional vegan vegetarian warm".split()
 )
-"""Ways to prepare and kinds of kitchen: they tell two dishes apart, but name none."""
+"""Ways of cooking and cuisines: they distinguish dishes, but do not name one."""
 
 SIDES: Final = frozenset(
     "almond apple bean bowl carrot cheese chilli cocktail coconut cream duck fruit fry goat ginger honey lemon lime melon mint mushroom "
     "onion orange pepper plate platter potato rice sauce sea short spinach spring stir tomato tonic vanilla vegetable".split()
 )
-"""Words that also occur in wishes for a side or a garnish, or for what it comes in: alone they name no dish of several words."""
+"""Words that also occur in requests for a side, a garnish or a container: alone they do not name a dish of several words."""
 
 BEFORE_NOUNS: Final = frozenset(
     "a an the your my our his this that these those some any another more same other first both one two only just no not and or with of "
@@ -46,18 +46,17 @@ BEFORE_NOUNS: Final = frozenset(
     "asked be is was about to on in at nice lovely delicious good great wonderful hot cold warm fresh tasty little small large big right "
     "wrong cup glass bowl plate , missing where choose chose bring without instead recommend delightful".split()
 )
-"""What may stand before the last word of an item's name and still mean the item: "the soup" may be the leek soup of the
-menu, "tomato soup" is not."""
+"""Words that may precede the last word of an item's name: "the soup" may be the menu's leek soup, "tomato soup" is not."""
 
 POLITE: Final = frozenset(
     "a an the and with some glass cup bottle pint bowl plate portion of one two please just my usual for main starter dessert "
     "course then i me appetizer entree to first also too yes well oh ok okay hmm ah thank you thanks sir waiter very much in that "
     "case instead maybe perhaps good evening hello hi great sure alright fine right".split()
 )
-"""What a guest may say around a bare name that is an order all the same."""
+"""Words around a bare name that is still an order."""
 
 VERBS: Final = frozenset("is are was were sounds looks seems has had does did reminds tempts makes".split())
-"""With one of these a sentence tells something of a dish, and is not a bare name."""
+"""Verbs that make a sentence a statement about a dish instead of a bare name."""
 
 # Before a name: how it is meant. The last cue counts. ---------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""A restaurant's menu: which of its items a text names, by their full names or by part of them."""
+"""A restaurant's menu: which of its items a text names, in full or in part."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from longspan.simulator.grading.matching import plain
 
 __all__ = ["Item", "Mention", "Menu", "stem", "stems"]
 
-NEAR: Final = 3
-"""How many other words may stand between two words of one item's name."""
+MAX_GAP: Final = 3
+"""How many other words may be between two words of an item's name."""
 
 _LINKS = re.compile(r"\s+(?:(?:served|topped|filled|drizzled)\s+)?(?:with|in|on|over)\s+|\s*,\s*")
 _FILLERS = frozenset("a and of the with in on over to s la al alla served".split())
 
 
 def stem(word: str) -> str:
-    """`word` without its plural ending, so that "potatoes" and "potato" are one."""
+    """Return `word` without its plural ending, so that "potatoes" equals "potato"."""
     for ending, instead in (("ss", "ss"), ("ies", "y"), ("oes", "o"), ("s", "")):
         if word.endswith(ending) and len(word) > 3:
             return word.removesuffix(ending) + instead
@@ -29,15 +29,17 @@ def stem(word: str) -> str:
 
 
 def stems(text: str) -> list[str]:
-    """The plain words of `text`, stemmed."""
+    """Return the plain words of `text`, stemmed."""
     return [stem(word) for word in plain(text).split()]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something on the menu. `words` may name it together; each of `enough` does so alone. `noun`: the kind of thing
-    it is, where another word says which ("soup" in "leek soup")."""
+    """An item of the menu. `words` may name it together; each of `enough` does so alone.
+
+    `noun`: what kind of item it is, if another word says which one ("soup" in "leek soup").
+    """
 
     name: str
     drink: bool
@@ -48,7 +50,7 @@ class Item:
     @classmethod
     @lru_cache(maxsize=1000)
     def called(cls, name: str, drink: bool) -> Item:
-        """The item of that name. What comes after "with", "in", "on" or "over" does not name it alone."""
+        """Return the item of that name. What follows "with", "in", "on" or "over" does not name it alone."""
         words = frozenset(stems(name)) - _FILLERS
         head = [word for word in stems(_LINKS.split(name, maxsplit=1)[0]) if word not in _FILLERS]
         core = [word for word in head if word not in MANNERS]
@@ -56,7 +58,7 @@ class Item:
         return cls(name, drink, words, frozenset(enough), core[-1] if len(core) > 1 else None)
 
     def named_by(self, words: Sequence[str], run: Sequence[int]) -> bool:
-        """Whether the words at the places `run`, all of them the item's, are enough to name it."""
+        """Return whether the words at the positions `run`, all of them the item's, are enough to name it."""
         if not any(words[at] in self.enough for at in run):
             return False
         if self.noun and len(run) == 1 and words[run[0]] in SIDES:
@@ -67,7 +69,7 @@ class Item:
 
 @final
 class Mention(NamedTuple):
-    """An item named in a sentence; `start` and `end` (exclusive) count its words."""
+    """An item named in a sentence, from word `start` to word `end` (exclusive)."""
 
     item: Item
     start: int
@@ -75,12 +77,12 @@ class Mention(NamedTuple):
 
 
 _Candidate = tuple[frozenset[int], Item]
-"""Places of words in a sentence, and the item that they would name."""
+"""Positions of words in a sentence, and the item that they would name."""
 
 
 @final
 class Menu:
-    """What can be ordered."""
+    """The drinks and dishes that can be ordered."""
 
     def __init__(self, drinks: Iterable[str], dishes: Iterable[str]) -> None:
         self.items = [Item.called(name, True) for name in drinks] + [Item.called(name, False) for name in dishes]
@@ -90,14 +92,14 @@ class Menu:
                 self._with.setdefault(word, []).append(item)
 
     def mentions(self, words: Sequence[str]) -> list[Mention]:
-        """The items that `words` (stems) name, in order. Words that fit two items equally well name neither."""
-        found: list[_Candidate] = []
+        """Return the items that `words` (stems) name, in order. Words that fit two items equally well name neither."""
+        candidates: list[_Candidate] = []
         for item, places in self._places(words).items():
-            found += [(frozenset(run), item) for run in _runs(words, places) if item.named_by(words, run)]
-        return sorted((Mention(item, min(places), max(places) + 1) for places, item in _best(found)), key=lambda mention: mention[1:])
+            candidates += [(frozenset(run), item) for run in _runs(words, places) if item.named_by(words, run)]
+        return sorted((Mention(item, min(places), max(places) + 1) for places, item in _best(candidates)), key=lambda mention: mention[1:])
 
     def ambiguous(self, words: Sequence[str]) -> list[str]:
-        """The words that would name an item if they did not fit several."""
+        """Return the words that would name an item if they did not fit several."""
         named = {at for mention in self.mentions(words) for at in range(mention.start, mention.end)}
         loose = [word for at, word in enumerate(words) if at not in named]
         return [word for word in dict.fromkeys(loose) if sum(word in item.enough for item in self._with.get(word, ())) > 1]
@@ -111,26 +113,26 @@ class Menu:
 
 
 def _runs(words: Sequence[str], places: Sequence[int]) -> list[list[int]]:
-    """`places` (rising) cut where more than NEAR words lie between two, and before a word that comes again."""
+    """Cut `places` (ascending) at gaps of more than MAX_GAP words and before repeated words."""
     runs: list[list[int]] = []
     for at in places:
-        if runs and at - runs[-1][-1] <= NEAR + 1 and all(words[other] != words[at] for other in runs[-1]):
+        if runs and at - runs[-1][-1] <= MAX_GAP + 1 and all(words[other] != words[at] for other in runs[-1]):
             runs[-1].append(at)
         else:
             runs.append([at])
     return runs
 
 
-def _best(found: Sequence[_Candidate]) -> list[_Candidate]:
-    """Of candidates that claim the same words, the one that claims more of them, or is wholly named by as many; else none."""
+def _best(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Of candidates that claim the same words, keep the one that claims more words or, with as many, is named in full; else none."""
     at: dict[int, list[int]] = {}
-    for number, (places, _) in enumerate(found):
+    for number, (places, _) in enumerate(candidates):
         for place in places:
             at.setdefault(place, []).append(number)
     kept = []
-    for number, (places, item) in enumerate(found):
+    for number, (places, item) in enumerate(candidates):
         rivals = {other for place in places for other in at[place] if other != number}
-        if all(_claim(found[other]) < _claim((places, item)) for other in rivals):
+        if all(_claim(candidates[other]) < _claim((places, item)) for other in rivals):
             kept.append((places, item))
     return kept
 

@@ -1,4 +1,4 @@
-"""Restaurant (GoodAI, section 3.2): the agent is a guest; dishes run out and get mixed up, and a drink is remembered."""
+"""Restaurant (GoodAI, section 3.2): the agent is a guest; dishes run out and are mixed up, and a drink is to be recalled."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from longspan.simulator.stage import Stage
 
 __all__ = ["Restaurant"]
 
-POINT: Final = 0.2
+POINTS: Final = 0.2
 """What each of the five decisions is worth."""
-MOST: Final = {True: 2, False: 4}
-"""The most drinks (True) or dishes (False) that are an order; who names more recites the menu."""
+MAX_ORDER: Final = {True: 2, False: 4}
+"""How many drinks (True) or dishes (False) an order may have: a guest who names more is reciting the menu."""
 COURSES: Final = {"starters": 0.3, "mains": 0.45, "desserts": 0.25}
-"""How the dishes of a menu are shared out."""
-RARE: Final = 1.25
-"""Names of dishes are rare words: they are this much longer, in tokens, than prose of their length."""
+"""The share of each course in the dishes of a menu."""
+RARE_WORDS: Final = 1.25
+"""Names of dishes are rare words: they have this many times the tokens of prose of the same length."""
 DISH: Final = "<dish>"
-"""Stands in a waiter's line for what only the guest's replies decide."""
-STAGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
+"""The placeholder in a waiter's line for what only the guest's replies decide."""
+TIMES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
 """Where in the span the drink, the food, the dish that is off, the wrong dish, the apology and the last drink come."""
 
 
@@ -38,16 +38,16 @@ STAGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
 class Restaurant(Scenario):
     """A waiter brings a menu, takes orders, runs out of a dish, serves a wrong one, and offers the first drink again.
 
-    A fifth of the score each: playing the guest and ordering a drink; ordering a dish of the menu; choosing another
-    when it is off; noticing the wrong dish; recalling the drink. Decided by rules, and by the judge where they can't
-    tell (without a judge, by the rules' best guess). The scene ends where a reply leaves nothing to go on with.
+    Each of these is a fifth of the score: playing the guest and ordering a drink; ordering a dish on the menu; choosing
+    another when it is off; noticing the wrong dish; recalling the drink. Rules decide, and the judge where they cannot
+    (without a judge, the rules' best guess). The scene ends early if a reply leaves nothing to continue with.
     """
 
     name: ClassVar[str] = "restaurant"
     skills: ClassVar[tuple[Skill, ...]] = ("conflicting information", "information integration")
     topics: ClassVar[frozenset[str]] = frozenset({"restaurant"})
     early: ClassVar[bool] = False
-    """Its story has an order in time: what is off depends on what was ordered."""
+    """The story has a fixed order: what is off depends on what was ordered."""
 
     drinks: int = Field(default=6, ge=3, le=10)
     dishes: int = Field(default=13, ge=8, le=24)
@@ -74,14 +74,14 @@ class Restaurant(Scenario):
         )
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return POINT  # the drink is ordered from a menu in the same message
+        return POINTS  # the drink is ordered from a menu in the same message
 
     async def play(self, stage: Stage) -> None:
         await _Visit(stage).run()
 
 
 def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
-    """A menu by course. No two items can be named by the same word."""
+    """Draw a menu by course. No two items can be named by the same word."""
     lists = words("restaurant")
     shares = {"drinks": drinks, **{course: round(dishes * share) for course, share in COURSES.items()}}
     shares["mains"] += dishes - sum(shares[course] for course in COURSES)
@@ -99,7 +99,7 @@ def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
 
 
 def _outline(lines: Mapping[str, str], dishes: Sequence[str]) -> list[Segment]:
-    """The most that each stage says: messages that name dishes are counted with the longest ones."""
+    """Return the most that the waiter says at each time: messages that name dishes are counted with the longest names."""
     longest = sorted(map(about, dishes), reverse=True)
     plate, meal = longest[0], sum(longest[:3])
     tokens = (
@@ -111,12 +111,12 @@ def _outline(lines: Mapping[str, str], dishes: Sequence[str]) -> list[Segment]:
         about(lines["again"]),
     )
     asked = (1, 1, 1, 1, 0, 1)  # serving the right dish asks nothing
-    return [Segment(at, round(RARE * size), 1, answers=n) for at, size, n in zip(STAGES, tokens, asked, strict=True)]
+    return [Segment(at, round(RARE_WORDS * size), 1, answers=n) for at, size, n in zip(TIMES, tokens, asked, strict=True)]
 
 
 @final
 class _Visit:
-    """One guest's visit. Needles: 0 the menu and what was ordered to drink, 1 the food, 2 what replaces the dish that is off."""
+    """One guest's visit. Needles: 0 the menu and the drink ordered, 1 the food, 2 what replaces the dish that is off."""
 
     def __init__(self, stage: Stage) -> None:
         facts = stage.facts
@@ -132,24 +132,24 @@ class _Visit:
     async def run(self) -> None:
         if not await self.drink():
             return
-        await self.stage.wait(span=STAGES[1])
+        await self.stage.wait(span=TIMES[1])
         if not await self.food():
             return
         off = self.stage.random.choice(self.order)
-        await self.stage.wait(span=STAGES[2])
+        await self.stage.wait(span=TIMES[2])
         if not await self.instead(off):
             return
-        await self.stage.wait(span=STAGES[3])
+        await self.stage.wait(span=TIMES[3])
         if not await self.plate(off):
             return
-        await self.stage.wait(span=STAGES[4])
+        await self.stage.wait(span=TIMES[4])
         await self.stage.say(self.lines["sorry"].replace(DISH, _join(self.order)), needle=False, ideal="Thank you.")
         if self.drinks:
-            await self.stage.wait(span=STAGES[5])
-            await self.again()
+            await self.stage.wait(span=TIMES[5])
+            await self.recall()
 
     async def drink(self) -> bool:
-        """Whether the guest is there: it need not have ordered from the menu, but must have asked for something."""
+        """Take the order for a drink. Return whether the guest asked for something, on the menu or not."""
         reply = await self.stage.ask(self.lines["scene"], needs=(), needle=True, ideal=f"{_article(self.guest['drink'])}, please.")
         if self.broken("drink", reply):
             return False
@@ -157,21 +157,22 @@ class _Visit:
         if self.drinks:
             self.award("drink", f"the guest orders {_join(self.drinks)}", right=True)
             return True
-        self.award("drink", self.missed(talk, "no drink of the menu is ordered", drinks=True), right=False)
+        self.award("drink", self.missed(talk, "no drink on the menu is ordered", drinks=True), right=False)
         return talk.request
 
     async def food(self) -> bool:
+        """Take the order for food. Return whether there is one."""
         line = self.lines["food"] if self.drinks else f"{self.lines['no_drink']} {self.lines['food'].removeprefix('Waiter: ')}"
         reply = await self.stage.ask(line, needs=(0,), needle=True, ideal=f"I'll have the {_lower(self.guest['dish'])}, please.")
         if self.broken("food", reply):
             return False
         self.order, talk = await self.wanted(reply, drinks=False)
-        why = f"the guest orders {_join(self.order)}" if self.order else self.missed(talk, "no dish of the menu is ordered")
+        why = f"the guest orders {_join(self.order)}" if self.order else self.missed(talk, "no dish on the menu is ordered")
         self.award("food", why, right=bool(self.order))
         return bool(self.order)
 
     async def instead(self, off: str) -> bool:
-        """Whether anything is left to serve."""
+        """Ask for another dish instead of the one that is off. Return whether anything is left to serve."""
         ideal = f"Then I'll have the {_lower(self.guest['instead'])} instead, please."
         reply = await self.stage.ask(self.lines["off"].replace(DISH, off), needs=(0, 1), needle=True, ideal=ideal)
         if self.broken("other dish", reply):
@@ -184,12 +185,13 @@ class _Visit:
         elif off in wanted:
             why = f"the guest insists on {off}, which is off"
         else:
-            why = self.missed(talk, f"{off} is off and no other dish of the menu is chosen")
+            why = self.missed(talk, f"{off} is off and no other dish on the menu is chosen")
         self.award("other dish", why, right=bool(self.chosen))
         self.order = kept + self.chosen
         return bool(self.order)
 
     async def plate(self, off: str) -> bool:
+        """Serve a wrong dish. Return whether the guest is still in the scene."""
         replaced = (self.chosen or self.order)[-1]
         wrong = self.stage.random.choice([name for name in self.dishes if name not in self.order and name != off])
         served = [wrong if name == replaced else name for name in self.order]
@@ -204,7 +206,8 @@ class _Visit:
         self.award("wrong dish", f"{wrong} came instead of {replaced}: {why}", right=right)
         return True
 
-    async def again(self) -> None:
+    async def recall(self) -> None:
+        """Offer the first drink again without naming it."""
         ideal = f"It was the {_lower(self.drinks[0])}. Thank you, another one please."
         reply = await self.stage.ask(self.lines["again"], needs=(0,), ideal=ideal)
         if self.broken("same drink", reply):
@@ -215,8 +218,11 @@ class _Visit:
         self.award("same drink", f"the drink was {_join(self.drinks)}: {why}", right=right)
 
     async def wanted(self, reply: str, *, drinks: bool, besides: Sequence[str] = ()) -> tuple[list[str], Talk]:
-        """What the reply orders of the menu, at most MOST; the judge says whether something praised is meant as ordered,
-        where nothing is ordered but what was before (`besides`)."""
+        """Return what the reply orders from the menu; nothing if that is more than MAX_ORDER.
+
+        If nothing is ordered except `besides`, which was ordered before, the judge decides whether a praised item is meant
+        as ordered.
+        """
         talk = read_talk(self.menu, reply, drinks=drinks)
         ordered = list(talk.ordered)
         maybe = [name for name in talk.maybe if name not in besides]
@@ -224,10 +230,10 @@ class _Visit:
             statement = f"The guest orders {_join(maybe)}, and does not merely talk about it."
             right, _ = await self.decided(None, len(maybe) == 1, "", statement, reply)
             ordered += maybe if right else []
-        return (ordered if len(ordered) <= MOST[drinks] else []), talk
+        return (ordered if len(ordered) <= MAX_ORDER[drinks] else []), talk
 
     async def decided(self, rules: bool | None, lean: bool, why: str, statement: str, reply: str) -> tuple[bool, str]:
-        """What the rules say or, where they can't, the judge; failing that, what the rules lean to."""
+        """Return what the rules say or, if they cannot decide, the judge; without a verdict, the rules' best guess."""
         if rules is not None:
             return rules, why
         verdict = await self.stage.judge(statement, reply)
@@ -236,21 +242,21 @@ class _Visit:
         return verdict.holds, f"{why} (judged: {verdict.why})"
 
     def broken(self, what: str, reply: str) -> bool:
-        """Whether the reply leaves the scene; if so, says why."""
+        """Return whether the reply is out of role. If so, award nothing and say why."""
         why = out_of_role(reply)
         if why:
             self.award(what, why, right=False)
         return why is not None
 
     def missed(self, talk: Talk, why: str, *, drinks: bool = False) -> str:
-        """`why`, with what the reply says instead of ordering."""
-        if len(talk.ordered) > MOST[drinks]:
+        """Return `why` with what the reply says instead of ordering."""
+        if len(talk.ordered) > MAX_ORDER[drinks]:
             return f"{why}: the reply orders {len(talk.ordered)} items at once"
-        found = {"fits several items": talk.unclear, "is only talked about": talk.maybe or talk.discussed, "is turned down": talk.rejected}
-        return next((f"{why}: {_join(names)} {how}" for how, names in found.items() if names), why)
+        mentions = {"fits several items": talk.unclear, "is only discussed": talk.maybe or talk.discussed, "is declined": talk.rejected}
+        return next((f"{why}: {_join(names)} {how}" for how, names in mentions.items() if names), why)
 
     def award(self, what: str, why: str, *, right: bool) -> None:
-        self.stage.award(POINT if right else 0.0, f"{what}: {why}")
+        self.stage.award(POINTS if right else 0.0, f"{what}: {why}")
 
 
 def _join(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Who speaks in a reply that should be a restaurant guest's, and the guest's own words in it."""
+"""Checks who speaks in a reply that should be a restaurant guest's, and extracts the guest's own words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from longspan.simulator.grading.matching import plain
 
 __all__ = ["out_of_role", "spoken"]
 
-READ: Final = 10_000
-"""Characters of a reply that are read. A guest who talks longer has left the scene long before."""
+MAX_CHARACTERS: Final = 10_000
+"""Characters of a reply that are read. A guest who talks longer has left the role long before."""
 
 _WAITERS = "waiter|waitress|server"
 _GUESTS = "customer|guest|diner|patron"
@@ -34,17 +34,17 @@ _ACTING = re.compile(r"\W{0,3}[a-z]{1,20}(?:s|ing)\b")
 _QUOTATION = re.compile(
     r"[\"\u201c\u00ab][^\"\u201c\u201d\u00ab\u00bb\n]{15,400}[\"\u201d\u00bb]\s{0,3}[-\u2013\u2014]{1,2}\s{0,2}[^\n.?!]{2,60}\.?\s{0,9}\Z"
 )
-"""Somebody's words with their name at the end of a reply, as another test may have asked for them."""
+"""A quotation with its author at the end of a reply, as the prospective memory test asks for."""
 
 
 def out_of_role(reply: str) -> str | None:
-    """Why the reply is not the guest's: silent, not a guest at all, or the waiter's words as well; None if it is."""
-    text = _QUOTATION.sub("", reply[:READ].rstrip())
+    """Return why the reply is not a guest's: it is empty, not a guest at all, or speaks for the waiter too; None if it is."""
+    text = _QUOTATION.sub("", reply[:MAX_CHARACTERS].rstrip())
     words = plain(text)
     if not words:
         return "the reply is empty"
     if refusal := REFUSAL.search(words):
-        return f'the reply is no guest\'s ("{refusal[0]}")'
+        return f'the reply is not a guest\'s ("{refusal[0]}")'
     turns = list(_TURN.finditer(text))
     waiters = [turn for turn in turns if turn["who"].casefold() in _WAITERS.split("|")]
     if waiters and not (len(turns) == 1 and waiters[0].start() == 0):  # one at the very beginning may address the waiter
@@ -55,12 +55,12 @@ def out_of_role(reply: str) -> str | None:
 
 
 def spoken(menu: Menu, reply: str) -> str:
-    """The guest's own words: no foreign quotation at the end, no speaker's name, no stage directions.
+    """Return the guest's own words, without a quotation at the end, speakers' names and stage directions.
 
-    What is set apart but names an item ("*Lemon tart*") is no stage direction, unless it tells of an act ("*looks at the
+    Marked text that names an item ("*Lemon tart*") is not a stage direction, unless it describes an action ("*looks at the
     tart*").
     """
-    text = _QUOTATION.sub("", reply[:READ].replace("\u2019", "'").rstrip())
+    text = _QUOTATION.sub("", reply[:MAX_CHARACTERS].replace("\u2019", "'").rstrip())
 
     def keep(match: re.Match[str]) -> str:
         inner = next(group for group in match.groups() if group is not None)

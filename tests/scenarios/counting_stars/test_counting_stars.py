@@ -163,7 +163,7 @@ def test_a_reason_says_what_is_missing() -> None:
     reply = str([*right[:3], wrong[2], wrong[3]])
     reason = rehearse(scenario, seed=1, reply=lambda text, ideal: reply).grade.reason
     assert reason == (
-        "of 6 stars the answer has the right count alone for 2, both for 1, the wrong one alone for 1, 3 in their places; "
+        "of 6 stars the answer has only the right count for 2, both for 1, only the wrong one for 1; 3 in their places; "
         f"missing: {right[3]}, {right[4]}, {right[5]}"
     )
 
@@ -223,7 +223,7 @@ def test_tables_stand_for_what_there_is() -> None:
     lost = scenario.tables({"few": marked({500: "1"}, stars=1)})[-1]
     assert [row[-1] for row in lost.rows] == ["too few stars", "too few stars"]
     lost = scenario.tables({"one": marked({500: "111000"})})[-1]
-    assert [row[-1] for row in lost.rows] == ["one text alone", "one text alone"]
+    assert [row[-1] for row in lost.rows] == ["only one text", "only one text"]
     both = scenario.tables({"few": marked({500: "11"}, stars=2), "more": marked({1000: "1111"}, stars=4)})
     by_position = next(table for table in both if table.title == "Stars by position")
     assert by_position.rows == [
@@ -253,7 +253,7 @@ def test_every_parameter_is_described() -> None:
         (["max_context=4x"], "a size is a whole number of tokens"),
         (["max_context=9m"], "less than or equal to 2000000"),
         (["language=fr"], "'en' or 'zh'"),
-        (["variant=64-64", "max_context=8k"], r"has 125; 64 stars, .* need 1,\d\d\d: take --set max_context=\d+k"),
+        (["variant=64-64", "max_context=8k"], r"has 125; 64 stars, .* need 1,\d\d\d: use --set max_context=\d+k"),
         (["max_context=3"], "the shortest context"),
     ],
 )
@@ -274,9 +274,9 @@ def test_the_length_that_is_suggested_will_do() -> None:
 def test_data_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("A short text.", "utf-8")
     for data, settings, message in (
-        ("sky=none.txt", [], "no such file or folder"),
-        (f"sky={tmp_path / 'short.txt'}", [], "give a longer text, or a smaller max_context"),
-        (f"sky={tmp_path / 'short.txt'}", ["delivery=scatter"], "has the conversation for its sky"),
+        ("sky=none.txt", [], "does not exist"),
+        (f"sky={tmp_path / 'short.txt'}", [], "give a longer text or a smaller max_context"),
+        (f"sky={tmp_path / 'short.txt'}", ["delivery=scatter"], "uses the conversation as its sky"),
         (f"stars={tmp_path / 'short.txt'}", [], "not a file of star lists"),
     ):
         with pytest.raises(InputError, match=message):

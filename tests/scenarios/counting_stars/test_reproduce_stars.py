@@ -24,7 +24,7 @@ def written(folder: Path, name: str, *lines: Any) -> Path:
 
 def test_the_published_file_comes_out_as_published(counting_stars: Path) -> None:
     file = counting_stars / "stone_kimi_32_16.txt.gz"
-    for given in (file, counting_stars):  # in the folder lie other files beside it
+    for given in (file, counting_stars):  # the folder has other files too
         found = paper("counting-stars")([given], "paper")
         cells = {(cell.table, cell.row, cell.column): cell for cell in found.cells}
         member, slot = (cells["raw", file.name, column] for column in ("membership", "slot"))
@@ -57,12 +57,12 @@ def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
         (["nothing of the kind"], "line 1: not a JSON object"),
         ([LINE, [1, 2]], "line 2: not a JSON object"),
         (["[" * 100_000], "line 1: not a JSON object"),
-        ([{"answer": "[]"}], "line 1: reference_counting_results has to be a list of whole numbers"),
-        ([LINE | {"reference_counting_results": [True, "3"]}], "has to be a list of whole numbers"),
-        ([LINE | {"reference_counting_results": []}], "has to be a list of whole numbers"),
-        ([LINE | {"sky_size": "long"}], "sky_size has to be a whole number"),
-        ([{"reference_counting_results": [3], "question": "..."}], "has no answer: is it a file of questions"),
-        ([], "holds no line"),
+        ([{"answer": "[]"}], "line 1: reference_counting_results must be a list of whole numbers"),
+        ([LINE | {"reference_counting_results": [True, "3"]}], "must be a list of whole numbers"),
+        ([LINE | {"reference_counting_results": []}], "must be a list of whole numbers"),
+        ([LINE | {"sky_size": "long"}], "sky_size must be a whole number"),
+        ([{"reference_counting_results": [3], "question": "..."}], "answer is missing; a file of questions has none"),
+        ([], "the file is empty"),
     ],
 )
 def test_what_is_no_raw_output_is_refused(tmp_path: Path, lines: list[Any], message: str) -> None:
@@ -78,5 +78,5 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=f"{name}.*(cannot be read|not a JSON object)"):
             paper("counting-stars")([tmp_path / name], "paper")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="holds no raw output"):
+    with pytest.raises(InputError, match="no raw output"):
         paper("counting-stars")([tmp_path / "empty"], "paper")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.scenarios.counting_stars.sky import Sky, files, least, scatter
+from longspan.scenarios.counting_stars.sky import Sky, files, min_length, scatter
 from longspan.scenarios.counting_stars.story import Language, tell
 from longspan.simulator.errors import InputError
 from longspan.simulator.tokens import Tokenizer
@@ -25,7 +25,7 @@ def stars_of(number: int) -> list[str]:
 
 
 def made_up(language: Language, tokens: int) -> Sky:
-    return Sky.told(language, Random(1), COUNT, tokens)
+    return Sky.from_story(language, Random(1), COUNT, tokens)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -33,7 +33,7 @@ def made_up(language: Language, tokens: int) -> Sky:
 @pytest.mark.parametrize(("number", "length"), [(1, 60), (8, 300), (32, 1000), (32, 4000), (64, 30_000)])
 def test_a_message_has_its_length_to_one_star_and_all_stars_in_order(language: Language, encoding: str, number: int, length: int) -> None:
     count = Tokenizer(encoding).count  # type: ignore[arg-type]  # one of the two
-    sky, stars = Sky.told(language, Random(1), count, length), stars_of(number)
+    sky, stars = Sky.from_story(language, Random(1), count, length), stars_of(number)
     text = scatter(sky, stars, QUESTION, length, count)
     assert 0 <= length - count(text) < min(map(count, stars))
     assert [line for line in text.splitlines() if "★." in line] == stars
@@ -61,7 +61,7 @@ def test_stars_are_spread_evenly_and_words_stay_whole(language: Language) -> Non
 )
 def test_any_text_will_do_for_a_sky(pieces: list[str], number: int, more: int) -> None:
     stars = stars_of(number)
-    length = least(stars, QUESTION, COUNT) + more
+    length = min_length(stars, QUESTION, COUNT) + more
     text = "".join(f"{piece} word" for piece in pieces * 400)
     text = scatter(Sky([text], COUNT, 0, "made"), stars, QUESTION, min(length, COUNT(text)), COUNT)
     assert text.endswith(QUESTION)
@@ -75,7 +75,7 @@ STRANGE = ["a" * 40_000, "字" * 40_000, " " * 40_000, "\n" * 40_000, "ab cd. " 
 def test_strange_skies_meet_their_length(text: str) -> None:
     stars = stars_of(4)
     sky = Sky([text], COUNT, 0, "made")
-    length = min(800, COUNT(text) // 2 + least(stars, QUESTION, COUNT))
+    length = min(800, COUNT(text) // 2 + min_length(stars, QUESTION, COUNT))
     found = scatter(sky, stars, QUESTION, length, COUNT)
     assert COUNT(found) <= length
     if text.strip():
@@ -92,7 +92,7 @@ def test_the_story_is_long_varied_and_holds_nothing_that_could_be_an_answer(lang
     assert list(islice(tell(language, Random(5)), 50)) == list(islice(tell(language, Random(5)), 50))
 
 
-# ---- texts of one's own
+# ---- user texts
 
 
 def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
@@ -101,25 +101,25 @@ def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"This is {name}. ", "utf-8")
     assert [str(each.relative_to(tmp_path)) for each in files(tmp_path)] == ["a/B.md", "a/z.txt", "a.txt", "b.txt"]
-    assert Sky.read(tmp_path, COUNT, 10).text.startswith("This is a/B.md.")
+    assert Sky.from_files(tmp_path, COUNT, 10).text.startswith("This is a/B.md.")
     assert files(tmp_path / "c.jpg") == [tmp_path / "c.jpg"]
 
 
 def test_line_ends_and_marks_of_other_systems_change_nothing(tmp_path: Path) -> None:
     (tmp_path / "unix.txt").write_bytes("One line.\nAnother: 字.\n".encode())
     (tmp_path / "windows.txt").write_bytes(b"\xef\xbb\xbf" + "One line.\r\nAnother: 字.\r\n".encode())
-    unix, windows = (Sky.read(tmp_path / name, COUNT, 5).text for name in ("unix.txt", "windows.txt"))
+    unix, windows = (Sky.from_files(tmp_path / name, COUNT, 5).text for name in ("unix.txt", "windows.txt"))
     assert unix == windows
 
 
 def test_texts_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file or folder"):
-        Sky.read(tmp_path / "none", COUNT, 5)
-    with pytest.raises(InputError, match="holds no text file"):
-        Sky.read(tmp_path, COUNT, 5)
+    with pytest.raises(InputError, match="does not exist"):
+        Sky.from_files(tmp_path / "none", COUNT, 5)
+    with pytest.raises(InputError, match="no text files found"):
+        Sky.from_files(tmp_path, COUNT, 5)
     (tmp_path / "latin.txt").write_bytes("f\xfcr alle".encode("latin-1"))
-    with pytest.raises(InputError, match="not text in UTF-8"):
-        Sky.read(tmp_path, COUNT, 5)
+    with pytest.raises(InputError, match="not UTF-8 text"):
+        Sky.from_files(tmp_path, COUNT, 5)
     (tmp_path / "latin.txt").write_text("", "utf-8")
-    with pytest.raises(InputError, match=r"has \d tokens, 500 are needed"):
-        Sky.read(tmp_path, COUNT, 500)
+    with pytest.raises(InputError, match=r"has \d tokens, but 500 are needed"):
+        Sky.from_files(tmp_path, COUNT, 500)

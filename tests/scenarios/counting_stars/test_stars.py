@@ -46,11 +46,11 @@ def test_the_published_lists_are_read(counting_stars: Path) -> None:
         ("[1, 2]", "not a file of star lists"),
         ("__import__('os').getcwd()", "not a file of star lists"),
         ("{'2': [1, 2]" + "[" * 100_000, "not a file of star lists"),
-        ("{'2': [1, 1]}", "a count comes twice"),
+        ("{'2': [1, 1]}", "repeats a count"),
         ("{'2': [1, 'x']}", "whole numbers"),
         ("{'2': [1, True]}", "whole numbers"),
         ("{'2': [0, -5]}", "whole numbers"),
-        ("{'2': [1, 2, 3]}", "holds 3 numbers"),
+        ("{'2': [1, 2, 3]}", "must have 2 numbers, got 3"),
         ("{'3': [1, 2, 3]}", "no list for 2 stars; there are lists for 3"),
     ],
 )
@@ -73,8 +73,8 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
 
 def test_counts_that_leave_no_room_for_wrong_ones_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a_stars.txt").write_text("{'3': [7, 8, 9]}", "utf-8")
-    with pytest.raises(InputError, match="no number beside 8 is free"):
+    with pytest.raises(InputError, match="no number next to 8 is free"):
         published(tmp_path / "a_stars.txt", 3, Random(0), reasoning=True)
     (tmp_path / "r_stars.txt").write_text("{'3': [6, 9, 10]}", "utf-8")
-    with pytest.raises(InputError, match="9 is a right count too"):
+    with pytest.raises(InputError, match="9 is also a right count"):
         published(tmp_path, 3, Random(0), reasoning=True)

@@ -52,7 +52,7 @@ def test_what_is_said_to_follow_follows(capsys: pytest.CaptureFixture[str], monk
         "conciseness-30": [concise, concise, "yes"],
         "completeness-16": ["GPT-4o > GPT-3.5 > GPT-4", complete, "no"],
     }
-    assert any("GPT-3.5 beats GPT-4 head to head, 78.8 to 76.6 %" in line for line in said)
+    assert any("GPT-3.5 beats GPT-4 head to head, 78.8 to 76.6%" in line for line in said)
     for scores in PAIRS.values():
         rankings = {tuple(sorted(MODELS, key=by_hand(scores, order).__getitem__)) for order in permutations(ORDER)}
         assert len(rankings) == 1, "the order of the matches changes the ranking, which the table denies"

@@ -1,4 +1,4 @@
-"""ELITR-Bench's published data, where it is at hand; and stand-ins for transcripts, which nobody may publish with it."""
+"""ELITR-Bench's published data, if it is available, and substitutes for transcripts, which may not be published with it."""
 
 from __future__ import annotations
 

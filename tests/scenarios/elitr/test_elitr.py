@@ -119,8 +119,8 @@ def test_the_answer_is_not_in_the_question_nor_the_transcript_twice() -> None:
 @pytest.mark.parametrize(
     ("parameters", "wrong"),
     [
-        ({"setting": "conv", "mode": "single"}, "setting=conv asks questions that lean on the ones before: take mode=multi"),
-        ({"questions": "/nowhere.zip", "rubric": "rules"}, "rubric=rules: the published answers are free text"),
+        ({"setting": "conv", "mode": "single"}, "setting=conv asks questions that refer back to earlier ones: use mode=multi"),
+        ({"questions": "/nowhere.zip", "rubric": "rules"}, "rubric=rules cannot grade the published answers, which are free text"),
         ({"tokens": 100}, "tokens: Input should be greater than or equal to 3000"),
         ({"rubric": "seven"}, "rubric"),
     ],
@@ -272,9 +272,9 @@ def test_what_is_missing_is_named_with_where_to_get_it(elitr: Path, transcripts:
         series(questions=elitr / "data.zip")
     with pytest.raises(InputError, match=r"--data questions=PATH names ELITR-Bench's data\.zip"):
         series(data=transcripts)
-    with pytest.raises(InputError, match="there is no transcript of meeting_en_dev_001"):
+    with pytest.raises(InputError, match="the transcript of meeting_en_dev_001 is missing"):
         series(data=tmp_path, questions=elitr / "data.zip")
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="the folder does not exist"):
         series(data=tmp_path / "none", questions=elitr / "data.zip")
 
 

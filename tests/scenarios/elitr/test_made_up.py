@@ -1,4 +1,4 @@
-"""Meetings that are made up: their size, their questions, and what answers are worth by rules."""
+"""Made-up meetings: their size, their questions, and grading answers by rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longspan.scenarios.elitr.corpus import Meeting, count, parts
-from longspan.scenarios.elitr.made_up import LARGEST, SMALLEST, write
+from longspan.scenarios.elitr.made_up import MAX_TOKENS, MIN_TOKENS, write
 from longspan.scenarios.elitr.rules import by_rule
 
 SEEDS = range(12)
@@ -31,7 +31,7 @@ def rule_of(meeting: Meeting, at: int) -> dict[str, Any]:
 
 def test_a_meeting_has_five_to_eighteen_thousand_tokens_in_the_manner_of_the_corpus(meetings: list[Meeting]) -> None:
     for meeting in meetings:
-        assert SMALLEST <= count(meeting.text) <= LARGEST
+        assert MIN_TOKENS <= count(meeting.text) <= MAX_TOKENS
         assert all(marker in meeting.text for marker in ("(PERSON", "[PERSON", "[ORGANIZATION", "<unintelligible/>", "uh", "- "))
         assert any(not line.startswith("(") for line in meeting.lines), "what somebody says goes on in bare lines"
 

@@ -1,4 +1,4 @@
-"""`longspan reproduce elitr-bench`: the paper's tables again, from released files, from files like them, and from runs of ours."""
+"""`longspan reproduce elitr-bench`: the paper's tables from released files, from files like them, and from runs."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_annotators_agree_as_far_as_icc_says(tmp_path: Path) -> None:
     assert found["table12", "01", "ICC"].ours == pytest.approx(0.62, abs=0.005)
     assert found["table12", "all", "ICC"].ours == pytest.approx(0.44, abs=0.005)
     path.write_text("\n".join(["meeting,item,annotator,score", *rows[:-1]]), "utf-8")
-    with pytest.raises(InputError, match=r"item '5' of meeting '01' needs one score of each of the meeting's 4 annotators"):
+    with pytest.raises(InputError, match=r"item '5' of meeting '01' needs one score from each of the meeting's 4 annotators"):
         cells_of(path)
 
 
@@ -214,7 +214,7 @@ BAD = {
     "elitr-bench-qa_dev.json": (json.dumps(sheet("dev", {"X1": []})), "meetings.0.questions.0.answer-position"),
     "responses.json": (json.dumps(sheet("dev", {"B1": []})), "its name says neither qa nor conv"),
     "elitr-bench-conv_dev.json": (json.dumps(sheet("dev", {"B1": [{"model": "M"}]})), "its name says neither st"),
-    "other.json": ("{}", "holds nothing of ELITR-Bench"),
+    "other.json": ("{}", "no questions of ELITR-Bench found"),
     "elitr-bench-qa_dev_st.zip": ("PK\x03\x04 and no more", "cannot be unpacked"),
 }
 

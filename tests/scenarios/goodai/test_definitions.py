@@ -1,4 +1,4 @@
-"""Published definitions, played: GoodAI's own where they are at hand, and a folder of them in words of ours."""
+"""Published definitions, played: GoodAI's own if they are available, and a folder of definitions written for the tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import trio
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from longspan.scenarios.goodai.definitions import LARGEST, read
+from longspan.scenarios.goodai.definitions import MAX_BYTES, read
 from longspan.simulator import events
 from longspan.simulator.analysis.commitment import publish, read_published, verify
 from longspan.simulator.cli import main
@@ -43,7 +43,7 @@ JSON = st.recursive(
 )
 WAITS = {"percentage_finished": st.floats(0, 100), "tokens": st.integers(0, 5000), "time": st.integers(0, 10_000)}
 
-# A folder of definitions in words of ours.
+# A folder of definitions written for the tests.
 
 PAGES = [f"{number}. page:\n\nThe lighthouse keeper counted ship number {number} and wrote it down." for number in range(1, 5)]
 OPTIONS = [f"Option {number}:\n\nThe next morning there were {number} ships in the bay." for number in range(1, 7)]
@@ -228,7 +228,7 @@ def test_what_does_not_fit_the_span_is_left_out_and_told(goodai: Path, tmp_path:
     assert len(made.tests["main"]) == 30
 
 
-# A folder of ours, played.
+# That folder, played.
 
 
 @pytest.mark.parametrize("span", [2_000, 4_000, 120_000])
@@ -470,12 +470,12 @@ THREE = content("Colours")["script"]
         ("Colours", {"script": ["one", "tw\ud800o", "three"]}, "Colours/0.def.json"),
         ("Colours", {"script": THREE[:2]}, r"script \(2\), is_question \(3\) and waits \(3\)"),
         ("Colours", {"script": []}, r"script \(0\)"),
-        ("Colours", {"script": [], "is_question": [], "waits": []}, "a restaurant's is made as it is played"),
+        ("Colours", {"script": [], "is_question": [], "waits": []}, "must be empty for Restaurant and no other dataset"),
         ("Colours", {"is_question": [False, False]}, r"is_question \(2\)"),
         ("Colours", {"is_question": [0, 0, 1]}, "is_question.0: Input should be a valid boolean"),
-        ("Colours", {"is_question": [True, False, True]}, "the first line tells something"),
+        ("Colours", {"is_question": [True, False, True]}, "the first line must not be a question"),
         ("Colours", {"is_question": [False, True, True]}, "expected 1 questions, got 2"),
-        ("Colours", {"is_question": [False, True, False]}, "the last one asks"),
+        ("Colours", {"is_question": [False, True, False]}, "the last line must be one"),
         ("Colours", {"waits": [{}, {}]}, r"waits \(2\)"),
         ("Colours", {"waits": [{}, {"tokens": -1}, {}]}, "waits.1.tokens: Input should be greater than or equal to 0"),
         ("Colours", {"waits": [{}, {"tokens": 10**400}, {}]}, "waits.1.tokens"),
@@ -490,12 +490,12 @@ THREE = content("Colours")["script"]
         ("Colours", {"expected_responses": []}, "expected responses are not as published"),
         ("Colours", {"expected_responses": "Green"}, "expected_responses: Input should be a valid list"),
         ("Colours", {"can_be_interleaved": False}, "can_be_interleaved: Input should be True"),
-        ("Colours", {"uses_callback": True}, "uses_callback: so does prospective memory, and no other test"),
-        ("Jokes", {"is_temporal": False, "script": [*TOLD["Jokes"][0], "Which joke?"]}, "is_temporal: so are jokes, and no other test"),
-        ("Jokes", {"script": [*TOLD["Jokes"][0], "Which joke?"]}, "no script for a temporal question"),
-        ("Jokes", {"expected_responses": ["Knock, knock."]}, "does not tell the joke that is expected"),
+        ("Colours", {"uses_callback": True}, "uses_callback: must be true for Prospective Memory and no other dataset"),
+        ("Jokes", {"is_temporal": False, "script": [*TOLD["Jokes"][0], "Which joke?"]}, "is_temporal: must be true for Jokes"),
+        ("Jokes", {"script": [*TOLD["Jokes"][0], "Which joke?"]}, "a temporal question has none in script"),
+        ("Jokes", {"expected_responses": ["Knock, knock."]}, "does not tell the expected joke"),
         ("Prospective Memory", {"expected_responses": [["A quotation.", "Somebody", "third"]]}, "expected responses are not as published"),
-        ("Restaurant", content("Colours"), "a restaurant's is made as it is played"),
+        ("Restaurant", content("Colours"), "must be empty for Restaurant and no other dataset"),
         ("Trigger Response", {"expected_responses": ["coffee"]}, "expected 1 questions, got 3"),
         ("Spy Meeting", {"expected_responses": [["dawn"], "mill"]}, "expected responses are not as published"),
     ],
@@ -525,7 +525,7 @@ def missing(field: str) -> bytes:
         (missing("waits"), "waits: Field required"),
         (missing("expected_responses"), "expected_responses: Field required"),
         (missing("is_temporal"), "is_temporal: Field required"),
-        (b" " * (LARGEST + 1), "larger than"),
+        (b" " * (MAX_BYTES + 1), "larger than"),
     ],
     ids=lambda value: value[:20],
 )
@@ -539,14 +539,14 @@ def test_what_is_no_definition_is_told_with_its_file(text: bytes, message: str, 
 
 def test_an_unknown_dataset_is_told(written: Path) -> None:
     (written / "Colours").rename(written / "Colors\nof")
-    with pytest.raises(InputError, match=r"there is no dataset 'Colors\\nof'; there are ChapterBreak, Colours"):
+    with pytest.raises(InputError, match=r"unknown dataset 'Colors\\nof'; known are ChapterBreak, Colours"):
         read(written)
 
 
 @pytest.mark.parametrize("id", ["A", "a b", "", "x" * 51, "-a", "é", "a\nb"])
 def test_names_that_no_test_can_have_are_told(id: str, written: Path) -> None:
     define(written, "Colours", id)
-    with pytest.raises(InputError, match="a test is named in lower case letters") as raised:
+    with pytest.raises(InputError, match="a test's name must be at most 50 lower case letters") as raised:
         read(written)
     assert "\n" not in str(raised.value)
 
@@ -582,10 +582,10 @@ def test_links_and_pipes_are_not_read(place: Callable[[Path, Path], None], writt
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("datasets: {args: {memory_span: 0}}", "is a number of tokens, got 0"),
-        ("datasets: {args: {memory_span: true}}", "is a number of tokens, got True"),
-        ("datasets: {args: {memory_span: 32k}}", "is a number of tokens, got '32k'"),
-        ("datasets: {args: {memory_span: 99999999999999999999}}", "is a number of tokens"),
+        ("datasets: {args: {memory_span: 0}}", "must be a number of tokens, got 0"),
+        ("datasets: {args: {memory_span: true}}", "must be a number of tokens, got True"),
+        ("datasets: {args: {memory_span: 32k}}", "must be a number of tokens, got '32k'"),
+        ("datasets: {args: {memory_span: 99999999999999999999}}", "must be a number of tokens"),
         ("datasets: [", "not YAML"),
         ("!!python/object/apply:os.system ['true']", "not YAML"),
         ("[" * 5000, "not YAML"),

@@ -209,5 +209,5 @@ def test_quotations_are_watched_for_in_all_that_was_said_afterwards_but_for_the_
 
 
 def test_replies_that_are_no_text_are_refused() -> None:
-    with pytest.raises(InputError, match="have to be text"):
+    with pytest.raises(InputError, match="must be text"):
         record(recorded("Colours", said(("Which?", "Red.")), expected=["Red"], actual=[3]))

@@ -1,4 +1,4 @@
-"""Master logs of GoodAI's as runs of ours: the conversation as it was, graded, and a file that is no log told so."""
+"""GoodAI's master logs imported as runs: the conversation is kept and graded, and an invalid file is refused with its line."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def define(folder: Path, test: str, script: list[str], asks: list[int], expected
 
 
 def imported(file: Path, definitions: Path | None = None, *, span: int | None = 500, rules: Any = "longspan") -> RunFolder:
-    """A run made of the log, in a new folder beside it."""
+    """A run made of the log, in a new folder next to it."""
     out = file.parent / f"run{len(list(file.parent.iterdir()))}"
     import_run(KIND, file, out, Wanted(definitions=read_definitions(definitions) if definitions else None, span=span, rules=rules))
     return RunFolder(out)
@@ -206,7 +206,7 @@ def test_time_that_goes_back_stands_still_and_is_told(file: Path) -> None:
     run = imported(written(file, entries))
     times = [event.sent_at for event in messages(run)]
     assert times == sorted(times)
-    assert [entry["error"] for entry in run.incidents()] == ["the log's time goes back, by 5 s at most; virtual time stands still there"]
+    assert [entry["error"] for entry in run.incidents()] == ["the log's time goes back by up to 5 s; virtual time stands still there"]
 
 
 def test_a_watching_test_watches_until_it_speaks_again(file: Path) -> None:
@@ -223,7 +223,7 @@ def test_definitions_bring_what_was_expected(file: Path, definitions: Path) -> N
     result = grade_run(run)
     assert {test.id: test.score for test in result.tests} == {"colours-0": 1.0, "jokes-0": 1.0, "prospective_memory-0": 1.0}
     assert (result.span, result.agent, result.score) == (500, "Wrapper - parrot-1 - 8000", 3.0)
-    assert run.manifest.definitions == str(definitions.resolve())
+    assert run.manifest.definitions == definitions.resolve()
     colours = next(test for test in result.tests if test.id == "colours-0")
     assert [(each.needle_turn, each.question_turn) for each in colours.evidence] == [(6, 7)]
 
@@ -243,17 +243,17 @@ def test_definitions_that_lack_tests_leave_these_unscored_and_the_other_way_roun
     define(definitions, "NameList - 7", ["I am Ada.", "Which names?"], [0, 1], ["Ada"])
     run = imported(file, definitions)
     assert {test.id for test in grade_run(run).tests if test.status == "unscored"} == {"jokes-0"}
-    assert run.manifest.left_out == ["name_list-7 is left out: it does not begin in the log"]
+    assert run.manifest.left_out == ["name_list-7 is left out: it is not in the log"]
 
 
 def test_other_definitions_than_the_logs_are_refused(file: Path, definitions: Path) -> None:
     define(definitions, COLOURS, ["My favourite colour is Teal.", "It is Lime.", "What is my favourite colour?"], [0, 0, 1], ["Lime"])
-    with pytest.raises(InputError, match=r"line 21: Colours - 0 says 'My favourite colour is Plum.' and is defined to say 'It is Lime.'"):
+    with pytest.raises(InputError, match=r"line 21: Colours - 0 says 'My favourite colour is Plum.' but is defined to say 'It is Lime.'"):
         imported(file, definitions)
 
 
 def test_a_span_has_to_come_from_somewhere(file: Path) -> None:
-    with pytest.raises(InputError, match="a log names no span; give --definitions DIR"):
+    with pytest.raises(InputError, match="a log has no span; give --definitions DIR"):
         imported(file, span=None)
 
 
@@ -401,7 +401,7 @@ WRONG: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
     "a message that is none": (first('"You are about to be tested."', "7"), f"line 1: {NO_EVENT}: data: message"),
     "no time": (first(str(NOON), "NaN"), f"line 1: {NO_EVENT}: timestamp"),
     "the far future": (first(str(NOON), "1e300"), f"line 1: {NO_EVENT}: timestamp"),
-    "a reply to nothing": (lambda lines: lines[1:], "line 1: a reply to nothing"),
+    "a reply to nothing": (lambda lines: lines[1:], "line 1: a reply without a message before it"),
     "no reply": (lambda lines: [lines[0], *lines[2:]], "line 3: expected the reply to the message in line 1"),
     "another's reply": (
         lambda lines: [*lines[:5], lines[5].replace(COLOURS, JOKES), *lines[6:]],
@@ -410,8 +410,8 @@ WRONG: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
     "an unknown test": (lambda lines: [*lines[:3], *lines[4:]], "line 4: 'Colours - 0' has not begun"),
     "a test that has ended": (lambda lines: [*lines, lines[4]], "line 34: 'Colours - 0' has ended"),
     "a test twice": (lambda lines: [*lines, lines[3]], "line 34: 'Colours - 0' begins again"),
-    "an unknown dataset": (everywhere("Colours - 0", "Colors - 0"), "line 4: there is no dataset 'Colors'"),
-    "an odd name": (everywhere("Colours - 0", "Colours - ../x"), "line 4: an example is named in lower case"),
+    "an unknown dataset": (everywhere("Colours - 0", "Colors - 0"), "line 4: unknown dataset 'Colors'"),
+    "an odd name": (everywhere("Colours - 0", "Colours - ../x"), "line 4: an example's name must be lower case"),
     "nothing": (lambda lines: [], "no test begins in it"),
     "no test": (lambda lines: lines[:2], "no test begins in it"),
 }
@@ -448,7 +448,7 @@ def test_a_log_that_unpacks_to_too_much_is_refused(file: Path, tmp_path: Path, m
     with pytest.raises(InputError, match=r"larger than 2,000 bytes"):
         imported(packed)
     monkeypatch.undo()
-    monkeypatch.setattr(master_log, "MOST", 10)
+    monkeypatch.setattr(master_log, "MAX_EVENTS", 10)
     with pytest.raises(InputError, match="more than 10 events"):
         imported(packed)
 

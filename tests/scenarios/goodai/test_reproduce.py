@@ -147,13 +147,13 @@ def test_our_own_rules_ask_for_more(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "holds no recorded tests"),
+        (b"", "no recorded tests found"),
         (b"{", "line 1: not JSON"),
         (b"[1]", "not a recorded test"),
         (json.dumps(recorded()).encode() + b"\n{}", "line 2: not a recorded test: agent"),
         (json.dumps(recorded(score="x")).encode(), "score"),
         (json.dumps(recorded(max_score=0)).encode(), "max_score"),
-        (json.dumps(recorded(dataset="Chess")).encode(), "no dataset 'Chess'"),
+        (json.dumps(recorded(dataset="Chess")).encode(), "unknown dataset 'Chess'"),
         (json.dumps(recorded(expected_responses=[3])).encode(), "expected responses are not as published"),
         (gzip.compress(b"{}", mtime=0)[:-4], "cannot be read"),
     ],

@@ -163,7 +163,7 @@ def test_a_menu_that_counts_each_section_anew_has_no_numbers() -> None:
     assert awarded(turns) == {"drink": True, "food": False}
 
 
-# Records: theirs beside ours.
+# Recorded grades compared with ours.
 
 
 def test_a_visit_that_was_graded_alike() -> None:
@@ -177,17 +177,17 @@ def test_a_visit_that_was_graded_alike() -> None:
     ("turns", "fifths", "changes", "category"),
     [
         (visit(food="Tell me about the risotto."), 5, {}, "dish discussed, not ordered"),
-        (visit(1, drink="I'd like something nice."), 1, {}, "a drink that is vague or that we do not know"),
+        (visit(1, drink="I'd like something nice."), 1, {}, "a vague or unknown drink"),
         (visit(2, food="The pie.\nWaiter: At once!"), 2, {}, "played both roles"),
         (visit(2, food="As an AI, I do not eat."), 2, {}, "not a guest's reply"),
         (visit(4, wrong_dish="Thanks!"), 4, {}, "no objection"),
         (visit(2), 1, {"reasoning": ["Good.", "a side of chips is not in the menu."]}, "found something that is not on the menu"),
         (visit(3), 2, {"reasoning": ["", "", "The agent orders some things again"]}, "found something ordered again"),
         (visit(1), 0, {"reasoning": ["The agent did not follow the role."]}, "saw no guest"),
-        (visit(1), 0, {"reasoning": "because"}, "reason is another"),
+        (visit(1), 0, {"reasoning": "because"}, "gave another reason"),
         (visit(1), 0, {"auto_score": 0.2}, "corrected by hand: ours is the machine's grade"),
         (visit(1), 5, {"auto_score": 0}, "corrected by hand: credit for phases never played"),
-        (visit(1), 1, {"score": 0.15}, "no number of fifths"),
+        (visit(1), 1, {"score": 0.15}, "not a multiple of a fifth"),
         (visit(1), 2, {"expected_responses": ["", ""]}, "not in the transcript"),
         (visit(2), 1, {"expected_responses": [""]}, "not in the record"),
     ],

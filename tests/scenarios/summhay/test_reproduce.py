@@ -124,16 +124,16 @@ WRONG = {
     "not JSON": b"[{",
     "not a list of annotated samples: annotation: Field required": b"[{}]",
     "says nothing about insight a": json.dumps([SAMPLE | {"predictions_x": []}]).encode(),
-    "'perhaps' is no coverage": json.dumps([SAMPLE | {"predictions_x": [{**ANSWER, "coverage": "perhaps"}]}]).encode(),
+    "unknown coverage 'perhaps'": json.dumps([SAMPLE | {"predictions_x": [{**ANSWER, "coverage": "perhaps"}]}]).encode(),
     "sample 1, predictions_x: not a list": json.dumps([SAMPLE | {"predictions_x": 7}]).encode(),
     "not a topic file": b"{}",
     "damaged gzip": b"\x1f\x8b\x08\x00nothing",
-    "holds neither": json.dumps(TOPIC).encode(),
-    "its summary is not there": json.dumps(TOPIC | {"subtopics": [TOPIC["subtopics"][0] | {"eval_summaries": {"m": [ANSWER]}}]}).encode(),
+    "neither judged samples": json.dumps(TOPIC).encode(),
+    "its summary is missing": json.dumps(TOPIC | {"subtopics": [TOPIC["subtopics"][0] | {"eval_summaries": {"m": [ANSWER]}}]}).encode(),
     "the same id": json.dumps(TOPIC | {"subtopics": TOPIC["subtopics"] * 2}).encode(),
     "needs documents": json.dumps(TOPIC | {"documents": []}).encode(),
     "is blank": json.dumps(TOPIC | {"documents": [TOPIC["documents"][0] | {"document_text": " "}]}).encode(),
-    "stands in a document": json.dumps(TOPIC | {"documents": [TOPIC["documents"][0] | {"insights_included": []}]}).encode(),
+    "is in a document": json.dumps(TOPIC | {"documents": [TOPIC["documents"][0] | {"insights_included": []}]}).encode(),
 }
 
 
@@ -147,5 +147,5 @@ def test_what_is_wrong_with_a_file_is_said_in_a_line(words: str, tmp_path: Path)
 
 
 def test_an_empty_folder_is_said_to_be(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no \.json"):
+    with pytest.raises(InputError, match=r"no \.json"):
         reproduce([tmp_path], "paper")

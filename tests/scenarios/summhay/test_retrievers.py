@@ -98,7 +98,7 @@ def test_relevant_documents_stand_where_they_are_wanted(haystack: Haystack) -> N
         ({"retriever": "kws", "position": "top"}, "is for retriever=full"),
         ({"retriever": "kws", "embedder": "hash"}, "embedder is for"),
         ({"retriever": "vect", "reranker": "cohere/x"}, "reranker is for"),
-        ({"data": "x", "grading": "rules"}, "grading=rules is for"),
+        ({"data": "x", "grading": "rules"}, "grading=rules is only for"),
         ({"documents": 5}, "greater than or equal to 20"),
     ],
 )
@@ -175,7 +175,7 @@ def test_a_reranker_is_asked_once_for_each_subtopic_and_never_again(
 
 
 def test_it_can_be_asked_inside_trio(reranks: Service, haystack: Haystack) -> None:
-    """Runs are planned again there when they are gone on with."""
+    """Runs are planned again there when they are resumed."""
 
     async def inside() -> list[float]:
         return scores(haystack, haystack.subtopics[0], "rerank", "0", "cohere/other")

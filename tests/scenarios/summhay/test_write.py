@@ -155,7 +155,7 @@ def test_what_goes_on_failing_is_left_out_and_told(server: Server, tmp_path: Pat
     texts = "".join(document["document_text"] for document in topic["documents"])
     assert "is dear" not in texts
     assert any(re.fullmatch(r"document \d+ was left out: it does not say this: A mill for ovens costs 11 coins\.", note) for note in notes)
-    assert any("insight i1-1 was left out: it stands in 0 documents" in note for note in notes)
+    assert any("insight i1-1 was left out: it is in 0 documents" in note for note in notes)
     assert notes == topic["topic_metadata"]["dropped"]
     assert "i1-1" not in json.dumps(topic["subtopics"])
 
@@ -163,8 +163,8 @@ def test_what_goes_on_failing_is_left_out_and_told(server: Server, tmp_path: Pat
 @pytest.mark.parametrize(
     ("kind", "answer", "words"),
     [
-        ("subtopics", "I cannot.", "the writer gave no answer that can be used"),
-        ("subtopics", {"subtopics": []}, "found no subtopics"),
+        ("subtopics", "I cannot.", "the writer gave no usable answer"),
+        ("subtopics", {"subtopics": []}, "found no distinct subtopics"),
         ("insights", {"insights": []}, "no subtopic with enough insights"),
         ("document", "No.", "too few documents"),
         ("check_document", "Who knows.", "too few documents"),
