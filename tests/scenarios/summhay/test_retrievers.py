@@ -108,7 +108,7 @@ def test_parameters_that_do_not_go_together_are_refused(parameters: dict[str, An
 
 
 def test_an_embedder_that_there_is_not_is_named(haystack: Haystack) -> None:
-    with pytest.raises(InputError, match="there is no embedder 'word2vec'; there are hash, minilm, openai"):
+    with pytest.raises(InputError, match="unknown embedder 'word2vec'; expected hash, minilm or openai"):
         scores(haystack, haystack.subtopics[0], "vect", "0", "word2vec")
 
 
@@ -206,7 +206,7 @@ def test_what_is_no_ranking_is_an_error(answer: bytes, reranks: Service, monkeyp
 
 def test_a_key_that_is_refused_is_said_in_a_line_without_the_key(reranks: Service, haystack: Haystack) -> None:
     reranks.say = lambda body: (401, json.dumps({"message": f"bad key {KEY}"}).encode())
-    with pytest.raises(InputError, match=r"reranker cohere/secret: .*refuses the key") as caught:
+    with pytest.raises(InputError, match=r"reranker cohere/secret: .*rejected the key") as caught:
         scores(haystack, haystack.subtopics[0], "rerank", "0", "cohere/secret")
     assert KEY not in str(caught.value)
 
