@@ -186,8 +186,8 @@ def test_an_empty_answer_is_an_answer(server: Server, kind: str, stream: str) ->
         assert (await chat.reply(message("Well?", "c-1"))).text
 
     trio.run(talk)
-    said = [text for role, text in server.asked[1].texts if role not in ("user", "system")]
-    assert said == ([""] if kind == "openai" else [])  # the others refuse prompts with empty messages
+    texts = [text for role, text in server.asked[1].texts if role not in ("user", "system")]
+    assert texts == ([""] if kind == "openai" else [])  # the others refuse prompts with empty messages
 
 
 @both
@@ -345,16 +345,16 @@ def test_the_key_is_in_no_error_and_no_answer(server: Server, kind: str, monkeyp
     server.always = Raw(json.dumps(nonsense).encode())
 
     async def talk() -> list[str]:
-        said = [(await chat.reply(message())).text]
+        texts = [(await chat.reply(message())).text]
         for turn in ("c-1", "c-2", "c-3"):
             with pytest.raises(AgentError) as caught:
                 await chat.reply(message(turn=turn))
-            said.append(str(caught.value))
-        return said
+            texts.append(str(caught.value))
+        return texts
 
-    said = trio.run(talk)
-    assert said[0] == "Your key is [key]."
-    assert key[:8] not in "".join(said)  # nor its start, where a message is cut
+    texts = trio.run(talk)
+    assert texts[0] == "Your key is [key]."
+    assert key[:8] not in "".join(texts)  # nor its start, where a message is cut
     assert key not in repr(vars(chat)) + repr(vars(chat.core))
 
 
@@ -491,9 +491,9 @@ def test_any_server_response_is_an_answer_or_an_agent_error(server: Server, kind
         reply.text.encode()
         return ""
 
-    said = trio.run(talk)
-    assert "\n" not in said
-    said.encode()
+    text = trio.run(talk)
+    assert "\n" not in text
+    text.encode()
 
 
 def test_the_server_logs_prompts_as_sent(server: Server, kind: str) -> None:

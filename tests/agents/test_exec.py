@@ -155,10 +155,10 @@ def test_errors_of_a_program_are_one_line(script: Callable[..., ExecAgent], sour
     agent = script(source, reads=True)
     with pytest.raises(AgentError, match=re.escape(part)) as caught:
         play(agent, lambda: agent.reply(message()))
-    said = str(caught.value)
-    assert said.isprintable()
-    assert len(said) < 600
-    assert said.startswith("exec:")
+    text = str(caught.value)
+    assert text.isprintable()
+    assert len(text) < 600
+    assert text.startswith("exec:")
 
 
 @pytest.mark.parametrize(

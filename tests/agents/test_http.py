@@ -257,10 +257,10 @@ def test_an_invalid_answer_is_a_one_line_error(serve: Callable[..., Server], act
     server = serve(HELLO, act)
     with pytest.raises(AgentError, match=re.escape(part)) as caught:
         ask(server.agent(timeout=3))
-    said = str(caught.value)
-    assert said.isprintable()
-    assert len(said) < 600
-    assert said.startswith(f"http://127.0.0.1:{server.port}/agent: reply: ")
+    text = str(caught.value)
+    assert text.isprintable()
+    assert len(text) < 600
+    assert text.startswith(f"http://127.0.0.1:{server.port}/agent: reply: ")
 
 
 def test_a_slow_or_silent_server_is_abandoned_after_the_timeout(serve: Callable[..., Server]) -> None:

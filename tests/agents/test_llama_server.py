@@ -41,9 +41,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "llama_cpp.server", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         assert process.stderr is not None
-        said = next((line for line in process.stderr if "Uvicorn running on" in line), None)
+        started = next((line for line in process.stderr if "Uvicorn running on" in line), None)
         try:
-            assert said is not None, "the server ended"
+            assert started is not None, "the server ended"
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             process.kill()

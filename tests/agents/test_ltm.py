@@ -181,8 +181,8 @@ def test_a_repeated_statement_is_one_memory_with_all_its_times() -> None:
 @settings(max_examples=40)
 @pytest.mark.parametrize("memory", ["json", "text"])
 def test_invalid_queries_and_notes_never_fail_a_turn(memory: str, answers: list[str]) -> None:
-    said = iter(answers * 100)
-    core = Thinker(lambda kind, text: "OK." if kind == "reply" else next(said))
+    replies = iter(answers * 100)
+    core = Thinker(lambda kind, text: "OK." if kind == "reply" else next(replies))
     agent = memory_agent(core, memory=memory)
     for number, reply in enumerate(play(agent, [(text, None) for text, _ in chat(40)])):
         assert reply is not None, number
@@ -514,7 +514,7 @@ def test_the_documentation_names_all_options_and_all_keys_of_a_trace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "words"),
     [
         (0, "just now"),
         (59, "just now"),
@@ -526,5 +526,5 @@ def test_the_documentation_names_all_options_and_all_keys_of_a_trace() -> None:
         (-5, "just now"),
     ],
 )
-def test_ages_are_in_words(seconds: int, told: str) -> None:
-    assert ago(START, START + timedelta(seconds=seconds)) == told
+def test_ages_are_in_words(seconds: int, words: str) -> None:
+    assert ago(START, START + timedelta(seconds=seconds)) == words

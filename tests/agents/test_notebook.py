@@ -55,10 +55,10 @@ def _answer(*says: Says) -> str:
 
 
 @pytest.mark.parametrize(
-    "told", ["My bicycle is green.", "Start at the mill and walk uphill.", "We will speak about many things.", "", "   \n  ", "..."]
+    "statement", ["My bicycle is green.", "Start at the mill and walk uphill.", "We will speak about many things.", "", "   \n  ", "..."]
 )
-def test_a_statement_is_acknowledged(told: str) -> None:
-    assert _answer(told) == "OK."
+def test_a_statement_is_acknowledged(statement: str) -> None:
+    assert _answer(statement) == "OK."
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,14 @@ def test_rare_words_count_more_than_frequent_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "statements",
     [
         ["My favourite tree is the oak.", "My favourite tree is the elm."],
         ["The oak is my favourite tree.", "These days my favourite tree is the elm."],
     ],
 )
-def test_among_equally_good_statements_the_newest_wins(told: Sequence[str]) -> None:
-    assert "elm" in _answer(*told, "My sister has a boat.", "What is my favourite tree?")
+def test_among_equally_good_statements_the_newest_wins(statements: Sequence[str]) -> None:
+    assert "elm" in _answer(*statements, "My sister has a boat.", "What is my favourite tree?")
 
 
 @pytest.mark.parametrize("question", ["What is the name of my hamster?", "Who won the regatta?"])
@@ -99,8 +99,8 @@ def test_it_invents_nothing(question: str) -> None:
 
 @pytest.mark.parametrize("question", ["List everything I said about my dogs.", "What did all of my dogs do, and when?"])
 def test_a_list_has_all_similar_statements_oldest_first(question: str) -> None:
-    told = ["My dog Rex barked on Monday.", "Rain again.", "My dog Bella slept on Tuesday."]
-    assert _answer(*told, question) == f"{told[0]}\n{told[2]}"
+    statements = ["My dog Rex barked on Monday.", "Rain again.", "My dog Bella slept on Tuesday."]
+    assert _answer(*statements, question) == f"{statements[0]}\n{statements[2]}"
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_a_list_has_all_similar_statements_oldest_first(question: str) -> None:
     ],
 )
 def test_json_has_the_words_that_are_not_in_the_question(question: str, answer: Any) -> None:
-    told = ["My dog is called Rex.", "The captain is Ruth.", "The parrot sits on the wardrobe.", "My other dog is called Bella."]
-    assert json.loads(_answer(*told, question)) == answer
+    statements = ["My dog is called Rex.", "The captain is Ruth.", "The parrot sits on the wardrobe.", "My other dog is called Bella."]
+    assert json.loads(_answer(*statements, question)) == answer
 
 
 def test_a_question_can_be_about_the_lines_before_it() -> None:
@@ -177,10 +177,10 @@ def test_beyond_the_window_it_remembers_nothing() -> None:
 
 
 def test_the_window_holds_the_newest_and_the_question_too() -> None:
-    told, question = "My favourite fruit is the quince.", "What is my favourite fruit?"
-    assert _talk(told, question, notebook=_notebook(40))[-1] == told
-    assert _talk(told, "x" * 400, question, notebook=_notebook(40))[-1] == "I don't know."
-    assert _talk(told, question + " x" * 100, notebook=_notebook(1))[-1] == "OK.", "of a message no more than the window is read"
+    statement, question = "My favourite fruit is the quince.", "What is my favourite fruit?"
+    assert _talk(statement, question, notebook=_notebook(40))[-1] == statement
+    assert _talk(statement, "x" * 400, question, notebook=_notebook(40))[-1] == "I don't know."
+    assert _talk(statement, question + " x" * 100, notebook=_notebook(1))[-1] == "OK.", "of a message no more than the window is read"
 
 
 def test_a_repeated_turn_gets_the_same_reply_and_is_stored_once(tmp_path: Path) -> None:
@@ -223,16 +223,16 @@ def test_it_resumes_from_a_snapshot_with_the_same_replies(tmp_path: Path, cut: i
 
 
 def test_observing_remembers_as_replying_does() -> None:
-    asked, told = _notebook(), _notebook()
+    asked, statement = _notebook(), _notebook()
     replies = _talk(*CONVERSATION, notebook=asked)
 
     async def tell() -> None:
         for n, (text, reply) in enumerate(zip(CONVERSATION, replies, strict=True)):
-            await told.observe(Message(text, START + n * PACE, f"t{n}"), reply)
+            await statement.observe(Message(text, START + n * PACE, f"t{n}"), reply)
 
     trio.run(tell)
     question = "What is my favourite tree?"
-    assert _talk(question, notebook=told, first=99) == _talk(question, notebook=asked, first=99) == ["My favourite tree is the elm."]
+    assert _talk(question, notebook=statement, first=99) == _talk(question, notebook=asked, first=99) == ["My favourite tree is the elm."]
 
 
 def test_reset_forgets_everything() -> None:
@@ -267,14 +267,14 @@ def test_reset_forgets_everything() -> None:
 )
 def test_a_damaged_snapshot_is_rejected_and_changes_nothing(tmp_path: Path, damaged: str | None) -> None:
     notebook = _notebook()
-    told = "My favourite fruit is the quince."
-    _talk(told, notebook=notebook)
+    statement = "My favourite fruit is the quince."
+    _talk(statement, notebook=notebook)
     if damaged is not None:
         (tmp_path / "notebook.json").write_bytes(damaged.encode(errors="surrogateescape"))
     with pytest.raises(AgentError, match=r"notebook cannot read its snapshot notebook\.json") as caught:
         trio.run(notebook.load, tmp_path)
     assert "\n" not in str(caught.value)
-    assert _talk("What is my favourite fruit?", notebook=notebook, first=9) == [told]
+    assert _talk("What is my favourite fruit?", notebook=notebook, first=9) == [statement]
 
 
 _FRAGMENTS = [
@@ -343,11 +343,11 @@ SIZE = 10_000_000
 )
 def test_a_huge_message_is_harmless(piece: str) -> None:
     notebook = _notebook()
-    told = "My favourite fruit is the quince."
+    statement = "My favourite fruit is the quince."
     began = time.process_time()
     _talk(piece * (SIZE // len(piece)), "What is my name, " + piece * (SIZE // len(piece)) + "?", notebook=notebook)
     assert time.process_time() - began < 60
-    assert _talk(told, "What is my favourite fruit?", notebook=notebook, first=9)[-1] == told
+    assert _talk(statement, "What is my favourite fruit?", notebook=notebook, first=9)[-1] == statement
 
 
 def test_a_turn_of_a_long_conversation_takes_little_time() -> None:
