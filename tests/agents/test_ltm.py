@@ -260,7 +260,7 @@ def test_a_model_with_less_context_than_declared_gets_shorter_prompts() -> None:
     replies = play(agent, [(text, None) for text, _ in chat(40)])
     assert all(reply is not None for reply in replies)
     assert max(core.size(prompt) for prompt in core.prompts) <= 1000
-    core.takes = 10
+    core.max_prompt = 10
     with pytest.raises(AgentError, match="too long"):
         play(agent, [("Hello?", None)], first=40)
 
