@@ -1,4 +1,4 @@
-"""What an agent author writes against.
+"""The API for writing agents.
 
     class Parrot(BaseAgent):
         async def reply(self, message: Message) -> Reply:
@@ -24,13 +24,13 @@ __all__ = ["Agent", "AgentError", "AgentOptions", "BaseAgent", "InputError", "Me
 
 
 class AgentOptions(BaseModel):
-    """An agent's options: subclass it as `Options` inside the agent, a pydantic field per option."""
+    """An agent's options. Subclass it as `Options` inside the agent, with a pydantic field for each option."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class BaseAgent(ABC):
-    """An agent without memory of its own: only `reply` is left to write. Takes no target, unless `takes_target` says so."""
+    """An agent without memory. A subclass only has to write `reply`. It takes no target unless `takes_target` is True."""
 
     takes_target: bool = False
 
@@ -43,20 +43,22 @@ class BaseAgent(ABC):
         self.target = target
 
     async def start(self) -> None:  # noqa: B027
-        """Make ready, so that it is known what the agent can do: nothing to do."""
+        """Get ready, so that the agent's abilities are known. The default does nothing."""
 
     async def close(self) -> None:  # noqa: B027
-        """Let go of all that was there for the conversation, which is over: nothing to do."""
+        """Release what was held for the finished conversation. The default does nothing."""
 
     @property
     def has_snapshots(self) -> bool:
-        """Whether the class can both save and load: it has written methods of its own."""
+        """Whether the class overrides both `save` and `load`."""
         return type(self).save is not BaseAgent.save and type(self).load is not BaseAgent.load
 
     @property
     def models(self) -> Mapping[str, str] | None:
-        """The models it pays for, by part ("agent", "embedder"), as PROVIDER/MODEL; empty where it costs nothing, None where
-        nobody knows. With models it needs `worst_case(message)`: by part, the Usage that its reply may come to at most."""
+        """The models that cost money, as PROVIDER/MODEL by role ("agent", "embedder"): empty if it costs nothing, None if unknown.
+
+        An agent with models needs `worst_case(message)`, which returns the maximum Usage of its reply by role.
+        """
         return None
 
     @abstractmethod
@@ -64,13 +66,13 @@ class BaseAgent(ABC):
         """Answer `message`."""
 
     async def observe(self, message: Message, reply: str) -> None:  # noqa: B027
-        """Take note of a turn it is told of: nothing to do."""
+        """Note a turn that took place without the agent being asked. The default does nothing."""
 
     async def reset(self) -> None:  # noqa: B027
-        """Forget the conversation: nothing to do."""
+        """Forget the conversation. The default does nothing."""
 
     async def save(self, folder: Path) -> None:  # noqa: B027
-        """Write what it needs to go on into `folder`: nothing to do."""
+        """Write what it needs to continue into `folder`. The default does nothing."""
 
     async def load(self, folder: Path) -> None:  # noqa: B027
-        """Become what was saved in `folder`: nothing to do."""
+        """Restore what was saved in `folder`. The default does nothing."""

@@ -87,7 +87,7 @@ async def _fill(core: GgufCore, talk: list[ChatMessage], length: int, clock: Cal
     """Extend the conversation to about `length` tokens by one message; return how many were new, and the seconds it took."""
     held = sum(core.count(message.text) + core.overhead for message in talk)
     began = clock()
-    used = (await core.complete([*talk, _message(length - held)], most=1)).usage
+    used = (await core.complete([*talk, _message(length - held)], max_tokens=1)).usage
     seconds = clock() - began
     talk += [_message(length - held), ChatMessage("assistant", "OK.")]
     return used.input_tokens - used.cached_tokens, seconds
@@ -97,9 +97,9 @@ async def _turn(core: GgufCore, talk: list[ChatMessage], clock: Callable[[], flo
     """Measure a turn in two calls: the first stops after a token, and the second continues from there."""
     talk.append(_message(NEW))
     began = clock()
-    used = (await core.complete(talk, most=1)).usage
+    used = (await core.complete(talk, max_tokens=1)).usage
     first = clock()
-    completion = await core.complete(talk, most=ANSWER)
+    completion = await core.complete(talk, max_tokens=ANSWER)
     ended = clock()
     talk.append(ChatMessage("assistant", completion.text))
     return _Turn(first - began, ended - first, max(1, completion.usage.output_tokens), used.input_tokens - used.cached_tokens)

@@ -107,12 +107,12 @@ def _agent() -> MemoryAgent:
 class _Mute:
     """A core that is never asked."""
 
-    name, overhead, window, most_output = "mute", 4, None, 100
+    name, overhead, window, max_output = "mute", 4, None, 100
 
     def __init__(self) -> None:
         self.count = Tokenizer().count
 
     async def complete(
-        self, messages: Sequence[ChatMessage], *, most: int | None = None, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
         return Completion("OK.", Usage())

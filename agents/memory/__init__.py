@@ -1,1 +1,1 @@
-"""Agents with a long-term memory around a model."""
+"""Agents that give a model long-term memory."""

@@ -1,1 +1,1 @@
-"""Agents that are chat models, and what they are built from: providers, limits, context windows."""
+"""Agents that are chat models, and their parts: providers, limits, context windows."""

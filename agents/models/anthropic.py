@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from longspan.agents.base import AgentError, AgentOptions, Usage
-from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, used
+from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, parse_usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
-from longspan.agents.models.web import broken_off
+from longspan.agents.models.web import stream_error
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 __all__ = ["ANTHROPIC", "AnthropicAgent", "AnthropicCore", "breakpoints"]
 
-BREAKPOINTS: Final = 4
-"""How many places a request may mark for the cache."""
+MAX_BREAKPOINTS: Final = 4
+"""Places that a request may mark for the cache."""
 
 LOOKBACK: Final = 20
-"""How many blocks before a mark are looked for in the cache."""
+"""Blocks before a mark that the API looks for in its cache."""
 
-MARK: Final = {"cache_control": {"type": "ephemeral"}}
+CACHE_MARK: Final = {"cache_control": {"type": "ephemeral"}}
 
 
 def _client(key: str, url: str, http: Any) -> AsyncAnthropic:
@@ -43,87 +43,87 @@ class AnthropicCore(ApiCore):
     vendor: ClassVar[Vendor] = ANTHROPIC
 
     class Options(ApiOptions):
-        """Its options."""
+        """The model's options."""
 
     async def ask(self, client: AsyncAnthropic, request: Request) -> Answer:
         stream = self.options.stream
         create: Any = client.messages.with_streaming_response.create
-        # The library's streams do not end as Trio wants generators to end, so it gives the answer as it is.
+        # The library's streams are not closed as Trio requires of async generators, so the raw answer is read instead.
         async with create(stream=stream, **self._body(request)) as response:
             body = await response.read()
-        answer, counted = Answer(), dict[str, int]()
+        answer, counts = Answer(), dict[str, int]()
         for event in events(body, stream):
-            self._read(event, answer, counted)
-        answer.usage = _usage(counted)
+            self._read(event, answer, counts)
+        answer.usage = _usage(counts)
         return answer
 
     def _body(self, request: Request) -> dict[str, Any]:
-        spoken = [message for message in request.messages if message.text.strip()]  # the API takes no empty ones
-        marked = breakpoints(len(spoken), BREAKPOINTS - bool(request.system))
+        messages = [message for message in request.messages if message.text.strip()]  # the API rejects empty ones
+        marked = breakpoints(len(messages), MAX_BREAKPOINTS - bool(request.system))
         body: dict[str, Any] = {
             "model": self.model,
-            "max_tokens": request.most,
-            "messages": [_marked(message) if n in marked else _plain(message) for n, message in enumerate(spoken)],
+            "max_tokens": request.max_tokens,
+            "messages": [_marked(message) if n in marked else _plain(message) for n, message in enumerate(messages)],
         }
         if request.system:
-            body["system"] = [{"type": "text", "text": request.system} | (MARK if marked else {})]
+            body["system"] = [{"type": "text", "text": request.system} | (CACHE_MARK if marked else {})]
         if request.schema is not None:
             body["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
         if self.options.temperature is not None:
-            body["extra_body"] = {"temperature": self.options.temperature}  # the library no longer knows it
+            body["extra_body"] = {"temperature": self.options.temperature}  # the library no longer has a parameter for it
         if self.options.top_p is not None:
             body["extra_body"] = body.get("extra_body", {}) | {"top_p": self.options.top_p}
         return body
 
-    def _read(self, event: Any, answer: Answer, counted: dict[str, int]) -> None:
-        """Take over what an answer, or an event of one, holds."""
+    def _read(self, event: Any, answer: Answer, counts: dict[str, int]) -> None:
+        """Add the contents of an answer, or of an event of one."""
         match dig(event, "type"):
             case "message_start":
-                counted |= _counts(dig(event, "message", "usage"))
+                counts |= _counts(dig(event, "message", "usage"))
             case "content_block_delta" if dig(event, "delta", "type") == "text_delta":
                 answer.add(dig(event, "delta", "text"))
             case "message_delta":
-                counted |= _counts(dig(event, "usage"))
-                self._ends(dig(event, "delta", "stop_reason"), answer)
+                counts |= _counts(dig(event, "usage"))
+                self._finish(dig(event, "delta", "stop_reason"), answer)
             case "message":
                 for block in dig(event, "content") or ():
                     if dig(block, "type") == "text":
                         answer.add(dig(block, "text"))
-                counted |= _counts(dig(event, "usage"))
-                self._ends(dig(event, "stop_reason"), answer)
+                counts |= _counts(dig(event, "usage"))
+                self._finish(dig(event, "stop_reason"), answer)
             case "error":
-                raise broken_off(event)
+                raise stream_error(event)
 
-    def _ends(self, reason: object, answer: Answer) -> None:
+    def _finish(self, reason: object, answer: Answer) -> None:
         if reason == "refusal":
-            raise AgentError("refuses to answer")
+            raise AgentError("refused to answer")
         answer.done |= reason is not None
-        answer.cut |= reason in ("max_tokens", "model_context_window_exceeded")
+        answer.truncated |= reason in ("max_tokens", "model_context_window_exceeded")
 
 
 @final
 class AnthropicAgent(ChatAgent):
-    """A chat model of Anthropic's as an agent."""
+    """An agent that is a chat model behind Anthropic's API."""
 
     class Options(AnthropicCore.Options, ChatOptions):
-        """The agent's and the model's."""
+        """The options of the agent and the model."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()
         super().__init__(AnthropicCore(target, settings), settings, target)
 
 
-def breakpoints(messages: int, most: int) -> set[int]:
-    """Which of so many messages to mark for the cache, at most `most` of them; none where there is no conversation yet.
+def breakpoints(messages: int, limit: int) -> set[int]:
+    """Return the indexes of the messages to mark for the cache, at most `limit`; none before there is a conversation.
 
-    What ends at a mark is written to the cache; what is read ends at one of the 20 blocks before a mark, at a place that was
-    marked earlier. So the last message is marked, for the next prompt to begin with; the one before it, in case the last one
-    is never sent again as it is; and further ones at a distance of 20, for the turns told of since the last request.
+    The API caches the prompt up to each mark. It reads up to an earlier mark within 20 blocks before a new one. So the last
+    message is marked, since the next prompt starts with it. The one before it is marked in case the last one is never sent again
+    unchanged. Others follow at a distance of 20, for turns observed since the last request.
     """
     if messages < 3:
         return set()
-    before = range(messages - 2, -1, -LOOKBACK)
-    return {messages - 1, *list(before)[: most - 1]}
+    earlier = range(messages - 2, -1, -LOOKBACK)
+    return {messages - 1, *list(earlier)[: limit - 1]}
 
 
 def _plain(message: ChatMessage) -> dict[str, Any]:
@@ -131,18 +131,18 @@ def _plain(message: ChatMessage) -> dict[str, Any]:
 
 
 def _marked(message: ChatMessage) -> dict[str, Any]:
-    return {"role": message.role, "content": [{"type": "text", "text": message.text} | MARK]}
+    return {"role": message.role, "content": [{"type": "text", "text": message.text} | CACHE_MARK]}
 
 
 def _counts(usage: Any) -> dict[str, int]:
-    """The counts that are there. Later events of an answer have some of them, and those replace earlier ones."""
+    """Return the counts that an event has. Counts in later events replace earlier ones."""
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
     return {name: dig(usage, name) for name in names if isinstance(dig(usage, name), int)}
 
 
 def _usage(counts: dict[str, int]) -> Usage | None:
-    """A Usage: Anthropic's input tokens are those that were neither written to the cache nor read from it."""
+    """Return the usage. Anthropic's input tokens exclude those written to the cache or read from it."""
     if "input_tokens" not in counts:
         return None
     written, read = counts.get("cache_creation_input_tokens", 0), counts.get("cache_read_input_tokens", 0)
-    return used(inputs=counts["input_tokens"] + written + read, cached=read, output=counts.get("output_tokens"))
+    return parse_usage(inputs=counts["input_tokens"] + written + read, cached=read, output=counts.get("output_tokens"))

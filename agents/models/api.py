@@ -1,4 +1,4 @@
-"""What chat models behind vendors' APIs have in common."""
+"""The common base of chat models behind vendors' APIs."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.simulator.tokens import EncodingName, Tokenizer
 
-__all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "used"]
+__all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "parse_usage"]
 
-FOREIGN: Final = 1.2
-"""Tokens that a model whose tokenizer is not at hand is taken to have for each of ours. Current tokenizers lie between 0.9 and
-1.4 of o200k on English text; what the provider reports then corrects the windows."""
+ESTIMATED_TOKENS: Final = 1.2
+"""The assumed number of a model's tokens per o200k token, where its tokenizer is not available. Current tokenizers need 0.9 to 1.4
+tokens per o200k token of English text. The provider's own counts later correct the windows."""
 
-MOST_USED: Final = 10**9
-"""Tokens above which a provider's count is no count."""
+MAX_COUNT: Final = 10**9
+"""The maximum number of tokens that is believed of a provider's count."""
 
 Temperature = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
 
 class ApiOptions(ProviderOptions):
-    """`max_tokens`: of an answer, thinking included; `temperature`: "none" leaves it to the provider, as some models demand; `top_p`:
-    only the likeliest tokens that together have this probability are drawn from;
-    `stream`: take the answer piece by piece, for servers that close connections on which nothing comes for long."""
+    """`max_tokens`: of an answer, thinking included. `temperature`: "none" leaves it to the provider, as some models require.
+    `top_p`: sample from the likeliest tokens that together have this probability. `stream`: receive the answer in pieces, for
+    servers that close idle connections."""
 
     max_tokens: Tokens = 4096
     temperature: Annotated[Temperature, Field(ge=0, le=2)] = None
@@ -40,41 +40,41 @@ class ApiOptions(ProviderOptions):
 
 
 class Request:
-    """What a model is asked: an optional system message, the conversation, the longest answer, and a JSON schema for it."""
+    """A request to a model: an optional system message, the conversation, the maximum tokens of the answer and its JSON schema."""
 
-    def __init__(self, messages: Sequence[ChatMessage], most: int, schema: Mapping[str, Any] | None) -> None:
+    def __init__(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None) -> None:
         self.system = "\n\n".join(message.text for message in messages if message.role == "system")
         self.messages = [message for message in messages if message.role != "system"]
-        self.most = most
+        self.max_tokens = max_tokens
         self.schema = dict(schema) if schema is not None else None
 
     @property
     def tokens(self) -> int:
-        """About how many tokens question and answer have, at four characters a token."""
-        return (len(self.system) + sum(len(message.text) for message in self.messages)) // 4 + self.most
+        """An estimate of the tokens of prompt and answer, at four characters a token."""
+        return (len(self.system) + sum(len(message.text) for message in self.messages)) // 4 + self.max_tokens
 
 
 class Answer:
-    """An answer as it comes, whole or in pieces. `done` once the provider has said that it is whole, `cut` where it ended at
-    its longest."""
+    """An answer as it arrives, whole or in pieces. `done`: the provider has marked its end. `truncated`: it reached the maximum
+    length."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.usage: Usage | None = None
         self.done = False
-        self.cut = False
+        self.truncated = False
 
     def add(self, text: object) -> None:
-        """Take a piece of text. Raises TransientError for what is none."""
+        """Add a piece of text. Raises TransientError if it is not a string."""
         if not isinstance(text, str):
-            raise TransientError(f"gave an answer that cannot be read: {type(text).__name__} where text was due")
+            raise TransientError(f"gave an unreadable answer: expected text, got {type(text).__name__}")
         self.pieces.append(text)
 
 
 class ApiCore(ABC):
     """A chat model behind a vendor's API. Calls may overlap.
 
-    Raises InputError where the vendor's library, the key or the model's name is missing.
+    Raises InputError if the vendor's library, the key or the model's name is missing.
     """
 
     vendor: ClassVar[Vendor]
@@ -85,71 +85,74 @@ class ApiCore(ABC):
         self.model = target
         self.provider = Provider(self.vendor, target, options)
         self.name = self.provider.name
-        self.window = _window(self.name) if self.provider.own else None
-        self.most_output = options.max_tokens
+        self.window = _window(self.name) if self.provider.official else None
+        self.max_output = options.max_tokens
         encoding, self._factor = self.encoding()
         self._tokenizer = Tokenizer(encoding)
 
     def encoding(self) -> tuple[EncodingName, float]:
-        """What its tokens are counted in, and how many it has for each of those."""
-        return "o200k_base", FOREIGN
+        """Return the encoding used for counting, and the model's tokens per token of it."""
+        return "o200k_base", ESTIMATED_TOKENS
 
     def count(self, text: str) -> int:
-        """Tokens of a text, by the model's own tokenizer where it is at hand and else by estimate."""
+        """Return the tokens of a text, by the model's own tokenizer if available, else by estimate."""
         return ceil(self._tokenizer.count(text) * self._factor)
 
     async def complete(
-        self, messages: Sequence[ChatMessage], *, most: int | None = None, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        request = Request(messages, most or self.most_output, schema)
+        request = Request(messages, max_tokens or self.max_output, schema)
 
         async def send(client: Any) -> tuple[str, Usage]:
             answer = await self.ask(client, request)
-            return self._whole(answer, request), answer.usage or self._guessed(request, answer)
+            return self._complete_text(answer, request), answer.usage or self._estimate_usage(request, answer)
 
         text, usage = await self.provider.call(send, tokens=request.tokens)
         return Completion(text, usage)
 
     @abstractmethod
     async def ask(self, client: Any, request: Request) -> Answer:
-        """The answer of the vendor's API. What it raises is explained by whoever calls it."""
+        """Return the answer of the vendor's API. The caller translates the errors it raises."""
 
-    def _whole(self, answer: Answer, request: Request) -> str:
-        """The text of an answer. Raises TransientError where it broke off, AgentError where all of it was thinking."""
+    def _complete_text(self, answer: Answer, request: Request) -> str:
+        """Return the text of an answer. Raises TransientError if its end is missing, AgentError if all of it was thinking."""
         if not answer.done:
-            raise TransientError("broke off its answer before the end")
-        text = self.provider.scrubbed(clean("".join(answer.pieces)))
-        if answer.cut and not text:
-            raise AgentError(f"all {request.most:,} tokens of its answer went into thinking: take a larger max_tokens=")
+            raise TransientError("stopped before the end of its answer")
+        text = self.provider.redact(clean("".join(answer.pieces)))
+        if answer.truncated and not text:
+            raise AgentError(f"used all {request.max_tokens:,} tokens of its answer for thinking: set a larger max_tokens=")
         return text
 
-    def _guessed(self, request: Request, answer: Answer) -> Usage:
-        """What an answer used, by our own count: the provider did not say."""
-        asked = [request.system, *(message.text for message in request.messages)]
-        return Usage(sum(self.count(text) + self.overhead for text in asked if text), 0, self.count("".join(answer.pieces)))
+    def _estimate_usage(self, request: Request, answer: Answer) -> Usage:
+        """Return the usage by our own count, for a provider that does not report it."""
+        texts = [request.system, *(message.text for message in request.messages)]
+        return Usage(sum(self.count(text) + self.overhead for text in texts if text), 0, self.count("".join(answer.pieces)))
 
 
-def used(*, inputs: object, cached: object, output: object) -> Usage | None:
-    """A provider's counts as a Usage; None where it gives none that can be."""
-    if not isinstance(inputs, int) or not isinstance(output, int) or not 0 < inputs <= MOST_USED or not 0 <= output <= MOST_USED:
+def parse_usage(*, inputs: object, cached: object, output: object) -> Usage | None:
+    """Return a provider's counts as a Usage, None if they are missing or impossible."""
+    if not isinstance(inputs, int) or not isinstance(output, int) or not 0 < inputs <= MAX_COUNT or not 0 <= output <= MAX_COUNT:
         return None
     return Usage(inputs, min(cached, inputs) if isinstance(cached, int) and cached > 0 else 0, output)
 
 
 def events(body: bytes, stream: bool) -> list[Any]:
-    """The JSON in an answer's body: one value, or with `stream` that of each server-sent event. Raises ValueError."""
+    """Return the JSON values of an answer's body: one, or with `stream` one for each server-sent event.
+
+    Raises ValueError if one is not JSON.
+    """
     if not stream:
         return [json.loads(body)]
-    found = []
+    values = []
     for event in body.replace(b"\r\n", b"\n").split(b"\n\n"):
         data = b"\n".join(line[5:].lstrip() for line in event.split(b"\n") if line.startswith(b"data:"))
         if data and data != b"[DONE]":
-            found.append(json.loads(data))
-    return found
+            values.append(json.loads(data))
+    return values
 
 
 def dig(value: Any, *path: str | int) -> Any:
-    """What lies at a path of keys and places in JSON from a server; None where there is nothing."""
+    """Return the value at a path of keys and indexes in a server's JSON, None if it is missing."""
     for step in path:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and len(value) > step else None
@@ -159,7 +162,7 @@ def dig(value: Any, *path: str | int) -> Any:
 
 
 def _window(name: str) -> int | None:
-    """Tokens that a model takes, as far as genai-prices knows."""
+    """Return the tokens of a model's window, if genai-prices knows them."""
     from genai_prices.data_snapshot import get_snapshot
 
     provider, _, model = name.partition("/")

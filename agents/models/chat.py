@@ -1,4 +1,4 @@
-"""An agent that is nothing but a chat model: the newest turns of the conversation go to it with each message."""
+"""An agent that is just a chat model: each request holds the newest turns of the conversation and the message."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from longspan.simulator.errors import first_problem
 __all__ = ["ChatAgent", "ChatOptions", "cut_middle"]
 
 CONTEXT: Final = 16_000
-"""Tokens of the prompt, where neither the spec nor the core knows better."""
+"""The tokens of a prompt, if neither the spec nor the core sets them."""
 
 OVERFLOWS: Final = 4
-"""How often a block is dropped and the model asked again because its prompt was too long after all."""
+"""How often a request that the provider finds too long is repeated with a block of turns dropped."""
 
-TRUSTED: Final = 200
-"""Tokens from which on a prompt's reported size says something about how well it was counted."""
+MIN_MEASURED: Final = 200
+"""The minimum tokens of a prompt whose reported size corrects our count."""
 
 MARGIN: Final = 256
-"""Tokens that a provider may add to a prompt on its own: a schema, what frames the messages."""
+"""Tokens that a provider may add to a prompt, such as a schema and the framing of messages."""
 
-CUT: Final = "\n[...]\n"
-"""What stands where a message's middle was."""
+CUT_MARK: Final = "\n[...]\n"
+"""Replaces the middle of a message that is cut."""
 
-SAVED: Final = "chat.json"
+SNAPSHOT: Final = "chat.json"
 
-LEAST: Final = 64
-"""Tokens that have to be left for messages."""
+MIN_ROOM: Final = 64
+"""The minimum tokens that must remain for messages."""
 
-LOW: Final = 0.75
-HIGH: Final = 2.0
-"""How far a provider's count of a prompt is believed to lie from the core's own."""
+MIN_RATIO: Final = 0.75
+MAX_RATIO: Final = 2.0
+"""Bounds on the ratio of a provider's count of a prompt to the core's own."""
 
-Ratio = Annotated[float, Field(ge=LOW, le=HIGH, allow_inf_nan=False)]
+Ratio = Annotated[float, Field(ge=MIN_RATIO, le=MAX_RATIO, allow_inf_nan=False)]
 
 
 class ChatOptions(AgentOptions):
-    """`context`: tokens of the prompt at most (default: what the model takes, less its longest answer, or 16k where that is
-    not known); `eviction` and `overflow`: what happens when a conversation, or one message, outgrows it."""
+    """`context`: the maximum tokens of the prompt (default: the model's window less its longest answer, or 16k if the window is
+    unknown). `eviction` and `overflow`: what happens when a conversation, or a single message, exceeds it."""
 
     context: Tokens | None = None
     eviction: Eviction = "block"
@@ -56,7 +56,7 @@ class ChatOptions(AgentOptions):
 
 
 class Cut(BaseModel):
-    """A message whose middle was cut: its tokens before and after."""
+    """A message whose middle was cut, and its tokens before and after."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -65,8 +65,8 @@ class Cut(BaseModel):
     after: int = Field(ge=0)
 
 
-class Answered(BaseModel):
-    """The last turn: the same id again is the same request again."""
+class LastTurn(BaseModel):
+    """The last turn. The same id again means the same request again."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -74,20 +74,20 @@ class Answered(BaseModel):
     reply: str
 
 
-class Saved(BaseModel):
-    """A snapshot, as JSON: the turns in the window, oldest first, as pairs of what the model was and is shown."""
+class ChatSnapshot(BaseModel):
+    """A snapshot, as JSON. `turns` are those in the window, oldest first, as pairs of message and reply as prompts show them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     version: Literal[1] = 1
     turns: list[tuple[str, str]]
-    last: Answered | None
+    last: LastTurn | None
     ratio: Ratio
     cuts: list[Cut]
 
 
-class Fitted(NamedTuple):
-    """A user's message as the model is shown it, and its tokens."""
+class FittedMessage(NamedTuple):
+    """A user message as the model sees it, and its tokens."""
 
     text: str
     tokens: int
@@ -97,8 +97,8 @@ class Fitted(NamedTuple):
 class ChatAgent(BaseAgent):
     """Asks `core` with the system message, the newest turns that fit into the context, and the new message.
 
-    Each message is counted once. Where the provider counts otherwise than the core, its own count of the last prompt is what
-    the window goes by. Raises InputError for a context that the model does not have, or that leaves no room for messages.
+    Each message is counted once. If the provider's count of the last prompt differs from the core's, the window is scaled to it.
+    Raises InputError if the context is larger than the model's window, or leaves no room for messages.
     """
 
     takes_target = True
@@ -110,40 +110,40 @@ class ChatAgent(BaseAgent):
         self.context = _context(core, options)
         self._system = [ChatMessage("system", clean(options.system))] if options.system else []
         self._fixed = sum(core.count(message.text) + core.overhead for message in self._system)
-        if self._fixed + LEAST > self.context:
-            taken = f"; the system message has {self._fixed:,} tokens" if self._fixed else ""
-            raise InputError(f"{core.name}: context={self.context} leaves no room for messages{taken}")
+        if self._fixed + MIN_ROOM > self.context:
+            system = f"; the system message has {self._fixed:,} tokens" if self._fixed else ""
+            raise InputError(f"{core.name}: context={self.context} leaves no room for messages{system}")
         self._window: Window[tuple[ChatMessage, ChatMessage]] = Window(self.context - self._fixed, options.eviction)
         self._forget()
 
     def _forget(self) -> None:
         self._window.clear()
-        self._last: Answered | None = None
+        self._last: LastTurn | None = None
         self._cuts: list[Cut] = []
-        self._weigh(1.0)
+        self._set_ratio(1.0)
 
     @property
     def models(self) -> Mapping[str, str]:
-        """The model that is paid for."""
+        """The model that costs money."""
         return {"agent": self.core.name}
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
-        """The most that answering `message` can use."""
-        prompt = self._window.used + self._size(self._shown(message))
-        most = self._fixed + min(prompt, self._window.most)
-        return {"agent": Usage(round(most * max(1.0, self._ratio)) + MARGIN, 0, self.core.most_output)}
+        """Return the maximum tokens that answering `message` can use."""
+        prompt = self._window.used + self._size(self._displayed(message))
+        tokens = self._fixed + min(prompt, self._window.max_tokens)
+        return {"agent": Usage(round(tokens * max(1.0, self._ratio)) + MARGIN, 0, self.core.max_output)}
 
     def without_model(self) -> DryChat:
-        """This agent with a model that says what it is told to: for estimates."""
+        """Return this agent without its model, for estimates."""
         return DryChat(DryCore(self.core), self.options, self.target)
 
     async def reply(self, message: Message) -> Reply:
         if self._last is not None and self._last.turn_id == message.turn_id:
-            return Reply(self._last.reply)  # nothing more was used
+            return Reply(self._last.reply)  # without usage: nothing more was used
         fitted = self._fit(message)
         completion = await self._ask(fitted)
         self._add(message, fitted, completion.text)
-        trace, self._cuts = self._told(message.turn_id), []
+        trace, self._cuts = self._trace(message.turn_id), []
         return Reply(completion.text, completion.usage, trace)
 
     async def observe(self, message: Message, reply: str) -> None:
@@ -151,7 +151,8 @@ class ChatAgent(BaseAgent):
             self._add(message, self._fit(message), clean(reply))
 
     async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
-        """The model's answer to `prompt` alone, JSON where there is a `schema`; no conversation is kept. Calls may overlap."""
+        """Return the model's answer to `prompt` alone, JSON if there is a `schema`. The conversation is unaffected. Calls may
+        overlap."""
         prompt = clean(prompt)
         size = self._size(prompt)
         if size > self.context:
@@ -164,83 +165,83 @@ class ChatAgent(BaseAgent):
 
     async def save(self, folder: Path) -> None:
         turns = [(user.text, reply.text) for user, reply in self._window]
-        saved = Saved(turns=turns, last=self._last, ratio=self._ratio, cuts=self._cuts)
-        await trio.Path(folder / SAVED).write_text(saved.model_dump_json(), "utf-8")
+        saved = ChatSnapshot(turns=turns, last=self._last, ratio=self._ratio, cuts=self._cuts)
+        await trio.Path(folder / SNAPSHOT).write_text(saved.model_dump_json(), "utf-8")
 
     async def load(self, folder: Path) -> None:
-        path = folder / SAVED
+        path = folder / SNAPSHOT
         try:
-            saved = Saved.model_validate_json(await trio.Path(path).read_bytes())
+            saved = ChatSnapshot.model_validate_json(await trio.Path(path).read_bytes())
         except OSError as error:
             raise AgentError(f"{path}: cannot be read: {error.strerror}") from error
         except ValidationError as error:
             raise AgentError(f"{path}: not a snapshot of this kind of agent: {first_problem(error)}") from None
         self._forget()
         for turn in saved.turns:
-            self._window.add(_exchange(*turn), sum(map(self._size, turn)))
+            self._window.add(_message_pair(*turn), sum(map(self._size, turn)))
         self._last, self._cuts = saved.last, list(saved.cuts)
-        self._weigh(saved.ratio)
+        self._set_ratio(saved.ratio)
         self._window.make_room(0)
 
     # One message.
 
-    def _shown(self, message: Message) -> str:
-        """A message as the model is shown it. The time is absolute, so that it stays the same in every later prompt."""
+    def _displayed(self, message: Message) -> str:
+        """Return a message as the model sees it. Its time is absolute, so that it stays the same in all later prompts."""
         text = clean(message.text)
         return f"[{message.sent_at:%a %Y-%m-%d %H:%M:%S}] {text}" if self.options.timestamps else text
 
     def _size(self, text: str) -> int:
         return self.core.count(text) + self.core.overhead
 
-    def _fit(self, message: Message) -> Fitted:
-        """The message, cut where it is larger than the whole window and may be. Raises AgentError where it may not."""
-        text = self._shown(message)
-        tokens, most = self._size(text), self._window.most
-        if tokens <= most:
-            return Fitted(text, tokens, None)
+    def _fit(self, message: Message) -> FittedMessage:
+        """Return the message, cut if it is larger than the whole window. Raises AgentError if `overflow` forbids that."""
+        text = self._displayed(message)
+        tokens, max_tokens = self._size(text), self._window.max_tokens
+        if tokens <= max_tokens:
+            return FittedMessage(text, tokens, None)
         if self.options.overflow == "error":
             raise AgentError(
-                f"{self.core.name}: one message of {tokens:,} tokens is larger than the whole window of {most:,}: "
-                "take a larger context=, or overflow=truncate"
+                f"{self.core.name}: a message of {tokens:,} tokens is larger than the whole window of {max_tokens:,}: "
+                "set a larger context=, or overflow=truncate"
             )
-        text = cut_middle(text, most - self.core.overhead, self.core.count)
+        text = cut_middle(text, max_tokens - self.core.overhead, self.core.count)
         cut = Cut(turn_id=message.turn_id, before=tokens, after=self._size(text))
-        return Fitted(text, cut.after, cut)
+        return FittedMessage(text, cut.after, cut)
 
-    def _add(self, message: Message, fitted: Fitted, reply: str) -> None:
-        """Note a turn that is over."""
+    def _add(self, message: Message, fitted: FittedMessage, reply: str) -> None:
+        """Add a finished turn."""
         tokens = fitted.tokens + self._size(reply)
         self._window.make_room(tokens)
-        self._window.add(_exchange(fitted.text, reply), tokens)
-        self._last = Answered(turn_id=message.turn_id, reply=reply)
+        self._window.add(_message_pair(fitted.text, reply), tokens)
+        self._last = LastTurn(turn_id=message.turn_id, reply=reply)
         if fitted.cut is not None:
             self._cuts.append(fitted.cut)
 
-    def _told(self, turn_id: str) -> dict[str, Any] | None:
-        """What was cut since the last reply: of this message, and of messages it was only told of."""
-        own = {cut.turn_id: {"from": cut.before, "to": cut.after} for cut in self._cuts}
-        trace: dict[str, Any] = {"truncated": own.pop(turn_id)} if turn_id in own else {}
-        return (trace | {"truncated_before": own} if own else trace) or None
+    def _trace(self, turn_id: str) -> dict[str, Any] | None:
+        """Return the trace: how this message, and messages observed since the last reply, were cut."""
+        cuts = {cut.turn_id: {"from": cut.before, "to": cut.after} for cut in self._cuts}
+        trace: dict[str, Any] = {"truncated": cuts.pop(turn_id)} if turn_id in cuts else {}
+        return (trace | {"truncated_before": cuts} if cuts else trace) or None
 
     # The model.
 
-    async def _ask(self, fitted: Fitted) -> Completion:
-        """The model's answer. A prompt that is too long for it after all is made shorter, a few times."""
+    async def _ask(self, fitted: FittedMessage) -> Completion:
+        """Return the model's answer. If the provider finds the prompt too long, retry a few times with fewer turns."""
         for _ in range(OVERFLOWS):
             try:
                 return await self._try(fitted)
             except ContextOverflowError as error:
                 if not self._window:
-                    raise AgentError(f"{error}; one message is larger than the model's window: take a smaller context=") from None
+                    raise AgentError(f"{error}; a single message is larger than the model's window: set a smaller context=") from None
                 self._window.drop_block()
         return await self._try(fitted)
 
-    async def _try(self, fitted: Fitted) -> Completion:
+    async def _try(self, fitted: FittedMessage) -> Completion:
         self._window.make_room(fitted.tokens)
         counted = self._fixed + self._window.used + fitted.tokens
         completion = await self.core.complete(self._prompt(fitted.text))
-        if counted >= TRUSTED:
-            self._weigh(completion.usage.input_tokens / counted)
+        if counted >= MIN_MEASURED:
+            self._set_ratio(completion.usage.input_tokens / counted)
         return completion
 
     def _prompt(self, text: str) -> list[ChatMessage]:
@@ -250,35 +251,35 @@ class ChatAgent(BaseAgent):
         messages.append(ChatMessage("user", text))
         return messages
 
-    def _weigh(self, ratio: float) -> None:
-        """Take `ratio` as the provider's tokens for each of ours."""
-        self._ratio = min(max(ratio, LOW), HIGH)
-        self._window.most = max(0, int(self.context / self._ratio) - self._fixed)
+    def _set_ratio(self, ratio: float) -> None:
+        """Set the provider's tokens per token of our count."""
+        self._ratio = min(max(ratio, MIN_RATIO), MAX_RATIO)
+        self._window.max_tokens = max(0, int(self.context / self._ratio) - self._fixed)
 
 
 @final
 class DryChat(ChatAgent):
-    """A chat agent without its model, for estimates: it answers what it is told to, and counts what asking would have used."""
+    """A chat agent without its model, for estimates: it gives the replies it is handed and counts the tokens it would have used."""
 
     def __init__(self, core: DryCore, options: ChatOptions, target: str) -> None:
         super().__init__(core, options, target)
         self._dry = core
 
     def prompt(self, ideal: str) -> None:
-        """The next reply is to be `ideal`."""
+        """Set the next reply."""
         self._dry.reply = ideal
 
 
-def _exchange(user: str, reply: str) -> tuple[ChatMessage, ChatMessage]:
+def _message_pair(user: str, reply: str) -> tuple[ChatMessage, ChatMessage]:
     return ChatMessage("user", user), ChatMessage("assistant", reply)
 
 
-def cut_middle(text: str, most: int, count: Callable[[str], int]) -> str:
-    """The beginning and the end of `text`, equally long, with a mark between them: at most `most` tokens by `count`."""
+def cut_middle(text: str, max_tokens: int, count: Callable[[str], int]) -> str:
+    """Return the start and end of `text`, equally long, with a mark between them: at most `max_tokens` tokens by `count`."""
     low, high = 0, len(text) // 2
     while low < high:
         keep = (low + high + 1) // 2
-        if count(_ends(text, keep)) <= most:
+        if count(_ends(text, keep)) <= max_tokens:
             low = keep
         else:
             high = keep - 1
@@ -286,19 +287,19 @@ def cut_middle(text: str, most: int, count: Callable[[str], int]) -> str:
 
 
 def _ends(text: str, keep: int) -> str:
-    return text[:keep] + CUT + text[len(text) - keep :]
+    return text[:keep] + CUT_MARK + text[len(text) - keep :]
 
 
 def _context(core: Core, options: ChatOptions) -> int:
-    """Tokens that a prompt may have."""
-    room = core.window - core.most_output if core.window is not None else None
+    """Return the maximum tokens of a prompt. Raises InputError if the model's window is too small."""
+    room = core.window - core.max_output if core.window is not None else None
     if room is not None and room < 1:
-        raise InputError(f"{core.name}: answers of {core.most_output:,} tokens leave nothing of the model's {core.window:,} for a prompt")
+        raise InputError(f"{core.name}: max_tokens={core.max_output} leaves no room for a prompt in the model's {core.window:,} tokens")
     if options.context is None:
         return CONTEXT if room is None else room
     if room is not None and options.context > room:
         raise InputError(
-            f"{core.name}: a context of {options.context:,} tokens and an answer of {core.most_output:,} "
-            f"are more than the model's {core.window:,}: take context={room} or less"
+            f"{core.name}: a context of {options.context:,} tokens and an answer of {core.max_output:,} "
+            f"are more than the model's {core.window:,}: set context={room} or less"
         )
     return options.context

@@ -1,4 +1,4 @@
-"""cohere: a reranking API, which says how much each document has to do with a query. CO_API_URL names another server that speaks it."""
+"""cohere: a reranking API, which scores documents by their relevance to a query. CO_API_URL sets another server that speaks it."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ COHERE: Final = Vendor(
 )
 
 URL: Final = "CO_API_URL"
-"""The environment variable that names another server: not a run's file, or a key could go where somebody else wants it."""
+"""The environment variable for another server. Run files cannot set it, or a stranger's file could have the key sent elsewhere."""
 
 
 @final
 class CohereReranker:
-    """Asks a model `cohere/MODEL`. Raises InputError where the key or a usable address is missing."""
+    """A reranker, named `cohere/MODEL`. Raises InputError if the key or a valid address is missing."""
 
     def __init__(self, name: str) -> None:
         kind, _, self._model = name.partition("/")
         if kind != "cohere" or not self._model:
-            raise InputError(f"a reranker is named cohere/MODEL, such as cohere/rerank-english-v3.0; got {name!r:.60}")
+            raise InputError(f"reranker: expected cohere/MODEL, such as cohere/rerank-english-v3.0; got {name!r:.60}")
         self._provider = Provider(COHERE, self._model, ProviderOptions(base_url=os.environ.get(URL) or None))
 
     async def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
-        """A number in [0, 1] for each document. Raises AgentError."""
+        """Return a score in [0, 1] for each document. Raises AgentError."""
         tokens = sum(map(len, documents)) // 4
         scores, _ = await self._provider.call(partial(self._ask, clean(query), [*map(clean, documents)], tokens), tokens=tokens)
         return scores
 
     async def _ask(self, query: str, documents: Sequence[str], tokens: int, client: Any) -> tuple[list[float], Usage]:
-        """One request. Servers may answer anything."""
+        """Make one request. The answer is checked, since servers may send anything."""
         body = {"model": self._model, "query": query, "documents": documents, "top_n": len(documents)}
         response = await client.post(f"{self._provider.url}/v2/rerank", json=body)
         results = dig(json.loads(await response.aread()), "results")
-        readable = [each for each in results if _readable(each)] if isinstance(results, list) else []
-        found = {each["index"]: each["relevance_score"] for each in readable}
-        if set(found) != set(range(len(documents))):
-            raise TransientError("gave something else than a score for each document")
-        return [float(found[number]) for number in range(len(documents))], Usage(tokens)
+        valid = [result for result in results if _is_valid(result)] if isinstance(results, list) else []
+        scores = {result["index"]: result["relevance_score"] for result in valid}
+        if set(scores) != set(range(len(documents))):
+            raise TransientError("did not give a score for each document")
+        return [float(scores[number]) for number in range(len(documents))], Usage(tokens)
 
 
-def _readable(result: Any) -> bool:
+def _is_valid(result: Any) -> bool:
     index, score = dig(result, "index"), dig(result, "relevance_score")
     return type(index) is int and type(score) in (int, float) and isfinite(score)

@@ -1,4 +1,4 @@
-"""A core without its model: it says what it is told to, and counts what asking would have taken. For estimates."""
+"""A core without its model, for estimates: it gives the replies it is handed and counts the tokens a request would have used."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from longspan.agents.models.core import ChatMessage, Completion, Core
 
 __all__ = ["DryCore"]
 
-INNER = "{}"
-"""What it answers where JSON is wanted: nothing to note, nothing to look for."""
+EMPTY_OBJECT = "{}"
+"""The answer to a request for JSON: nothing to note, nothing to search for."""
 
 
 @final
 class DryCore:
-    """Stands in for `core`. `reply` is what it says next. The prefix that a request shares with the one before, whole
-    messages of it, counts as read from the provider's cache."""
+    """Stands in for `core`. `reply` is its next answer.
+
+    Messages at the start that a request shares with the previous one count as read from the provider's cache.
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self.name, self.overhead, self.window, self.most_output = core.name, core.overhead, core.window, core.most_output
+        self.name, self.overhead, self.window, self.max_output = core.name, core.overhead, core.window, core.max_output
         self.reply = "OK."
-        self._before: Sequence[ChatMessage] = ()
+        self._previous: Sequence[ChatMessage] = ()
 
     def count(self, text: str) -> int:
         return self._core.count(text)
 
     async def complete(
-        self, messages: Sequence[ChatMessage], *, most: int | None = None, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
         sizes = [self.count(message.text) + self.overhead for message in messages]
-        same = next((at for at, pair in enumerate(zip(messages, self._before, strict=False)) if pair[0] != pair[1]), None)
-        cached = sum(sizes[: min(len(messages), len(self._before)) if same is None else same])
-        self._before = tuple(messages)
-        text = INNER if schema is not None else self.reply
+        shared = next((at for at, pair in enumerate(zip(messages, self._previous, strict=False)) if pair[0] != pair[1]), None)
+        cached = sum(sizes[: min(len(messages), len(self._previous)) if shared is None else shared])
+        self._previous = tuple(messages)
+        text = EMPTY_OBJECT if schema is not None else self.reply
         return Completion(text, Usage(sum(sizes), cached, self.count(text)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from longspan.agents.base import AgentError, AgentOptions
-from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, used
+from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, parse_usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 from longspan.agents.models.provider import Vendor
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["GOOGLE", "GoogleAgent", "GoogleCore"]
 
 REFUSALS: Final = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE")
-"""Why Google's models end an answer that they refuse to give."""
+"""Finish reasons of an answer that Google's models refuse to give."""
 
 
 def _client(key: str, url: str, http: Any) -> Client:
     from google.genai import Client, types
 
-    # Without a client given to it the library uses asyncio, which does not run under Trio.
+    # Without an HTTP client from us the library uses asyncio, which does not run under Trio.
     options = types.HttpOptions(base_url=url, httpx_async_client=http)
     return Client(vertexai=False, api_key=key, http_options=options)
 
@@ -38,7 +38,7 @@ GOOGLE = Vendor(
 
 
 class _Shared(dict[str, Any]):
-    """JSON that nobody changes. The library copies what it is given to the bottom; this it may keep as it is."""
+    """JSON that is never modified, so that the library's deep copies of its arguments need not copy it."""
 
     def __deepcopy__(self, memo: object) -> _Shared:
         return self
@@ -51,13 +51,13 @@ class GoogleCore(ApiCore):
     vendor: ClassVar[Vendor] = GOOGLE
 
     class Options(ApiOptions):
-        """Its options."""
+        """The model's options."""
 
     async def ask(self, client: Client, request: Request) -> Answer:
-        # The library turns contents that it is given as such into its types and back, which takes longer than all else.
+        # The library converts contents to its own types and back, which takes longer than everything else.
         options: Any = {"model": self.model, "contents": ".", "config": {"http_options": {"extra_body": self._body(request)}}}
         if self.options.stream:
-            # Read to its end first: Trio wants generators to come to theirs.
+            # Read it to the end first: Trio requires async generators to finish.
             events = [event async for event in await client.aio.models.generate_content_stream(**options)]
         else:
             events = [await client.aio.models.generate_content(**options)]
@@ -68,8 +68,8 @@ class GoogleCore(ApiCore):
 
     def _body(self, request: Request) -> dict[str, Any]:
         roles = {"user": "user", "assistant": "model"}
-        spoken = [message for message in request.messages if message.text]  # the API takes no empty ones
-        settings: dict[str, Any] = {"maxOutputTokens": request.most}
+        messages = [message for message in request.messages if message.text]  # the API rejects empty ones
+        settings: dict[str, Any] = {"maxOutputTokens": request.max_tokens}
         if self.options.temperature is not None:
             settings["temperature"] = self.options.temperature
         if self.options.top_p is not None:
@@ -77,7 +77,7 @@ class GoogleCore(ApiCore):
         if request.schema is not None:
             settings |= {"responseMimeType": "application/json", "responseJsonSchema": request.schema}
         body: dict[str, Any] = {
-            "contents": [_Shared(role=roles[message.role], parts=[{"text": message.text}]) for message in spoken],
+            "contents": [_Shared(role=roles[message.role], parts=[{"text": message.text}]) for message in messages],
             "generationConfig": settings,
         }
         if request.system:
@@ -85,29 +85,29 @@ class GoogleCore(ApiCore):
         return body
 
     def _read(self, event: GenerateContentResponse, answer: Answer) -> None:
-        """Take over what an answer, or a piece of one, holds."""
+        """Add the contents of an answer, or of a piece of one."""
         if (usage := event.usage_metadata) is not None:
-            written = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
-            answer.usage = used(inputs=usage.prompt_token_count, cached=usage.cached_content_token_count, output=written)
+            output = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
+            answer.usage = parse_usage(inputs=usage.prompt_token_count, cached=usage.cached_content_token_count, output=output)
         if event.prompt_feedback is not None and event.prompt_feedback.block_reason:
-            raise AgentError(f"refuses the prompt: {event.prompt_feedback.block_reason.value}")
+            raise AgentError(f"rejected the prompt: {event.prompt_feedback.block_reason.value}")
         for candidate in (event.candidates or ())[:1]:
             reason = candidate.finish_reason.value if candidate.finish_reason else None
             if reason in REFUSALS:
-                raise AgentError(f"refuses to answer: {reason}")
+                raise AgentError(f"refused to answer: {reason}")
             for piece in (candidate.content.parts if candidate.content else None) or ():
                 if piece.text and not piece.thought:
                     answer.add(piece.text)
             answer.done |= reason is not None
-            answer.cut |= reason == "MAX_TOKENS"
+            answer.truncated |= reason == "MAX_TOKENS"
 
 
 @final
 class GoogleAgent(ChatAgent):
-    """A Gemini model as an agent."""
+    """An agent that is a Gemini model."""
 
     class Options(GoogleCore.Options, ChatOptions):
-        """The agent's and the model's."""
+        """The options of the agent and the model."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()

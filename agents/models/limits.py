@@ -1,4 +1,4 @@
-"""How fast a provider may be asked: one limiter for all in the process who ask it, and the one policy of asking again."""
+"""Rate limits for requests to a provider, and the retry policy. A process has one limiter for each provider."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from typing import Final, TypeVar, final
 import trio
 
 from longspan.agents.base import AgentError
-from longspan.simulator.sweeps.shared_limits import Gate
+from longspan.simulator.sweeps.shared_limits import SharedLimits
 
-__all__ = ["AT_ONCE", "Limiter", "SharedLimiter", "Slot", "TransientError"]
+__all__ = ["DEFAULT_AT_ONCE", "Limiter", "SharedLimiter", "Slot", "TransientError"]
 
 Value = TypeVar("Value")
 
-AT_ONCE: Final = 100
-"""Requests at once, unless told otherwise."""
+DEFAULT_AT_ONCE: Final = 100
+"""Requests at once, unless an option sets another limit."""
 
 MINUTE: Final = 60.0
 
 FIRST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 60.0
-"""Seconds that nobody asks after the provider said that it is overloaded, without saying for how long (Retry-After): the
-first time; doubled each time that it says so again; and at most, also where it asks for more."""
+MAX_PAUSE: Final = 60.0
+"""Seconds without requests after the provider reported an overload without a Retry-After. The first pause doubles with each
+further report, up to the maximum. The maximum also limits a longer Retry-After."""
 
 
 class TransientError(Exception):
-    """A request failed, and may succeed when it is made again.
+    """A request failed and may succeed if repeated.
 
-    `overload`: the provider has too much to do, so all who ask it slow down. `attempts`: how often it is tried at most
-    (inf: for as long as the turn has time). `retry_after`: seconds that the provider asked to wait.
+    `overload`: the provider is overloaded, so all requests to it slow down. `attempts`: the maximum number of attempts (inf: as
+    many as fit into the turn's timeout). `retry_after`: seconds that the provider asked to wait.
     """
 
-    def __init__(self, why: str, *, overload: bool = False, attempts: float = 6, retry_after: float | None = None) -> None:
-        super().__init__(why)
+    def __init__(self, message: str, *, overload: bool = False, attempts: float = 6, retry_after: float | None = None) -> None:
+        super().__init__(message)
         self.overload = overload
         self.attempts = attempts
         self.retry_after = retry_after
@@ -46,9 +46,11 @@ class TransientError(Exception):
 @final
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A request that was let through: when, and how many tokens it is taken to use: about, until whoever makes it knows.
+    """An admitted request.
 
-    `answered`, or `overload` (with the seconds that the provider asked to wait): how it went, where that says something.
+    `at` is when it was admitted. `tokens` is an estimate until the caller replaces it by the number used. `answered` and
+    `overload` are its outcome; both stay False where it says nothing about the provider's load. `retry_after`: seconds that an
+    overloaded provider asked to wait.
     """
 
     at: float
@@ -57,51 +59,50 @@ class Slot:
     overload: bool = False
     retry_after: float | None = None
 
-    def take_over(self, other: Slot) -> None:
-        """It went as another process says."""
+    def copy_outcome(self, other: Slot) -> None:
+        """Take the tokens and the outcome that another process recorded."""
         self.tokens, self.answered = other.tokens, other.answered
         self.overload, self.retry_after = other.overload, other.retry_after
 
 
 class Limiter:
-    """Lets requests through in the order in which they come: at most `at_once` together, `rpm` requests and `tpm` tokens in any
-    minute (inf: no limit). Times are Trio's.
+    """Admits requests in order of arrival: at most `at_once` at a time, `rpm` requests and `tpm` tokens in any minute.
 
-    When the provider is overloaded nobody asks it for a while, and half as many together afterwards; each answer lets one
-    more through again. Every wait can be cancelled and leaves nothing behind.
+    A limit of inf is none. Times are Trio's. When the provider is overloaded, requests pause; afterwards half as many run at
+    a time, and each answer allows one more. Every wait can be cancelled and leaves nothing behind.
     """
 
-    def __init__(self, at_once: float = AT_ONCE, rpm: float = inf, tpm: float = inf) -> None:
+    def __init__(self, at_once: float = DEFAULT_AT_ONCE, rpm: float = inf, tpm: float = inf) -> None:
         self.at_once, self.rpm, self.tpm = at_once, rpm, tpm
         self.answers = 0
-        self._width = at_once
-        self._busy = 0
+        self._allowed = at_once
+        self._active = 0
         self._pause = FIRST_PAUSE
         self._slowed_at = -inf
         self._resumes_at = -inf
-        self._minute: deque[Slot] = deque()
-        self._door = trio.Lock()  # fair: whoever comes first waits inside, all others behind
-        self._left = trio.lowlevel.ParkingLot()
+        self._last_minute: deque[Slot] = deque()
+        self._queue = trio.Lock()  # fair: the first request waits inside, the others in order of arrival
+        self._freed = trio.lowlevel.ParkingLot()
 
     def restrict(self, at_once: float = inf, rpm: float = inf, tpm: float = inf) -> None:
-        """Take over limits that are stricter than its own."""
+        """Adopt those of the given limits that are stricter than the current ones."""
         self.at_once, self.rpm, self.tpm = min(self.at_once, at_once), min(self.rpm, rpm), min(self.tpm, tpm)
-        self._width = min(self._width, self.at_once)
+        self._allowed = min(self._allowed, self.at_once)
 
     async def call(self, attempt: Callable[[Slot], Awaitable[Value]], *, timeout: float, tokens: float = 0) -> Value:
-        """What `attempt` gives, made again where it raises TransientError. It may say in its slot how many tokens it used.
+        """Return the result of `attempt`, repeated while it raises TransientError.
 
-        `timeout` seconds count from when it is first let through. One attempt gets half of them, so that a connection that
-        was lost does not take the turn with it. Raises AgentError when they are over or it was tried often enough; what else
-        `attempt` raises goes through.
+        `attempt` may record the tokens used in its slot. `timeout` seconds count from when it is first admitted. One attempt
+        gets half of them, so that a lost connection does not fail the turn. Raises AgentError at the timeout or after the
+        maximum number of attempts. Other errors of `attempt` propagate.
         """
-        end, tries, last = inf, 0, "none"
+        end, attempts, last = inf, 0, "none"
         while True:
             with trio.CancelScope(deadline=end) as turn:
                 async with self.slot(tokens) as slot:
-                    if not tries:
+                    if not attempts:
                         end = turn.deadline = slot.at + timeout
-                    tries += 1
+                    attempts += 1
                     failure = TransientError(f"no answer within {timeout / 2:g} s")
                     with trio.move_on_at(slot.at + timeout / 2):
                         try:
@@ -113,85 +114,85 @@ class Limiter:
                             return value
                     slot.overload, slot.retry_after = failure.overload, failure.retry_after
                 last = str(failure)
-                if tries >= failure.attempts:
-                    raise AgentError(f"{last} (tried {tries} times)" if tries > 1 else last)
+                if attempts >= failure.attempts:
+                    raise AgentError(f"{last} (tried {attempts} times)" if attempts > 1 else last)
                 if not failure.overload:
-                    await trio.sleep(min(FIRST_PAUSE * 2 ** (tries - 1), LONGEST_PAUSE))
+                    await trio.sleep(min(FIRST_PAUSE * 2 ** (attempts - 1), MAX_PAUSE))
             if turn.cancelled_caught:
                 raise AgentError(f"no answer within {timeout:g} s; the last attempt: {last}")
 
     @asynccontextmanager
     async def slot(self, tokens: float = 0) -> AsyncIterator[Slot]:
-        """Wait until a request of about `tokens` tokens may be made, and make it inside the block."""
-        async with self._door:
-            await self._let_through(tokens)
+        """Wait until a request of about `tokens` tokens may be made. The caller makes it inside the block."""
+        async with self._queue:
+            await self._admit(tokens)
             slot = Slot(trio.current_time(), tokens)
             if min(self.rpm, self.tpm) < inf:
-                self._minute.append(slot)
-            self._busy += 1
+                self._last_minute.append(slot)
+            self._active += 1
         try:
             yield slot
         finally:
             if slot.answered:
-                self._answered()
+                self._on_answer()
             elif slot.overload:
-                self._refused(slot.at, slot.retry_after)
-            self._busy -= 1
-            self._left.unpark()
+                self._on_overload(slot.at, slot.retry_after)
+            self._active -= 1
+            self._freed.unpark()
 
-    async def _let_through(self, tokens: float) -> None:
+    async def _admit(self, tokens: float) -> None:
         while True:
-            if self._busy >= self._width:
-                await self._left.park()
+            if self._active >= self._allowed:
+                await self._freed.park()
             elif (wait := self._wait(tokens)) > 0:
                 await trio.sleep(wait)
             else:
                 return
 
     def _wait(self, tokens: float) -> float:
-        """Seconds until the next request may be made, by all that is known now."""
+        """Return the seconds until the next request may be made, as far as is known now."""
         now = trio.current_time()
-        while self._minute and self._minute[0].at <= now - MINUTE:
-            self._minute.popleft()
-        requests, used, over = len(self._minute), sum(slot.tokens for slot in self._minute), now
-        for slot in self._minute:
+        while self._last_minute and self._last_minute[0].at <= now - MINUTE:
+            self._last_minute.popleft()
+        requests, used, ready_at = len(self._last_minute), sum(slot.tokens for slot in self._last_minute), now
+        for slot in self._last_minute:
             if requests < self.rpm and used + min(tokens, self.tpm) <= self.tpm:
                 break
-            requests, used, over = requests - 1, used - slot.tokens, slot.at + MINUTE
-        return max(self._resumes_at, over) - now
+            requests, used, ready_at = requests - 1, used - slot.tokens, slot.at + MINUTE
+        return max(self._resumes_at, ready_at) - now
 
-    def _refused(self, asked_at: float, retry_after: float | None) -> None:
-        """The provider is overloaded. What was asked before it was last said to be says nothing new."""
+    def _on_overload(self, asked_at: float, retry_after: float | None) -> None:
+        """Slow down: the provider is overloaded. A request made before the last slowdown says nothing new."""
         now = trio.current_time()
         if asked_at >= self._slowed_at:
             self._slowed_at = now
-            self._width = max(1, self._busy // 2)
+            self._allowed = max(1, self._active // 2)
             if retry_after is None:
-                retry_after, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
+                retry_after, self._pause = self._pause, min(2 * self._pause, MAX_PAUSE)
         if retry_after is not None:
-            self._resumes_at = max(self._resumes_at, now + min(retry_after, LONGEST_PAUSE))
+            self._resumes_at = max(self._resumes_at, now + min(retry_after, MAX_PAUSE))
 
-    def _answered(self) -> None:
+    def _on_answer(self) -> None:
         self.answers += 1
         self._pause = FIRST_PAUSE
-        self._width = min(self._width + 1, self.at_once)
-        self._left.unpark()
+        self._allowed = min(self._allowed + 1, self.at_once)
+        self._freed.unpark()
 
 
 @final
 class SharedLimiter(Limiter):
-    """A limiter whose places are handed out at a gate, to this process and others; `key` names it there."""
+    """A limiter whose requests are admitted by limits shared with other processes, under the name `key`."""
 
-    def __init__(self, gate: Gate, key: tuple[str, ...], at_once: float = AT_ONCE) -> None:
+    def __init__(self, shared: SharedLimits, key: tuple[str, ...], at_once: float = DEFAULT_AT_ONCE) -> None:
         super().__init__(at_once)
-        self._gate = gate
+        self._shared = shared
         self._key = key
 
     @asynccontextmanager
     async def slot(self, tokens: float = 0) -> AsyncIterator[Slot]:
-        """Wait until all together may make a request of about `tokens` tokens, and make it inside the block."""
+        """Wait until the shared limits allow a request of about `tokens` tokens. The caller makes it inside the block."""
         slot = Slot(0.0, tokens)
-        async with self._gate.through(self._key, Limiter, (self.at_once, self.rpm, self.tpm), slot):
+        async with self._shared.admit(self._key, Limiter, (self.at_once, self.rpm, self.tpm), slot):
             slot.at = trio.current_time()
             yield slot
         self.answers += slot.answered

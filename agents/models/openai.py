@@ -1,4 +1,4 @@
-"""openai: chat models behind OpenAI's chat completions, or any server that speaks them (`base_url`)."""
+"""openai: chat models behind OpenAI's chat completions API, or any server that speaks it (`base_url`)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 from pydantic import Field, model_validator
 
 from longspan.agents.base import AgentError, AgentOptions
-from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, used
+from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, parse_usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 from longspan.agents.models.provider import Vendor
-from longspan.agents.models.web import broken_off
+from longspan.agents.models.web import stream_error
 from longspan.simulator.tokens import EncodingName
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ OPENAI = Vendor(kind="openai", extra="openai", module="openai", keys=("OPENAI_AP
 
 @final
 class OpenAICore(ApiCore):
-    """A chat model behind OpenAI's API, or one that speaks as it does."""
+    """A chat model behind OpenAI's API or a compatible one."""
 
     vendor: ClassVar[Vendor] = OPENAI
 
     class Options(ApiOptions):
-        """`seed`: what is drawn with, as far as the server keeps to it; `repetition_penalty`: of tokens that are there already, for
-        servers that know it, which OpenAI's own does not."""
+        """`seed`: for sampling, if the server honours it. `repetition_penalty`: of tokens that already occur, for servers that
+        support it, unlike OpenAI's own."""
 
         seed: int | None = Field(default=None, ge=0, lt=2**63)
         repetition_penalty: float | None = Field(default=None, gt=0, le=10, allow_inf_nan=False)
@@ -44,7 +44,7 @@ class OpenAICore(ApiCore):
         @model_validator(mode="after")
         def _known(self) -> Self:
             if self.repetition_penalty is not None and self.base_url is None:
-                raise ValueError("repetition_penalty is nothing that OpenAI's own models know: it is for servers with a base_url")
+                raise ValueError("OpenAI's own models do not support repetition_penalty: it is for servers with a base_url")
             return self
 
     def encoding(self) -> tuple[EncodingName, float]:
@@ -59,8 +59,8 @@ class OpenAICore(ApiCore):
     async def ask(self, client: AsyncOpenAI, request: Request) -> Answer:
         stream = self.options.stream
         create: Any = client.chat.completions.with_streaming_response.create
-        # The library checks messages that it is given as such one by one, which takes longer than all else; and its streams
-        # do not end as Trio wants generators to end. So it gets the body as it is, and gives the answer as it is.
+        # The library validates messages one by one, which takes longer than everything else; and its streams are not closed as
+        # Trio requires of async generators. So it gets the body ready-made, and the raw answer is read.
         async with create(model=self.model, messages=[], stream=stream, extra_body=self._body(request)) as response:
             body = await response.read()
         answer = Answer()
@@ -72,15 +72,15 @@ class OpenAICore(ApiCore):
         system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
             "messages": system + [{"role": role, "content": text} for role, text in request.messages],
-            # OpenAI's newer models refuse the name that other servers know.
-            "max_completion_tokens" if self.provider.own else "max_tokens": request.most,
+            # OpenAI's newer models reject the name that other servers use.
+            "max_completion_tokens" if self.provider.official else "max_tokens": request.max_tokens,
         }
         options = self.options
-        assert isinstance(options, self.Options)  # noqa: S101  # of its own kind
-        drawn = {"temperature": options.temperature, "top_p": options.top_p, "seed": options.seed}
-        # vLLM calls it the one, llama.cpp the other; each passes over what it does not know.
-        drawn |= {"repetition_penalty": options.repetition_penalty, "repeat_penalty": options.repetition_penalty}
-        body |= {name: value for name, value in drawn.items() if value is not None}
+        assert isinstance(options, self.Options)  # noqa: S101
+        sampling = {"temperature": options.temperature, "top_p": options.top_p, "seed": options.seed}
+        # The first is vLLM's name, the second llama.cpp's. Each ignores the other.
+        sampling |= {"repetition_penalty": options.repetition_penalty, "repeat_penalty": options.repetition_penalty}
+        body |= {name: value for name, value in sampling.items() if value is not None}
         if self.options.stream:
             body["stream_options"] = {"include_usage": True}
         if request.schema is not None:
@@ -89,32 +89,32 @@ class OpenAICore(ApiCore):
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
 
-    def _read(self, event: Any, answer: Answer, where: str) -> None:
-        """Take over what an answer, or a piece of one, holds."""
+    def _read(self, event: Any, answer: Answer, key: str) -> None:
+        """Add the contents of an answer, or of a piece of one; its message is under `key`."""
         if dig(event, "error"):
-            raise broken_off(event)
+            raise stream_error(event)
         if usage := dig(event, "usage"):
             cached = dig(usage, "prompt_tokens_details", "cached_tokens")
-            answer.usage = used(inputs=dig(usage, "prompt_tokens"), cached=cached, output=dig(usage, "completion_tokens"))
-        if where == "delta" and not dig(event, "choices"):
+            answer.usage = parse_usage(inputs=dig(usage, "prompt_tokens"), cached=cached, output=dig(usage, "completion_tokens"))
+        if key == "delta" and not dig(event, "choices"):
             return  # the piece with the usage
-        message, reason = dig(event, "choices", 0, where), dig(event, "choices", 0, "finish_reason")
+        message, reason = dig(event, "choices", 0, key), dig(event, "choices", 0, "finish_reason")
         refusal = dig(message, "refusal")
         if refusal or reason == "content_filter":
-            raise AgentError(f"refuses to answer: {refusal or 'its content filter'!s:.300}")
-        answer.done |= where == "message" or reason is not None
-        answer.cut |= reason == "length"
+            raise AgentError(f"refused to answer: {refusal or 'its content filter'!s:.300}")
+        answer.done |= key == "message" or reason is not None
+        answer.truncated |= reason == "length"
         content = dig(message, "content")
-        if content is not None or (where == "message" and not answer.cut):
+        if content is not None or (key == "message" and not answer.truncated):
             answer.add(content)
 
 
 @final
 class OpenAIAgent(ChatAgent):
-    """A chat model of OpenAI's kind as an agent."""
+    """An agent that is a chat model behind OpenAI's API or a compatible one."""
 
     class Options(OpenAICore.Options, ChatOptions):
-        """The agent's and the model's."""
+        """The options of the agent and the model."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()

@@ -1,4 +1,4 @@
-"""A vendor's API at one address: its key, and the client and the limiter that all in the process who ask it share."""
+"""A vendor's API at one address: its key, and the client and limiter that the whole process shares."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from pydantic import Field
 
 from longspan.agents.base import AgentError, InputError, Tokens, Usage
 from longspan.agents.models.core import CoreOptions
-from longspan.agents.models.limits import AT_ONCE, Limiter, SharedLimiter, Slot
-from longspan.agents.models.web import check_url, explained, http_client, is_loopback
+from longspan.agents.models.limits import DEFAULT_AT_ONCE, Limiter, SharedLimiter, Slot
+from longspan.agents.models.web import check_url, http_client, is_loopback, translate_error
 from longspan.simulator.agent import will_be_asked
-from longspan.simulator.sweeps.shared_limits import GATE
+from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
 
 __all__ = ["Provider", "ProviderOptions", "Vendor"]
 
 Value = TypeVar("Value")
 
 NO_KEY: Final = "none"
-"""What a server on this machine is sent where there is no key."""
+"""The key sent to a server on this machine when no key is set."""
 
-SHORT: Final = 8
-"""Characters below which a key is too short to be looked for in texts."""
+MIN_SECRET: Final = 8
+"""The minimum length of a key that is redacted. A shorter one could match ordinary text."""
 
 _clients: Final[trio.lowlevel.RunVar[dict[tuple[str, str, str], Any]]] = trio.lowlevel.RunVar("clients")
 _limiters: Final[trio.lowlevel.RunVar[dict[tuple[str, str], Limiter]]] = trio.lowlevel.RunVar("limiters")
 
 
 class ProviderOptions(CoreOptions):
-    """`base_url`: a server that speaks the vendor's API; `timeout`: seconds that a turn may take; `at_once`, `rpm`, `tpm`:
-    most requests at once, requests a minute and tokens a minute. Of these the strictest in the process holds."""
+    """`base_url`: a server that speaks the vendor's API. `timeout`: seconds that a turn may take. `at_once`, `rpm`, `tpm`: the
+    maximum requests at once, requests a minute and tokens a minute; the strictest of each in the process applies."""
 
     base_url: str | None = None
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
@@ -49,8 +49,11 @@ class ProviderOptions(CoreOptions):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vendor:
-    """A kind of API: the `extra` that installs the `module` of its library, the environment variables that may hold a key,
-    the address of its own servers, and how to make the library's client from key, address and HTTP client."""
+    """A kind of API.
+
+    `extra` installs the library's `module`. `keys` are the environment variables that may hold a key. `url` is the address of the
+    vendor's own servers. `make` creates the library's client from key, address and HTTP client.
+    """
 
     kind: str
     extra: str
@@ -73,34 +76,36 @@ class Provider:
         if not model or not model.isprintable() or ".." in model or set(model) & set(" ?#"):
             raise InputError(f"{vendor.kind}: a model is named {vendor.kind}/MODEL, got {model!r:.60}")
         self.url = check_url(options.base_url) if options.base_url is not None else vendor.url
-        self.own = self.url == vendor.url
-        self.name = f"{vendor.kind if self.own else _host(self.url)}/{model}"
+        self.official = self.url == vendor.url
+        self.name = f"{vendor.kind if self.official else _provider_name(self.url)}/{model}"
         try:
             import_module(vendor.module)
         except ImportError as error:
             raise InputError(f"{vendor.kind}/{model} needs more than longspan itself: pip install 'longspan[{vendor.extra}]'") from error
         self._key = self._find_key()
-        self._secret = self._key if len(self._key) >= SHORT else ""
+        self._secret = self._key if len(self._key) >= MIN_SECRET else ""
 
     def _find_key(self) -> str:
         for name in self._vendor.keys:
             key = os.environ.get(name, "").strip()
             if key:
                 if not key.isascii() or not key.isprintable():
-                    raise InputError(f"{self.name}: what the environment variable {name} holds is no key: it has odd characters in it")
+                    raise InputError(
+                        f"{self.name}: the environment variable {name} is not a valid key: it has non-ASCII or unprintable characters"
+                    )
                 return key
         if is_loopback(self.url) or not will_be_asked():
             return NO_KEY
-        raise InputError(f"{self.name} needs a key: put it into the environment variable {' or '.join(self._vendor.keys)}")
+        raise InputError(f"{self.name} needs a key: set the environment variable {' or '.join(self._vendor.keys)}")
 
-    def scrubbed(self, text: str) -> str:
-        """`text` without the key."""
+    def redact(self, text: str) -> str:
+        """Return `text` without the key."""
         return text.replace(self._secret, "[key]") if self._secret else text
 
     async def call(self, send: Callable[[Any], Awaitable[tuple[Value, Usage]]], *, tokens: float) -> tuple[Value, Usage]:
-        """What `send` gives, called with the library's client and tried again where that may help; and the tokens used.
+        """Call `send` with the library's client, with retries. Return its result and the tokens used.
 
-        `tokens`: about how many that will be. Raises AgentError, without the key in it.
+        `tokens` is an estimate of those. Raises AgentError, without the key in it.
         """
         limiter = self._limiter()
 
@@ -108,39 +113,39 @@ class Provider:
             try:
                 value, usage = await send(self._client())
             except Exception as error:
-                raise explained(error, limiter.answers) from None
+                raise translate_error(error, limiter.answers) from None
             slot.tokens = usage.input_tokens + usage.output_tokens
             return value, usage
 
         try:
             return await limiter.call(attempt, timeout=self._options.timeout, tokens=tokens)
         except AgentError as error:
-            # Neither its cause nor its context goes along: a library's errors hold requests, and requests hold keys.
-            raise type(error)(self.scrubbed(f"{self.name}: {error}")) from None
+            # Drop cause and context: a library's errors hold requests, and requests hold keys.
+            raise type(error)(self.redact(f"{self.name}: {error}")) from None
 
     def _limiter(self) -> Limiter:
-        """The limiter of this Trio run: its times are the run's."""
-        given = self._options
-        known: dict[tuple[str, str], Limiter] = _of_run(_limiters)
+        """Return the limiter of this Trio run. It belongs to the run, since its times are the run's."""
+        options = self._options
+        limiters: dict[tuple[str, str], Limiter] = _run_table(_limiters)
         key = (self._vendor.kind, self.url)
-        if key not in known:
-            most, gate = _share(given.at_once or AT_ONCE), GATE.get()
-            known[key] = Limiter(most) if gate is None else SharedLimiter(gate, key, most)
-        known[key].restrict(_share(given.at_once), _share(given.rpm), _share(given.tpm))
-        return known[key]
+        if key not in limiters:
+            at_once, shared = _share(options.at_once or DEFAULT_AT_ONCE), SHARED_LIMITS.get()
+            limiters[key] = Limiter(at_once) if shared is None else SharedLimiter(shared, key, at_once)
+        limiters[key].restrict(_share(options.at_once), _share(options.rpm), _share(options.tpm))
+        return limiters[key]
 
     def _client(self) -> Any:
-        """The library's client of this Trio run: making one takes longer than a request, and it keeps its connections."""
-        known = _of_run(_clients)
+        """Return the library's client of this Trio run. Creating one takes longer than a request, and it keeps connections open."""
+        clients = _run_table(_clients)
         key = (self._vendor.kind, self.url, self._key)
-        if key not in known:
+        if key not in clients:
             http = http_client(self.url, self._secret)
-            known[key] = self._vendor.make(self._key, self.url, http)
-            trio.lowlevel.spawn_system_task(_close_at_the_end, http, name="longspan: an API's connections")
-        return known[key]
+            clients[key] = self._vendor.make(self._key, self.url, http)
+            trio.lowlevel.spawn_system_task(_close_with_run, http, name="longspan: an API's connections")
+        return clients[key]
 
 
-async def _close_at_the_end(http: Any) -> None:
+async def _close_with_run(http: Any) -> None:
     """Close a client's connections when the Trio run ends, which cancels its system tasks."""
     try:
         await trio.sleep_forever()
@@ -149,8 +154,8 @@ async def _close_at_the_end(http: Any) -> None:
             await http.aclose()
 
 
-def _of_run(variable: trio.lowlevel.RunVar[dict[Any, Any]]) -> dict[Any, Any]:
-    """A table that begins empty with each Trio run."""
+def _run_table(variable: trio.lowlevel.RunVar[dict[Any, Any]]) -> dict[Any, Any]:
+    """Return a dictionary that starts empty with each Trio run."""
     try:
         return variable.get()
     except LookupError:
@@ -158,8 +163,8 @@ def _of_run(variable: trio.lowlevel.RunVar[dict[Any, Any]]) -> dict[Any, Any]:
         return variable.get()
 
 
-def _host(url: str) -> str:
-    """Whose server it is: the provider that genai-prices knows by its address, or else host and port."""
+def _provider_name(url: str) -> str:
+    """Return the provider that genai-prices knows by the address, else host and port."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:
@@ -169,5 +174,8 @@ def _host(url: str) -> str:
 
 
 def _share(limit: float | None) -> float:
-    """This process's share of a limit, at least 1, where several play a sweep (see simulator/workers.py); inf without one."""
+    """Return this process's share of a limit, at least 1, where several processes play a sweep (see simulator/sweeps/processes.py).
+
+    Without a limit that is inf.
+    """
     return inf if limit is None else max(1, limit // int(os.environ.get("LONGSPAN_PROCESSES", "1")))

@@ -1,4 +1,4 @@
-"""The HTTP client that vendors' libraries are given, so that what a server may do to longspan is decided in one place."""
+"""The HTTP client for vendors' libraries, which limits in one place what a server can do to longspan."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ from longspan.simulator.errors import one_line
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["broken_off", "check_url", "explained", "http_client", "is_loopback"]
+__all__ = ["check_url", "http_client", "is_loopback", "stream_error", "translate_error"]
 
-LARGEST: Final = 32 * 2**20
-"""Bytes of an answer, at most."""
+MAX_BYTES: Final = 32 * 2**20
+"""The maximum size of an answer."""
 
-CONNECT: Final = 15.0
-"""Seconds that a connection may take to be made. All else is limited by the turn's deadline."""
+CONNECT_SECONDS: Final = 15.0
+"""The connect timeout. Everything else is limited by the turn's deadline."""
 
-BUSY: Final = (429, 503, 529)
-"""Statuses by which a provider says that it has too much to do."""
+OVERLOADED: Final = (429, 503, 529)
+"""Statuses of an overloaded provider."""
 
-AGAIN: Final = (408, 409, 425)
-"""Statuses of requests that may succeed when they are made again."""
+RETRYABLE: Final = (408, 409, 425)
+"""Statuses of requests that may succeed if repeated."""
 
-TOO_LONG: Final = re.compile(
+PROMPT_TOO_LONG: Final = re.compile(
     r"context[ _](length|window|size)|prompt is too long|maximum context|input token count .{0,80}exceed|input is too long", re.IGNORECASE
 )
 """How providers say that a prompt is too long."""
 
-SPENT: Final = ("insufficient_quota", "billing_hard_limit_reached")
-"""Codes of providers that have been paid too little: asking again does not help, though the status is that of overload."""
+OUT_OF_CREDIT: Final = ("insufficient_quota", "billing_hard_limit_reached")
+"""Error codes for an account without credit. A retry does not help, though the status is that of an overload."""
 
 
 def check_url(url: str) -> str:
-    """`url` without a slash at its end. Raises InputError for what is no plain address, or has a password in it."""
+    """Return `url` without a trailing slash. Raises InputError if it is not a plain address or contains a password."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise InputError(f"base_url: {url!r:.80} is no address") from None
+        raise InputError(f"base_url: {url!r:.80} is not a valid address") from None
     if parts.username is not None or parts.password is not None:
-        raise InputError("base_url: an address with a name or a password in it would be written to files; keys come from the environment")
+        raise InputError("base_url: a user name or password in the address would be written to files; set the key in the environment")
     plain = parts.scheme in ("http", "https") and parts.hostname and port != 0 and not parts.query and not parts.fragment
     if not plain or not re.fullmatch(r"[!-~]+", url):
-        raise InputError(f"base_url: an address is http(s)://host:port/path, got {url!r:.80}")
+        raise InputError(f"base_url: expected http(s)://host:port/path, got {url!r:.80}")
     return url.rstrip("/")
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address is this machine's own."""
+    """Return whether an address is on this machine."""
     host = urlsplit(url).hostname or ""
     with suppress(ValueError):
         return ip_address(host).is_loopback
@@ -68,25 +68,27 @@ def is_loopback(url: str) -> bool:
 
 
 def http_client(url: str, secret: str) -> httpx2.AsyncClient:
-    """A client for the API at `url`. It follows no redirect, since vendors' keys would go along, and gives no answer with the
-    `secret` in it (unless that is empty)."""
+    """Return a client for the API at `url`.
+
+    It follows no redirects, which would pass on the key. It removes `secret` from answers, unless that is empty.
+    """
     import httpx2
 
     return httpx2.AsyncClient(
-        timeout=httpx2.Timeout(None, connect=CONNECT),
+        timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30),
         follow_redirects=False,
         verify=not url.startswith("http:"),  # without TLS there are no certificates to load
         trust_env=not is_loopback(url),  # a proxy does not reach this machine
-        headers={"accept-encoding": "identity"},  # what is small here must not be huge once unpacked
+        headers={"accept-encoding": "identity"},  # a small answer must not unpack to a huge one
         event_hooks={"response": [partial(_check, secret.encode())]},
     )
 
 
 async def _check(secret: bytes, response: httpx2.Response) -> None:
-    """Refuse what is no answer, in the same words for all vendors, before a vendor's library reads it."""
+    """Raise an error for a failed request before the vendor's library sees it, so that all vendors' errors read alike."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise AgentError(f"answers in {response.headers['content-encoding']!r:.40}, though only plain text was asked for")
+        raise AgentError(f"answered with content-encoding {response.headers['content-encoding']!r:.40}, though identity was requested")
     response.stream = _read_whole(response.stream, secret)
     if response.status_code != 200:
         body = await response.aread()
@@ -94,19 +96,19 @@ async def _check(secret: bytes, response: httpx2.Response) -> None:
 
 
 def _read_whole(stream: Any, secret: bytes) -> Any:
-    """A response's stream in one piece, without the secret. It ends in an error where it would be too large to hold.
+    """Return a response's stream as a single chunk, without the secret. Reading it raises AgentError if it is too large.
 
-    Nobody here needs an answer before its end, and a secret may lie across two pieces.
+    Answers are only used when complete, and a secret may span two chunks.
     """
     import httpx2
 
     class Whole(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             body = bytearray()
-            async for part in stream:
-                body += part
-                if len(body) > LARGEST:
-                    raise AgentError(f"answers more than {LARGEST:,} bytes")
+            async for chunk in stream:
+                body += chunk
+                if len(body) > MAX_BYTES:
+                    raise AgentError(f"answered with more than {MAX_BYTES:,} bytes")
             yield bytes(body).replace(secret, b"[key]") if secret else bytes(body)
 
         async def aclose(self) -> None:
@@ -116,52 +118,52 @@ def _read_whole(stream: Any, secret: bytes) -> Any:
 
 
 def _problem(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
-    """What an answer with an HTTP status other than 200 means."""
-    code, message = _message(body)
-    said = f"{status}: {message}" if message else str(status)
+    """Return the error for an HTTP status other than 200."""
+    code, message = _read_error(body)
+    details = f"{status}: {message}" if message else str(status)
     retry_after = _retry_after(headers, body)
-    if status in BUSY and code not in SPENT:
-        return TransientError(f"is overloaded ({said})", overload=True, attempts=inf, retry_after=retry_after)
-    if status in AGAIN:
-        return TransientError(f"failed ({said})", retry_after=retry_after)
-    if status >= 400 and TOO_LONG.search(f"{code} {message}"):
-        return ContextOverflowError(f"the prompt is too long ({said})")
+    if status in OVERLOADED and code not in OUT_OF_CREDIT:
+        return TransientError(f"is overloaded ({details})", overload=True, attempts=inf, retry_after=retry_after)
+    if status in RETRYABLE:
+        return TransientError(f"failed ({details})", retry_after=retry_after)
+    if status >= 400 and PROMPT_TOO_LONG.search(f"{code} {message}"):
+        return ContextOverflowError(f"the prompt is too long ({details})")
     if status >= 500:
-        return TransientError(f"failed ({said})", overload=True, retry_after=retry_after)
+        return TransientError(f"failed ({details})", overload=True, retry_after=retry_after)
     if status in (401, 403):
-        return AgentError(f"refuses the key ({said})")
+        return AgentError(f"rejected the key ({details})")
     if status < 400:
-        return AgentError(f"answers with the status {said} instead of 200: is base_url right?")
-    hint = "; some models take none: leave it out, or write temperature=none" if "temperature" in message else ""
-    return AgentError(f"refuses the request ({said}){hint}")
+        return AgentError(f"answered with status {details} instead of 200: check base_url")
+    hint = "; some models do not accept one: leave it out, or set temperature=none" if "temperature" in message else ""
+    return AgentError(f"rejected the request ({details}){hint}")
 
 
-def broken_off(error: Any) -> TransientError:
-    """The error that came in the middle of an answer."""
-    code, message = _told(error)
+def stream_error(error: Any) -> TransientError:
+    """Return the error for an error event in the middle of an answer."""
+    code, message = _error_fields(error)
     overload = re.search(r"overloaded|rate_limit|unavailable", code, re.IGNORECASE) is not None
-    return TransientError(f"broke off its answer ({code}: {message})", overload=overload)
+    return TransientError(f"interrupted its answer ({code}: {message})", overload=overload)
 
 
-def _message(body: bytes) -> tuple[str, str]:
-    """A code, and a message in one line, from the body of an error; empty where there are none."""
+def _read_error(body: bytes) -> tuple[str, str]:
+    """Return an error body's code and its message in one line, each empty if missing."""
     try:
-        return _told(json.loads(body))
+        return _error_fields(json.loads(body))
     except (ValueError, RecursionError):
         return "", " ".join(body[:300].decode("utf-8", "replace").split())
 
 
-def _told(found: Any) -> tuple[str, str]:
-    if isinstance(found, list) and found:
-        found = found[0]
-    if isinstance(found, dict):
-        found = found.get("error", found)
-    if isinstance(found, str):
-        return "", _line(found)
-    if not isinstance(found, dict):
+def _error_fields(error: Any) -> tuple[str, str]:
+    if isinstance(error, list) and error:
+        error = error[0]
+    if isinstance(error, dict):
+        error = error.get("error", error)
+    if isinstance(error, str):
+        return "", _line(error)
+    if not isinstance(error, dict):
         return "", ""
-    codes = [_line(found.get(name)) for name in ("code", "type", "status")]
-    return next(filter(None, codes), ""), _line(found.get("message") or found.get("detail"))
+    codes = [_line(error.get(name)) for name in ("code", "type", "status")]
+    return next(filter(None, codes), ""), _line(error.get("message") or error.get("detail"))
 
 
 def _line(value: object) -> str:
@@ -169,8 +171,10 @@ def _line(value: object) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], body: bytes) -> float | None:
-    """Seconds that the provider asks to wait, in a header or as Google does; a date counts from the date of its answer. None
-    where it does not say."""
+    """Return the seconds that the provider asks to wait, in a header or in the body as Google does; None if it does not say.
+
+    A date in the header counts from the date of the answer.
+    """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):
             seconds = float(headers.get(name, "")) / unit
@@ -183,8 +187,11 @@ def _retry_after(headers: Mapping[str, str], body: bytes) -> float | None:
     return float(delay[1]) if delay else None
 
 
-def explained(error: Exception, answers: int) -> Exception:
-    """What a vendor's library raised, as an error of ours. `answers`: how many the provider has given before."""
+def translate_error(error: Exception, answers: int) -> Exception:
+    """Return an error of a vendor's library as AgentError or TransientError.
+
+    `answers` is how many answers the provider has given before: one that never answered gets fewer attempts.
+    """
     import httpx2
 
     causes = list(_causes(error))
@@ -195,13 +202,13 @@ def explained(error: Exception, answers: int) -> Exception:
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
             return TransientError(f"cannot be reached: {one_line(cause)}", attempts=6 if answers else 3)
         if isinstance(cause, httpx2.TransportError):
-            return TransientError(f"broke off the connection: {one_line(cause)}")
-    return TransientError(f"gave an answer that cannot be read: {one_line(error)}")
+            return TransientError(f"closed the connection: {one_line(cause)}")
+    return TransientError(f"gave an unreadable answer: {one_line(error)}")
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
+    causes: list[BaseException] = []
+    while error is not None and error not in causes:
+        causes.append(error)
         error = error.__cause__ or error.__context__
-    return found
+    return causes

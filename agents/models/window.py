@@ -1,4 +1,4 @@
-"""What of a conversation a model is shown: the newest turns that fit."""
+"""The window of a conversation that a model is shown: the newest turns that fit."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ __all__ = ["BLOCK", "Eviction", "Window"]
 Item = TypeVar("Item")
 
 Eviction = Literal["block", "sliding"]
-"""What goes when the window is full: `block`, the oldest quarter at once; `sliding`, the oldest item alone."""
+"""What is dropped when the window is full: `block`, the oldest quarter at once; `sliding`, the oldest item alone."""
 
 BLOCK: Final = 0.25
-"""The share of what is held that a block is. Dropped at once, the beginning of the prompt then stays the same for many turns,
-and providers read it from their cache; dropped turn by turn, it is new each time."""
+"""A block's share of the window's tokens. After a block is dropped, the start of the prompt stays the same for many turns, so that
+providers read it from their cache. If turns are dropped one by one, the prompt starts differently each time."""
 
 
 @final
 class Window(Generic[Item]):
-    """The newest items that fit into `most` tokens, oldest first.
+    """The newest items that fit into `max_tokens` tokens, oldest first.
 
-    An item is counted once, by whoever adds it. What room is made for, and what is dropped, takes time by the items
-    dropped alone, however long the conversation has been.
+    The caller counts an item once, when adding it. Dropping takes time proportional to the items dropped, however long the
+    conversation.
     """
 
-    def __init__(self, most: int, eviction: Eviction = "block") -> None:
-        self.most = most
+    def __init__(self, max_tokens: int, eviction: Eviction = "block") -> None:
+        self.max_tokens = max_tokens
         self.eviction = eviction
         self.used = 0
         self._items: deque[tuple[Item, int]] = deque()
@@ -39,20 +39,20 @@ class Window(Generic[Item]):
         return (item for item, _ in self._items)
 
     def add(self, item: Item, tokens: int) -> None:
-        """Add the newest item, of so many tokens."""
+        """Add the newest item, which has `tokens` tokens."""
         self._items.append((item, tokens))
         self.used += tokens
 
     def make_room(self, tokens: int) -> None:
-        """Drop what has to go for `tokens` more to fit in. Where they do not fit in alone, everything goes."""
-        while self._items and self.used + tokens > self.most:
+        """Drop items until `tokens` more fit. If they do not fit even alone, drop everything."""
+        while self._items and self.used + tokens > self.max_tokens:
             if self.eviction == "block":
                 self.drop_block()
             else:
                 self._drop()
 
     def drop_block(self) -> None:
-        """Drop the oldest items, a block of tokens together."""
+        """Drop a block of the oldest items."""
         end = self.used * (1 - BLOCK)
         while self._items and self.used > end:
             self._drop()

@@ -1,1 +1,1 @@
-"""Agents outside longspan: servers, programs, Python classes and people."""
+"""Agents outside longspan: servers, programs, users' Python classes and people."""

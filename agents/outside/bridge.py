@@ -1,9 +1,9 @@
-"""Runs an agent class of the user's in another environment's Python, 3.8 or newer: `python:module:Class?interpreter=PATH`.
+"""Runs a user's agent class in another environment's Python, 3.8 or newer: `python:module:Class?interpreter=PATH`.
 
     PATH bridge.py module:Class '{"option": "value"}'
 
-It imports nothing but the standard library and the user's module, and speaks longspan's protocol on what were standard
-input and output. The class sees neither: what it prints goes to standard error, and there is nothing for it to read.
+It imports only the standard library and the user's module. It speaks longspan's protocol on standard input and output, and hides
+both from the class: what the class prints goes to standard error, and its standard input is empty.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 
 class Message(NamedTuple):
-    """What the class is given."""
+    """A message to the class."""
 
     text: str
     sent_at: datetime
@@ -29,7 +29,7 @@ class Message(NamedTuple):
 
 
 class Bridge:
-    """Answers requests with an object of the class, made when the first one comes."""
+    """Answers requests with an instance of the class, created at the first request."""
 
     def __init__(self, target: str, arguments: dict[str, str]) -> None:
         self.target = target
@@ -38,14 +38,14 @@ class Bridge:
         self.loop: Any = None
 
     def answer(self, request: Any) -> Any:
-        """The answer to a request. What the class raises goes through."""
+        """Return the answer to a request. Errors of the class propagate."""
         call = request["call"]
         if self.object is None:
             self.object = self.make()
         if call == "hello":
             return self.hello()
         if call == "reply":
-            return given(self.call("reply", message(request)))
+            return as_answer(self.call("reply", message(request)))
         if call == "observe":
             self.call("observe", message(request), request["reply"])
         elif call == "reset" and not self.has("reset"):
@@ -58,13 +58,13 @@ class Bridge:
 
     def make(self) -> Any:
         module, _, path = self.target.partition(":")
-        found: Any = importlib.import_module(module)
+        cls: Any = importlib.import_module(module)
         for name in path.split("."):
-            found = getattr(found, name)
-        made = found(**self.arguments)
-        if not callable(getattr(made, "reply", None)):
-            raise TypeError("it has no method reply: give it `def reply(self, message)` that returns a str")
-        return made
+            cls = getattr(cls, name)
+        instance = cls(**self.arguments)
+        if not callable(getattr(instance, "reply", None)):
+            raise TypeError("it has no method reply: add `def reply(self, message)` that returns a str")
+        return instance
 
     def has(self, *names: str) -> bool:
         return all(callable(getattr(self.object, name, None)) for name in names)
@@ -74,32 +74,32 @@ class Bridge:
         return {"protocol": 1, "can": can, "repeatable": getattr(self.object, "repeatable", False) is True}
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the object; what it awaits runs under asyncio, in one loop for all calls."""
+        """Call a method of the object. Async methods run under asyncio, in one loop for all calls."""
         result = getattr(self.object, name)(*arguments)
         if inspect.isawaitable(result):
             if self.loop is None:
                 self.loop = asyncio.new_event_loop()
                 asyncio.set_event_loop(self.loop)
-            result = self.loop.run_until_complete(awaited(result))
+            result = self.loop.run_until_complete(wait_for(result))
         return result
 
 
-async def awaited(what: Any) -> Any:
-    return await what
+async def wait_for(awaitable: Any) -> Any:
+    return await awaitable
 
 
 def message(request: Any) -> Message:
     return Message(request["text"], datetime.fromisoformat(request["sent_at"]), request["turn"])
 
 
-def given(reply: Any) -> Any:
-    """What `reply` returned, as the protocol has it: a str, a dict, or an object with text, usage and trace."""
+def as_answer(reply: Any) -> Any:
+    """Return the result of `reply` (a str, a dict, or an object with text, usage and trace) as an answer of the protocol."""
     if isinstance(reply, str):
         return {"text": reply}
     if isinstance(reply, dict):
         return reply
     if not hasattr(reply, "text"):
-        raise TypeError(f"reply returned {type(reply).__name__}; it has to return a str, or a dict with text, usage and trace")
+        raise TypeError(f"reply returned {type(reply).__name__}; it must return a str, or a dict with text, usage and trace")
     usage = getattr(reply, "usage", None)
     counts = ("input_tokens", "cached_tokens", "output_tokens")
     return {

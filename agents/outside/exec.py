@@ -1,8 +1,8 @@
-"""exec: an agent that is a program, asked in lines of JSON (docs/agents.md has the protocol).
+"""exec: an agent that is a program, speaking lines of JSON (docs/agents.md describes the protocol).
 
     exec:python3 agent.py --quick?timeout=60&faketime=true
 
-COMMAND is split as a shell would split it, and run without one.
+The command is split as a shell would, but run without a shell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["ExecAgent", "ProgramAgent"]
 
 
 class ProgramAgent(RemoteAgent):
-    """Asks an agent that is a program on this machine, a process for each conversation."""
+    """An agent that is a program on this machine, with a process for each conversation."""
 
     shares_disk = True
 
@@ -38,10 +38,10 @@ class ProgramAgent(RemoteAgent):
             self._clock.set(request.now)
         answer = await self._program.ask(request.line)
         if not answer.lstrip().startswith(b"{"):
-            raise AgentError(f"wrote a line that is no answer: {printable(answer)}; {ADVICE}")
+            raise AgentError(f"wrote a line that is not an answer: {printable(answer)}; {ADVICE}")
         return answer
 
-    async def leave(self) -> None:
+    async def disconnect(self) -> None:
         if self._program is not None:
             await self._program.end()
             if self._clock is not None:
@@ -49,16 +49,16 @@ class ProgramAgent(RemoteAgent):
             self._program = None
 
     @property
-    def last_words(self) -> str:
-        return self._program.last_words if self._program is not None else ""
+    def stderr_hint(self) -> str:
+        return self._program.stderr_hint if self._program is not None else ""
 
 
 @final
 class ExecAgent(ProgramAgent):
-    """A program on this machine, asked in lines of JSON."""
+    """An agent that is a program on this machine, named by its command."""
 
     class Options(RemoteOptions):
-        """`timeout`; `faketime`: the program's own clock shows the virtual time."""
+        """`timeout`, and `faketime`: the program's own clock shows the virtual time."""
 
         faketime: bool = False
 
@@ -68,14 +68,14 @@ class ExecAgent(ProgramAgent):
 
 
 def _command(text: str) -> list[str]:
-    """The words of a command, the program's with its path. Raises InputError where there is no such program."""
+    """Split a command into words, with the program's full path. Raises InputError if the program does not exist."""
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise InputError(f"exec:{text!s:.80}: cannot be split into words: {error}") from None
     if not words or "\0" in text:
-        raise InputError("a program is named exec:COMMAND, such as exec:python3 agent.py")
-    found = shutil.which(words[0])
-    if found is None:
-        raise InputError(f"exec:{text!s:.80}: there is no program {words[0]!r:.60}; one in the current folder is named ./NAME")
-    return [found, *words[1:]]
+        raise InputError("exec: expected exec:COMMAND, such as exec:python3 agent.py")
+    program = shutil.which(words[0])
+    if program is None:
+        raise InputError(f"exec:{text!s:.80}: program {words[0]!r:.60} does not exist; for one in the current folder write ./NAME")
+    return [program, *words[1:]]

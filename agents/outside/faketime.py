@@ -1,7 +1,7 @@
-"""A program's own clock, set to the conversation's virtual time by libfaketime.
+"""A program's clock, set to the conversation's virtual time by libfaketime.
 
-Benchmarks that let time pass cannot usually reach an agent that asks the system what time it is (GoodAI, section 6). With
-libfaketime before the C library it is told another time: that of the message it was sent, running on from there.
+A benchmark that simulates time usually cannot deceive an agent that reads the system clock (GoodAI, section 6). With libfaketime
+preloaded, the clock starts at the time of the message that was sent and runs on from there.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from longspan.agents.base import InputError
 __all__ = ["FakeClock"]
 
 LIBRARY: Final = "faketime/libfaketime.so.1"
-PLACES: Final = (*sorted(Path("/usr/lib").glob("*-linux-gnu*")), Path("/usr/lib"), Path("/usr/local/lib"))
-"""Where Debian's package libfaketime puts its library, by architecture; and where others do."""
+FOLDERS: Final = (*sorted(Path("/usr/lib").glob("*-linux-gnu*")), Path("/usr/lib"), Path("/usr/local/lib"))
+"""Where Debian's package libfaketime installs its library, by architecture; then other locations."""
 
-SHARED: Final = ("faketime_shm_{}", "sem.faketime_sem_{}")
-"""What libfaketime leaves behind of a process that is killed. A later one with the same number could not start."""
+LEFTOVERS: Final = ("faketime_shm_{}", "sem.faketime_sem_{}")
+"""Files that libfaketime leaves behind when a process is killed. A later process with the same id could not start."""
 
 
 @final
 class FakeClock:
-    """The clock of one program. `set` it before each message; `close` removes what it leaves on the disk.
+    """The clock of one program. Call `set` before each message. `close` removes its files.
 
-    The program's time zone is UTC, so that its local time and its UTC are both the virtual time. Raises InputError where
-    libfaketime is missing.
+    The program's time zone is UTC, so that local time and UTC both equal the virtual time. Raises InputError if libfaketime is
+    missing.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class FakeClock:
         self._folder: Path | None = None
 
     def environment(self) -> Mapping[str, str]:
-        """The environment of a program that has this clock."""
+        """Return the environment for a program with this clock."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="longspan-clock-"))
             self.set(None)
@@ -56,18 +56,18 @@ class FakeClock:
         }
 
     def set(self, now: datetime | None) -> None:
-        """Set the clock to a virtual time; None: to the machine's."""
+        """Set the clock to a virtual time, or with None to the machine's."""
         if self._folder is None:
             return
-        ahead = now.replace(tzinfo=UTC).timestamp() - time.time() if now is not None else 0.0
+        offset = now.replace(tzinfo=UTC).timestamp() - time.time() if now is not None else 0.0
         partial = self._folder / "partial"
-        partial.write_text(f"{ahead:+.6f}\n", "ascii")
-        partial.replace(self._folder / "now")  # whole at once: it is read whenever the program asks for the time
+        partial.write_text(f"{offset:+.6f}\n", "ascii")
+        partial.replace(self._folder / "now")  # atomic: it is read whenever the program asks for the time
 
     def close(self, pids: Iterable[int]) -> None:
-        """Remove what the programs of these numbers, which have ended, have left behind."""
+        """Remove the files left by processes with these ids, which have ended."""
         for pid in pids:
-            for name in SHARED:
+            for name in LEFTOVERS:
                 with suppress(OSError):
                     Path("/dev/shm", name.format(pid)).unlink()  # noqa: S108
         if self._folder is not None:
@@ -76,9 +76,9 @@ class FakeClock:
 
 
 def _find() -> Path:
-    for place in PLACES:
-        if (place / LIBRARY).is_file():
-            return place / LIBRARY
+    for folder in FOLDERS:
+        if (folder / LIBRARY).is_file():
+            return folder / LIBRARY
     if sys.platform != "linux":
-        raise InputError("exec: faketime=true works on Linux alone")
+        raise InputError("exec: faketime=true only works on Linux")
     raise InputError("exec: faketime=true needs the library libfaketime: on Debian, apt install libfaketime")

@@ -1,9 +1,9 @@
-"""http and https: an agent that is a server, asked by POST (docs/agents.md has the protocol).
+"""http and https: an agent that is a server, called by POST (docs/agents.md describes the protocol).
 
     http://127.0.0.1:8000/path        https://agent.example/path?timeout=60
 
-Each conversation has an id of its own, so that one server may hold many at once. Each call is a connection of its own: kept
-open, one to a server of Python's standard library would take 40 ms longer for each answer, which comes in two packets.
+Each conversation has an id, so that a server may hold many at once. Each call has a new connection: on a kept one, each answer
+of a server built on Python's standard library, which comes in two packets, would take 40 ms longer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import trio
 
 from longspan.agents.base import AgentError, AgentOptions, InputError
 from longspan.agents.models.web import is_loopback
-from longspan.agents.outside.protocol import LARGEST, printable
+from longspan.agents.outside.protocol import MAX_BYTES, printable
 from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request
 from longspan.simulator.errors import one_line
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 __all__ = ["HttpAgent", "HttpsAgent"]
 
 KEY: Final = "LONGSPAN_AGENT_KEY"
-"""The environment variable whose value is sent as a bearer key, where there is one."""
+"""The environment variable of the key, which is sent as a bearer token if set."""
 
-SHORT: Final = 8
-"""Characters below which a key is too short to be looked for in what a server sends."""
+MIN_SECRET: Final = 8
+"""The minimum length of a key that is redacted. A shorter one could match ordinary text."""
 
-PAUSES: Final = (0.2, 0.5, 1.0, 2.0)
-"""Seconds before a call is tried again that the server cannot have taken, or may take twice."""
+RETRY_PAUSES: Final = (0.2, 0.5, 1.0, 2.0)
+"""Seconds before each retry of a call that the server cannot have processed, or may process twice."""
 
-BUSY: Final = (429, 502, 503, 504)
-"""Statuses by which a server, or one before it, says that it has not got to it."""
+UNAVAILABLE: Final = (429, 502, 503, 504)
+"""Statuses of a server or proxy that did not process the call."""
 
 ASCII: Final = "".join(map(chr, range(ord("!"), ord("~") + 1)))
 
 
 class HttpAgent(RemoteAgent):
-    """A server, asked by POST.
+    """An agent that is a server, called by POST.
 
-    It follows no redirect, and takes no more than LARGEST bytes. The key goes to this machine or over https, nowhere else.
+    Redirects are not followed, and answers have at most MAX_BYTES bytes. The key is only sent to this machine or over https.
     """
 
     scheme: ClassVar[str] = "http"
@@ -59,20 +59,20 @@ class HttpAgent(RemoteAgent):
         super().__init__(target, options, self.url)
 
     async def exchange(self, request: Request) -> bytes:
-        for pause in PAUSES:
+        for pause in RETRY_PAUSES:
             try:
                 return await self._post(request.line)
-            except _PassingError as error:
-                if error.taken and not request.repeatable:
+            except _RetryableError as error:
+                if error.may_be_processed and not request.repeatable:
                     raise AgentError(str(error)) from None
             await trio.sleep(pause)
         try:
             return await self._post(request.line)
-        except _PassingError as error:
-            raise AgentError(f"{error} (tried {len(PAUSES) + 1} times)") from None
+        except _RetryableError as error:
+            raise AgentError(f"{error} (tried {len(RETRY_PAUSES) + 1} times)") from None
 
     async def _post(self, body: bytes) -> bytes:
-        """Send a request once. Raises _PassingError for what may be otherwise the next time, else AgentError."""
+        """Send a request once. Raises _RetryableError if a retry may succeed, else AgentError."""
         import httpx2
 
         try:
@@ -84,11 +84,11 @@ class HttpAgent(RemoteAgent):
         except AgentError:
             raise
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            raise _PassingError(f"cannot be reached: {one_line(error)}; is it running?", taken=False) from None
+            raise _RetryableError(f"cannot be reached: {one_line(error)}; is it running?", may_be_processed=False) from None
         except httpx2.NetworkError as error:
-            raise _PassingError(f"broke off the connection: {one_line(error)}", taken=True) from None
-        except Exception as error:  # neither cause nor context goes along: they hold the request, and that holds the key
-            raise AgentError(f"gave an answer that cannot be read: {self._shown(one_line(error))}") from None
+            raise _RetryableError(f"closed the connection: {one_line(error)}", may_be_processed=True) from None
+        except Exception as error:  # dropped as cause and context: it holds the request, which holds the key
+            raise AgentError(f"gave an unreadable answer: {self._shown(one_line(error))}") from None
         if response.is_success:
             return answer or b"{}"
         raise self._refusal(response, answer)
@@ -98,41 +98,41 @@ class HttpAgent(RemoteAgent):
         return plain | ({"authorization": f"Bearer {self._key}"} if self._key else {})
 
     def _refusal(self, response: httpx2.Response, answer: bytes) -> Exception:
-        """What an answer with a status that is no success means."""
+        """Return the error for an unsuccessful status."""
         status = response.status_code
         if 300 <= status < 400:
-            where = self._shown(response.headers.get("location", "nowhere"))
-            return AgentError(f"is elsewhere ({status}, {where}): redirects are not followed, name that address instead")
-        said = f"{status} {printable(answer)}".strip()
-        if status in BUSY:
-            return _PassingError(f"is not there for it ({said})", taken=True)
-        hint = f"; a key is taken from {KEY}" if status in (401, 403) and not self._key else ""
-        return AgentError(f"refuses ({said}){hint}")
+            location = self._shown(response.headers.get("location", "nowhere"))
+            return AgentError(f"redirects to {location} ({status}): redirects are not followed, use that address instead")
+        details = f"{status} {printable(answer)}".strip()
+        if status in UNAVAILABLE:
+            return _RetryableError(f"is unavailable ({details})", may_be_processed=True)
+        hint = f"; to send a key, set {KEY}" if status in (401, 403) and not self._key else ""
+        return AgentError(f"rejected the request ({details}){hint}")
 
     def _shown(self, text: str) -> str:
         return printable(self._without_key(text.encode("utf-8", "replace")))
 
     def _without_key(self, text: bytes) -> bytes:
-        """What a server sent, without the key that it was sent: all of it may be written to files."""
-        return text.replace(self._key.encode(), b"[key]") if len(self._key) >= SHORT else text
+        """Return a server's answer without the key, since it may be written to files."""
+        return text.replace(self._key.encode(), b"[key]") if len(self._key) >= MIN_SECRET else text
 
 
 class HttpsAgent(HttpAgent):
-    """A server, asked by POST over TLS."""
+    """An agent that is a server, called by POST over TLS."""
 
     scheme = "https"
 
 
-class _PassingError(Exception):
-    """A call failed, and may succeed when it is made again. `taken`: the server may have acted on it."""
+class _RetryableError(Exception):
+    """A call failed and may succeed if repeated. `may_be_processed`: the server may have processed it."""
 
-    def __init__(self, why: str, *, taken: bool) -> None:
-        super().__init__(why)
-        self.taken = taken
+    def __init__(self, message: str, *, may_be_processed: bool) -> None:
+        super().__init__(message)
+        self.may_be_processed = may_be_processed
 
 
 def _client(url: str) -> httpx2.AsyncClient:
-    """A client for one call. Its only limit of time is the call's own."""
+    """Return a client for one call. It has no timeout besides the call's own."""
     import httpx2
 
     return httpx2.AsyncClient(
@@ -145,56 +145,56 @@ def _client(url: str) -> httpx2.AsyncClient:
 
 @cache
 def _tls() -> Any:
-    """What servers' certificates are checked with: read once, since that takes 20 ms."""
+    """Return the TLS context, created once since that takes 20 ms."""
     import httpx2
 
     return httpx2.create_ssl_context()
 
 
 async def _body(response: httpx2.Response) -> bytes:
-    """An answer's bytes as they were sent: none are unpacked. Raises AgentError where they are too many."""
+    """Return an answer's bytes. Raises AgentError if they are encoded or too many."""
     encoding = response.headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
-        raise AgentError(f"answers in the encoding {printable(encoding, 40)}, though none was asked for")
-    parts, size = [], 0
+        raise AgentError(f"answered with content-encoding {printable(encoding, 40)}, though identity was requested")
+    chunks, size = [], 0
     try:
-        async for part in response.aiter_raw():
-            parts.append(part)
-            size += len(part)
-            if size > LARGEST:  # the iteration has to come to an end of its own: nobody else would clean up after it
-                parts.clear()
+        async for chunk in response.aiter_raw():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > MAX_BYTES:  # the iteration must run to its end: nothing else would clean up after it
+                chunks.clear()
                 await response.extensions["network_stream"].aclose()
     except Exception:
-        if size <= LARGEST:
+        if size <= MAX_BYTES:
             raise
-    if size > LARGEST:
-        raise AgentError(f"answers with more than {LARGEST:,} bytes")
-    return b"".join(parts)
+    if size > MAX_BYTES:
+        raise AgentError(f"answered with more than {MAX_BYTES:,} bytes")
+    return b"".join(chunks)
 
 
 def _address(text: str) -> str:
-    """A spec as the address that it is. Raises InputError for what is none, or has a password in it."""
+    """Return the address that a spec names. Raises InputError if it is invalid or contains a password."""
     url = quote(text, safe=ASCII)
-    example = "an agent over HTTP is named http://host:port/path"
+    expected = "agent over HTTP: expected http://host:port/path"
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
     except ValueError:
-        raise InputError(f"{example}; got {text!r:.80}") from None
+        raise InputError(f"{expected}, got {text!r:.80}") from None
     if "@" in parts.netloc:
-        raise InputError(f"{example}: a name or a password in it would be written to files; put a key into {KEY}")
+        raise InputError(f"{expected}; a user name or password in it would be written to files: set a key in {KEY}")
     if not host or port == 0 or "#" in url or not re.fullmatch(r"[A-Za-z0-9.:_-]+", host):
-        raise InputError(f"{example}; got {text!r:.80}")
+        raise InputError(f"{expected}, got {text!r:.80}")
     return url
 
 
 def _key(url: str) -> str:
-    """The key that goes to `url`; empty where there is none. Raises InputError where it would go unprotected."""
+    """Return the key for `url`, empty if there is none. Raises InputError if it would be sent unencrypted."""
     key = os.environ.get(KEY, "").strip()
     if not key:
         return ""
     if not key.isascii() or not key.isprintable():
-        raise InputError(f"what the environment variable {KEY} holds is no key: it has odd characters in it")
+        raise InputError(f"the environment variable {KEY} is not a valid key: it has non-ASCII or unprintable characters")
     if not url.startswith("https:") and not is_loopback(url):
-        raise InputError(f"{url}: {KEY} is set, and goes over https or to this machine alone; name an https address, or unset it")
+        raise InputError(f"{url}: {KEY} is only sent over https or to this machine; use an https address, or unset it")
     return key

@@ -1,4 +1,4 @@
-"""A program that is asked in lines: one to its standard input, one from its standard output."""
+"""A program that is sent lines on standard input and answers each with a line on standard output."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ import trio
 from trio.abc import ReceiveStream, SendStream
 
 from longspan.agents.base import AgentError
-from longspan.agents.outside.protocol import LARGEST, printable
+from longspan.agents.outside.protocol import MAX_BYTES, printable
 
 __all__ = ["ADVICE", "Program"]
 
 GUARD: Final = ("/bin/sh", "-c", "read -r _; kill -s KILL 0")
-"""Leads the program's process group, and kills all of it once longspan has gone, however it went: that ends what it reads."""
+"""Leads the program's process group. However longspan exits, the guard's standard input then ends, and it kills the group."""
 
-PATIENCE: Final = 2.0
-"""Seconds that a program has for ending by itself once its input has ended."""
+EXIT_SECONDS: Final = 2.0
+"""Seconds that a program has to exit once its input has ended."""
 
-REAPED: Final = 5.0
-"""Seconds after which a killed process is left to the system."""
+REAP_SECONDS: Final = 5.0
+"""Seconds to wait for a killed process."""
 
-KEPT: Final = 4000
-"""Bytes of standard error that are kept: the last ones."""
+MAX_STDERR: Final = 4000
+"""How many bytes of standard error are kept: the last ones."""
 
-ADVICE: Final = "standard output is for answers, one line each; all else goes to standard error"
+ADVICE: Final = "standard output is for answers, one line each; write everything else to standard error"
 
-_GONE: Final = (trio.BrokenResourceError, trio.ClosedResourceError)
+_CLOSED: Final = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
 class _Running(NamedTuple):
-    """A program that was started, its three pipes, and the guard that leads its process group."""
+    """A started program, its three pipes, and the guard that leads its process group."""
 
     guard: trio.Process
     process: trio.Process
@@ -46,35 +46,35 @@ class _Running(NamedTuple):
 
 @final
 class Program:
-    """Starts `command` with `environment` when it is first asked, in a process group of its own.
+    """Runs `command` with `environment` in a process group of its own, from the first request on.
 
-    What it writes to standard error is read while it is asked, so that it never waits for that, and its end is kept for
-    errors. After an error and after a cancelled call the whole group is killed; the next call starts it anew. `pids` are the
-    processes started so far.
+    Its standard error is read during requests, so that the program never blocks on it, and the end is kept for error messages.
+    After an error or a cancelled call the whole group is killed; the next call restarts it. `pids` are the processes started so
+    far.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self._command = command
         self._environment = environment
         self._running: _Running | None = None
-        self._rest = b""
-        self._told = b""
+        self._unread = b""
+        self._stderr = b""
         self.pids: list[int] = []
 
     @property
-    def last_words(self) -> str:
-        """The last line of its standard error, for errors; empty where it said nothing."""
-        lines = [each for each in self._told.decode("utf-8", "replace").splitlines() if each.strip()]
+    def stderr_hint(self) -> str:
+        """The last line of its standard error, for error messages; empty if there is none."""
+        lines = [line for line in self._stderr.decode("utf-8", "replace").splitlines() if line.strip()]
         return f"; its last line on standard error: {printable(lines[-1])}" if lines else ""
 
     async def ask(self, line: bytes) -> bytes:
-        """The line it answers with, blank ones left out. Raises AgentError where there is none to be had."""
+        """Send a line and return the answer, skipping blank lines. Raises AgentError if there is none."""
         answer: bytes | None = None
         try:
             if self._running is None:
                 self._running = await self._start()
-            if self._rest.strip():
-                raise AgentError(f"wrote more than one line for one request: {printable(self._rest)}; {ADVICE}")
+            if self._unread.strip():
+                raise AgentError(f"wrote more than one line for one request: {printable(self._unread)}; {ADVICE}")
             answer = await self._exchange(self._running, line)
             return answer
         finally:
@@ -82,9 +82,9 @@ class Program:
                 await self.kill()
 
     async def end(self) -> None:
-        """Let it end by itself, then kill what is left of its group. Never fails, and is not cancelled."""
+        """Let the program exit, then kill the rest of its group. Never fails, and cannot be cancelled."""
         if self._running is not None:
-            with trio.move_on_after(PATIENCE, shield=True):
+            with trio.move_on_after(EXIT_SECONDS, shield=True):
                 await self._running.stdin.aclose()
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._drain, self._running)
@@ -93,13 +93,13 @@ class Program:
         await self.kill()
 
     async def kill(self) -> None:
-        """Kill the program and its group. Never fails, and is not cancelled."""
+        """Kill the program and its group. Never fails, and cannot be cancelled."""
         if self._running is not None:
             guard, process, *streams = self._running
-            self._running, self._rest = None, b""
+            self._running, self._unread = None, b""
             _kill(guard)
             process.kill()  # it may have left the group
-            with trio.move_on_after(REAPED, shield=True):
+            with trio.move_on_after(REAP_SECONDS, shield=True):
                 await process.wait()
                 await guard.wait()
             for stream in (guard.stdin, *streams):
@@ -107,7 +107,7 @@ class Program:
                     await trio.aclose_forcefully(stream)
 
     async def _start(self) -> _Running:
-        self._told = b""
+        self._stderr = b""
         guard = await trio.lowlevel.open_process(GUARD, stdin=subprocess.PIPE, process_group=0)
         try:
             pipe = subprocess.PIPE
@@ -135,8 +135,8 @@ class Program:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_send, running, line)
                 try:
-                    answer = await self._line(running)
-                except AgentError as error:  # raised bare, not as a group, once all tasks have left
+                    answer = await self._read_line(running)
+                except AgentError as error:  # raised below, once all tasks have ended, so that it is not wrapped in a group
                     problem = error
                 if answer is None:
                     nursery.cancel_scope.cancel()
@@ -144,60 +144,60 @@ class Program:
         if problem is not None:
             raise problem
         if answer is None:
-            raise await self._died(running)
+            raise await self._explain_exit(running)
         return answer
 
-    async def _line(self, running: _Running) -> bytes | None:
-        """The next line of its output that is not blank; None where that has ended."""
+    async def _read_line(self, running: _Running) -> bytes | None:
+        """Return the next line of its output that is not blank, None at the end."""
         while True:
-            parts, size = [self._rest], len(self._rest)
-            while b"\n" not in parts[-1]:
-                if size > LARGEST:
-                    raise AgentError(f"wrote more than {LARGEST:,} bytes in one line")
+            chunks, size = [self._unread], len(self._unread)
+            while b"\n" not in chunks[-1]:
+                if size > MAX_BYTES:
+                    raise AgentError(f"wrote more than {MAX_BYTES:,} bytes in one line")
                 try:
-                    part = bytes(await running.stdout.receive_some(65_536))
-                except _GONE:
+                    chunk = bytes(await running.stdout.receive_some(65_536))
+                except _CLOSED:
                     return None
-                if not part:
+                if not chunk:
                     return None
-                parts.append(part)
-                size += len(part)
-            last, _, self._rest = parts[-1].partition(b"\n")
-            line = b"".join([*parts[:-1], last])
+                chunks.append(chunk)
+                size += len(chunk)
+            last, _, self._unread = chunks[-1].partition(b"\n")
+            line = b"".join([*chunks[:-1], last])
             if not line.isspace() and line:
                 return line
             await trio.lowlevel.checkpoint()
 
     async def _drain(self, running: _Running) -> None:
-        """Read its standard error until that ends, and keep the end of it."""
-        with suppress(*_GONE):
-            async for part in running.stderr:
-                self._told = (self._told + part)[-KEPT:]
+        """Read its standard error until it ends, and keep the last bytes."""
+        with suppress(*_CLOSED):
+            async for chunk in running.stderr:
+                self._stderr = (self._stderr + chunk)[-MAX_STDERR:]
 
-    async def _died(self, running: _Running) -> AgentError:
-        """Why its output has ended."""
+    async def _explain_exit(self, running: _Running) -> AgentError:
+        """Return the error for output that has ended."""
         process = running.process
-        with trio.move_on_after(PATIENCE):
+        with trio.move_on_after(EXIT_SECONDS):
             await process.wait()
-        with trio.move_on_after(PATIENCE / 10):  # a child may hold it open
+        with trio.move_on_after(EXIT_SECONDS / 10):  # a child may hold it open
             await self._drain(running)
         code = process.returncode
         if code is None:
-            how = "closed its standard output"
+            event = "closed its standard output"
         elif code < 0:
-            how = f"was killed by signal {-code}"
+            event = f"was killed by signal {-code}"
         else:
-            how = f"ended with status {code}"
-        return AgentError(f"{how} before it answered{self.last_words}")
+            event = f"exited with status {code}"
+        return AgentError(f"{event} before it answered{self.stderr_hint}")
 
 
 async def _send(running: _Running, line: bytes) -> None:
-    """Send a line. A program that does not listen is found out by what it answers."""
-    with suppress(*_GONE):
+    """Send a line. A program that has closed its input is noticed by its missing answer."""
+    with suppress(*_CLOSED):
         await running.stdin.send_all(line)
 
 
 def _kill(guard: trio.Process) -> None:
-    """Kill the group that a guard leads. It is not reaped yet, so its number is still the group's."""
+    """Kill the group that a guard leads. The guard is not reaped yet, so its id is still the group's."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(guard.pid, signal.SIGKILL)

@@ -6,10 +6,10 @@
 
 `message` is a `longspan.simulator.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
 `observe(message, reply)`, `reset()`, `save(folder)` and `load(folder)`. Plain methods run in a thread, one at a time.
-What is missing is made up for: without `observe` the class is asked and its answer dropped; without `reset` it is made
-anew; without `save` and `load` it has no snapshots, and is shown all turns again when a run is resumed. Options of the
-spec (`python:package.module:Class?name=value`) are handed to the class as keyword arguments, as text. One of them is not:
-`interpreter=PATH` runs the class in another environment's Python.
+Without `observe`, the class is asked for a reply, which is dropped. Without `reset`, a new instance is created. Without `save`
+and `load` it has no snapshots, and is shown all turns again when a run is resumed. Options of the spec
+(`python:package.module:Class?name=value`) are passed to the class as keyword arguments, as strings. The exception is
+`interpreter=PATH`, which runs the class in another environment's Python.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pydantic import ConfigDict, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
 from longspan.agents.outside.exec import ProgramAgent
-from longspan.agents.outside.remote import Dropped, RemoteOptions
+from longspan.agents.outside.remote import DroppedUsage, RemoteOptions
 from longspan.simulator.errors import first_problem, one_line
 from longspan.simulator.plugins import find_class
 
@@ -34,18 +34,18 @@ __all__ = ["PythonAgent"]
 
 BRIDGE: Final = Path(__file__).parent / "bridge.py"
 
-START: Final = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
-"""Runs a file without looking for modules beside it: there, `http` and others would hide the standard library's."""
+RUN_FILE: Final = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+"""Runs a file without its folder on the module path, where `http` and others would hide the standard library's modules."""
 
 
 @final
 class PythonAgent(BaseAgent):
-    """A class of the user's, in this Python or in another environment's."""
+    """A user's class, in this Python or in another environment's."""
 
     takes_target = True
 
     class Options(AgentOptions):
-        """`interpreter`: the Python to run the class in. All else is the class's, as text."""
+        """`interpreter`: the Python that runs the class. All other options are passed to the class as strings."""
 
         model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -55,7 +55,7 @@ class PythonAgent(BaseAgent):
         super().__init__(target, options)
         arguments: dict[str, Any] = dict(options.model_extra or {}) if options is not None else {}
         interpreter = options.interpreter if isinstance(options, self.Options) else None
-        self.agent = _Inside(target, arguments) if interpreter is None else _bridged(target, arguments, interpreter)
+        self.agent = _InProcess(target, arguments) if interpreter is None else _bridged(target, arguments, interpreter)
 
     @property
     def has_snapshots(self) -> bool:
@@ -64,12 +64,12 @@ class PythonAgent(BaseAgent):
 
     @property
     def observes(self) -> bool:
-        """Whether the class has an observe of its own."""
+        """Whether the class has a method `observe`."""
         return self.agent.observes
 
     @property
     def repeatable(self) -> bool:
-        """Whether the class says that a turn id given twice does no harm: a class attribute `repeatable = True`."""
+        """Whether the class declares that a repeated turn is harmless, by an attribute `repeatable = True`."""
         return self.agent.repeatable
 
     async def start(self) -> None:
@@ -95,22 +95,24 @@ class PythonAgent(BaseAgent):
 
 
 def _bridged(target: str, arguments: dict[str, Any], interpreter: str) -> ProgramAgent:
-    """The class in another Python. Raises InputError where there is no such program."""
+    """Return an agent that runs the class in another Python. Raises InputError if the interpreter does not exist."""
     module, _, path = target.partition(":")
     if not module or not path:
-        raise InputError(f"a class is named python:package.module:Class, got python:{target!s:.80}")
-    found = shutil.which(interpreter)
-    if found is None:
-        raise InputError(f"python:{target}: there is no program {interpreter!r:.80}; interpreter= takes a Python, such as venv/bin/python")
+        raise InputError(f"expected python:package.module:Class, got python:{target!s:.80}")
+    program = shutil.which(interpreter)
+    if program is None:
+        raise InputError(
+            f"python:{target}: program {interpreter!r:.80} does not exist; interpreter= takes a Python, such as venv/bin/python"
+        )
     try:
         options = RemoteOptions.model_validate({"timeout": arguments.pop("timeout")} if "timeout" in arguments else {})
     except ValidationError as error:
         raise InputError(f"python:{target}: {first_problem(error)}") from None
-    return ProgramAgent(target, options, f"python:{target}", [found, "-c", START, str(BRIDGE), target, json.dumps(arguments)])
+    return ProgramAgent(target, options, f"python:{target}", [program, "-c", RUN_FILE, str(BRIDGE), target, json.dumps(arguments)])
 
 
 @final
-class _Inside(BaseAgent):
+class _InProcess(BaseAgent):
     """The class in this Python."""
 
     takes_target = True
@@ -121,10 +123,10 @@ class _Inside(BaseAgent):
         self._class = find_class(target)
         _check_arguments(self._class, self._arguments, target)
         self._object = self._make()
-        self._thread = trio.CapacityLimiter(1)  # its own: no agent waits for another's
-        self._dropped = Dropped()
+        self._thread = trio.CapacityLimiter(1)  # one for each agent, so that agents do not wait for each other
+        self._dropped_usage = DroppedUsage()
         if not callable(getattr(self._object, "reply", None)):
-            raise InputError(f"python:{target} has no method reply: give it `def reply(self, message)` that returns a str")
+            raise InputError(f"python:{target} has no method reply: add `def reply(self, message)` that returns a str")
 
     @property
     def has_snapshots(self) -> bool:
@@ -133,23 +135,23 @@ class _Inside(BaseAgent):
 
     @property
     def observes(self) -> bool:
-        """Whether the class has an observe of its own."""
+        """Whether the class has a method `observe`."""
         return callable(getattr(self._object, "observe", None))
 
     @property
     def repeatable(self) -> bool:
-        """Whether the class says that a turn id given twice does no harm: a class attribute `repeatable = True`."""
+        """Whether the class declares that a repeated turn is harmless, by an attribute `repeatable = True`."""
         return getattr(self._object, "repeatable", False) is True
 
     async def reply(self, message: Message) -> Reply:
-        return self._dropped.onto(await self._answer(message))
+        return self._dropped_usage.attach_to(await self._answer(message))
 
     async def _answer(self, message: Message) -> Reply:
         answer = await self._call("reply", message)
         if isinstance(answer, str):
             return Reply(answer)
         if not isinstance(answer, Reply):
-            raise AgentError(f"python:{self.target}: reply returned {type(answer).__name__}; it has to return a str or a Reply")
+            raise AgentError(f"python:{self.target}: reply returned {type(answer).__name__}; it must return a str or a Reply")
         if not isinstance(answer.text, str) or not isinstance(answer.usage, Usage | None) or not isinstance(answer.trace, dict | None):
             raise AgentError(f"python:{self.target}: reply returned a Reply whose text, usage or trace is not a str, a Usage or a dict")
         return answer
@@ -158,10 +160,10 @@ class _Inside(BaseAgent):
         if self.observes:
             await self._call("observe", message, reply)
         else:
-            self._dropped.add(await self._answer(message))
+            self._dropped_usage.add(await self._answer(message))
 
     async def reset(self) -> None:
-        self._dropped = Dropped()
+        self._dropped_usage = DroppedUsage()
         if hasattr(self._object, "reset"):
             await self._call("reset")
         else:
@@ -180,15 +182,15 @@ class _Inside(BaseAgent):
         try:
             return self._class(**self._arguments)
         except (Exception, SystemExit) as error:
-            raise AgentError(f"python:{self.target}: making it raised {one_line(error)}") from error
+            raise AgentError(f"python:{self.target}: its constructor raised {one_line(error)}") from error
 
     async def _call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the user's object, plain ones in a thread. What it raises becomes an AgentError."""
+        """Call a method of the user's object, a plain one in a thread. Its errors become AgentErrors."""
         try:
             method = getattr(self._object, name)
             if inspect.iscoroutinefunction(method):
                 return await method(*arguments)
-            (result,) = await trio.to_thread.run_sync(  # in a tuple: bare, Trio refuses a coroutine
+            (result,) = await trio.to_thread.run_sync(  # in a tuple, since Trio rejects a bare coroutine
                 lambda: (method(*arguments),), abandon_on_cancel=True, limiter=self._thread
             )
             return await result if inspect.isawaitable(result) else result
@@ -197,20 +199,20 @@ class _Inside(BaseAgent):
 
 
 def _check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], target: str) -> None:
-    """Whether the class can be made with the given options. Raises InputError."""
+    """Raise InputError if the class does not accept the given options."""
     try:
         signature = inspect.signature(cls)
     except (TypeError, ValueError):
-        return  # written in C: found out when it is made
+        return  # written in C: its constructor will tell
     try:
         signature.bind(**arguments)
     except TypeError as error:
-        takes = ", ".join(signature.parameters) or "nothing"
-        raise InputError(f"python:{target}: cannot be made with these options ({error}); it takes {takes}") from None
+        parameters = ", ".join(signature.parameters) or "no options"
+        raise InputError(f"python:{target}: does not accept these options ({error}); it accepts {parameters}") from None
 
 
 def _hint(error: BaseException) -> str:
-    """What to do about asyncio under Trio; nothing for other errors."""
+    """Return advice for an error of asyncio under Trio, else an empty string."""
     if isinstance(error, RuntimeError) and "no running event loop" in str(error):
         return "; async methods run under Trio: for asyncio, write a plain `def` that calls asyncio.run"
     return ""

@@ -1,4 +1,4 @@
-"""What agents in another process have in common, however messages get there."""
+"""The common base of agents in another process, whatever the transport."""
 
 from __future__ import annotations
 
@@ -14,30 +14,42 @@ import trio
 from pydantic import Field
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Usage
-from longspan.agents.outside.protocol import VERSION, Ability, Answer, Call, Done, Given, Hello, Saved, decoded, line, read
+from longspan.agents.outside.protocol import (
+    VERSION,
+    Ability,
+    Answer,
+    Call,
+    EmptyAnswer,
+    HelloAnswer,
+    ReplyAnswer,
+    SaveAnswer,
+    decode,
+    encode_request,
+    read,
+)
 
-__all__ = ["Dropped", "RemoteAgent", "RemoteOptions", "Request"]
+__all__ = ["DroppedUsage", "RemoteAgent", "RemoteOptions", "Request"]
 
-FAREWELL: Final = 5.0
-"""Seconds that an agent has for taking note that its conversation is over."""
+CLOSE_SECONDS: Final = 5.0
+"""Seconds that an agent has to answer `close`."""
 
 STATE: Final = "state.json"
-"""In a snapshot: what the agent answered to `save`, and the virtual time of the last message."""
+"""The file of a snapshot with the agent's answer to `save` and the virtual time of the last message."""
 
 FILES: Final = "files"
-"""In a snapshot: the folder that an agent on this machine may write to."""
+"""The folder of a snapshot that an agent on this machine may write to."""
 
 Kind = TypeVar("Kind", bound=Answer)
 
 
 class RemoteOptions(AgentOptions):
-    """`timeout`: seconds that any one answer may take."""
+    """`timeout`: the maximum seconds for each answer."""
 
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
 
 
 class Request(NamedTuple):
-    """A request as it is sent: one line, JSON. `repeatable`: sent twice it does no harm; `now`: the virtual time, where it is known."""
+    """A request, with its line of JSON. `repeatable`: sending it twice is harmless. `now`: the virtual time, if known."""
 
     call: Call
     line: bytes
@@ -46,9 +58,9 @@ class Request(NamedTuple):
 
 
 class RemoteAgent(BaseAgent):
-    """Asks an agent in another process, and makes up for what it cannot do.
+    """An agent in another process. What it does not support is emulated.
 
-    Contact is made when it is first needed. Until then it is taken to be able to do everything. `name` is how errors call it.
+    It is contacted when first needed. Until then it is assumed to support everything. `name` identifies it in errors.
     """
 
     takes_target = True
@@ -58,99 +70,99 @@ class RemoteAgent(BaseAgent):
         super().__init__(target, options)
         self.name = name
         self._timeout = options.timeout if isinstance(options, RemoteOptions) else RemoteOptions().timeout
-        self._hello: Hello | None = None
-        self._greeted = False
+        self._hello: HelloAnswer | None = None
+        self._connected = False
         self._conversation = token_hex(16)
         self._now: datetime | None = None
-        self._dropped = Dropped()
+        self._dropped_usage = DroppedUsage()
 
     @property
     def has_snapshots(self) -> bool:
-        """Whether it can both save and load."""
+        """Whether it supports both `save` and `load`."""
         return self._can("save") and self._can("load")
 
     @property
     def observes(self) -> bool:
-        """Whether it can be told of turns."""
+        """Whether it supports `observe`."""
         return self._can("observe")
 
     @property
     def repeatable(self) -> bool:
-        """Whether it says that a turn id given twice does no harm."""
+        """Whether it declares that a repeated turn is harmless."""
         return self._hello is not None and self._hello.repeatable
 
     async def start(self) -> None:
-        """Make contact, so that it is known what the agent can do."""
-        if not self._greeted:
-            self._hello = await self._ask("hello", Hello, protocol=VERSION)
-            self._greeted = True
+        """Contact the agent to learn what it supports."""
+        if not self._connected:
+            self._hello = await self._ask("hello", HelloAnswer, protocol=VERSION)
+            self._connected = True
 
     async def reply(self, message: Message) -> Reply:
         await self.start()
         self._now = message.sent_at
-        given = await self._ask("reply", Given, **_fields(message))
-        return self._dropped.onto(given.reply())
+        answer = await self._ask("reply", ReplyAnswer, **_fields(message))
+        return self._dropped_usage.attach_to(answer.reply())
 
     async def observe(self, message: Message, reply: str) -> None:
         await self.start()
         self._now = message.sent_at
         if self._can("observe"):
-            await self._ask("observe", Done, **_fields(message), reply=reply)
+            await self._ask("observe", EmptyAnswer, **_fields(message), reply=reply)
         else:
-            self._dropped.add((await self._ask("reply", Given, **_fields(message))).reply())
+            self._dropped_usage.add((await self._ask("reply", ReplyAnswer, **_fields(message))).reply())
 
     async def reset(self) -> None:
         await self.start()
-        self._dropped = Dropped()
+        self._dropped_usage = DroppedUsage()
         if self._can("reset"):
-            await self._ask("reset", Done)
+            await self._ask("reset", EmptyAnswer)
         else:
-            await self._renew()
+            await self._start_over()
 
     async def save(self, folder: Path) -> None:
         await self.start()
-        saved = await self._ask("save", Saved, **await self._files(folder))
+        saved = await self._ask("save", SaveAnswer, **await self._files(folder))
         snapshot = {"state": saved.state, "now": self._now.isoformat() if self._now else None}
         await trio.Path(folder / STATE).write_text(json.dumps(snapshot), "ascii")
 
     async def load(self, folder: Path) -> None:
-        state, self._now = await _snapshot(folder / STATE)
-        await self._renew()
+        state, self._now = await _read_snapshot(folder / STATE)
+        await self._start_over()
         await self.start()
         if not self.has_snapshots:
-            raise AgentError(f"{self.name} has no snapshots: it has to be able to `save` and to `load`")
-        await self._ask("load", Done, state=state, **await self._files(folder))
+            raise AgentError(f"{self.name} has no snapshots: it must support `save` and `load`")
+        await self._ask("load", EmptyAnswer, state=state, **await self._files(folder))
 
     async def close(self) -> None:
-        """Tell the agent that the conversation is over, and let go of it."""
-        with trio.move_on_after(FAREWELL, shield=True), suppress(AgentError):
-            if self._greeted and self._can("close"):
-                await self._ask("close", Done)
-        await self._renew()
+        """Tell the agent that the conversation has ended, and disconnect."""
+        with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(AgentError):
+            if self._connected and self._can("close"):
+                await self._ask("close", EmptyAnswer)
+        await self._start_over()
 
     @abstractmethod
     async def exchange(self, request: Request) -> bytes:
-        """The answer to a request: all of it, unread. Raises AgentError. Cancelled where it takes too long."""
+        """Send a request and return the complete, unparsed answer. Raises AgentError. It is cancelled at the timeout."""
 
     @property
-    def last_words(self) -> str:
-        """What it said last besides its answers, for errors; empty where that is not known."""
+    def stderr_hint(self) -> str:
+        """The last line of the agent's standard error, for error messages; empty if unknown."""
         return ""
 
-    async def leave(self) -> None:
-        """End whatever is there for this conversation alone. Never fails, and is not cancelled."""
+    async def disconnect(self) -> None:
+        """End what serves only this conversation. Never fails, and cannot be cancelled."""
 
-    async def _renew(self) -> None:
-        """Go on with an agent that knows nothing."""
-        await self.leave()
-        self._greeted = False
+    async def _start_over(self) -> None:
+        """Continue with a fresh agent that knows nothing."""
+        await self.disconnect()
+        self._connected = False
         self._conversation = token_hex(16)
 
     def _can(self, ability: Ability) -> bool:
         return self._hello is None or ability in self._hello.can
 
     async def _files(self, folder: Path) -> dict[str, str]:
-        """The field that tells an agent on this machine where its files are to be; none for others."""
+        """Return the request field with the snapshot folder for an agent on this machine, none for others."""
         if not self.shares_disk:
             return {}
         files = trio.Path(folder / FILES)
@@ -158,9 +170,9 @@ class RemoteAgent(BaseAgent):
         return {"folder": str(await files.absolute())}
 
     async def _ask(self, call: Call, kind: type[Kind], **fields: Any) -> Kind:
-        """What the agent answers to a call. Raises AgentError, in one line that names the agent and the call."""
-        harmless = call not in ("reply", "observe") or self.repeatable
-        request = Request(call, line(call, self._conversation, fields), harmless, self._now)
+        """Return the agent's answer to a call. Raises AgentError that names the agent and the call."""
+        repeatable = call not in ("reply", "observe") or self.repeatable
+        request = Request(call, encode_request(call, self._conversation, fields), repeatable, self._now)
         answered = False
         try:
             with trio.fail_after(self._timeout):
@@ -168,31 +180,33 @@ class RemoteAgent(BaseAgent):
             answered = True
             return read(answer, kind)
         except trio.TooSlowError:
-            problem = f"no whole answer within {self._timeout:g} s{self.last_words}; if it needs longer, ?timeout=SECONDS gives it more"
+            problem = f"no complete answer within {self._timeout:g} s{self.stderr_hint}; set ?timeout=SECONDS if it needs longer"
         except AgentError as error:
             problem = str(error)
         finally:
-            self._greeted &= answered  # it may be another that answers the next time
+            self._connected &= answered  # the next answer may come from another process
         raise AgentError(f"{self.name}: {call}: {problem}")
 
 
 @final
-class Dropped:
-    """What replies cost that were asked for and dropped: those of an agent that can only be asked, never told."""
+class DroppedUsage:
+    """The usage of dropped replies: an agent that does not support `observe` has to reply instead."""
 
     def __init__(self) -> None:
         self._usage: Usage | None = None
 
     def add(self, reply: Reply) -> None:
-        """Keep what a reply cost that is dropped."""
-        used = [*([self._usage] if self._usage else []), *([reply.usage] if reply.usage else []), *reply.besides.values()]
-        if used:
+        """Add the usage of a dropped reply."""
+        usages = [*([self._usage] if self._usage else []), *([reply.usage] if reply.usage else []), *reply.besides.values()]
+        if usages:
             self._usage = Usage(
-                sum(each.input_tokens for each in used), sum(each.cached_tokens for each in used), sum(each.output_tokens for each in used)
+                sum(usage.input_tokens for usage in usages),
+                sum(usage.cached_tokens for usage in usages),
+                sum(usage.output_tokens for usage in usages),
             )
 
-    def onto(self, reply: Reply) -> Reply:
-        """The next reply, with what was dropped before it as a part of its own."""
+    def attach_to(self, reply: Reply) -> Reply:
+        """Return the next reply with the usage of the replies dropped before it."""
         usage, self._usage = self._usage, None
         return Reply(reply.text, reply.usage, reply.trace, {**reply.besides, "dropped": usage}) if usage else reply
 
@@ -201,12 +215,12 @@ def _fields(message: Message) -> dict[str, str]:
     return {"turn": message.turn_id, "sent_at": message.sent_at.isoformat(), "text": message.text}
 
 
-async def _snapshot(path: Path) -> tuple[Any, datetime | None]:
-    """The state and the virtual time in a snapshot. Raises AgentError for what is none."""
+async def _read_snapshot(path: Path) -> tuple[Any, datetime | None]:
+    """Return a snapshot's state and virtual time. Raises AgentError if it is invalid."""
     try:
-        found = decoded(await trio.Path(path).read_bytes())
-        now = found["now"]
-        return found["state"], datetime.fromisoformat(now) if now is not None else None
+        snapshot = decode(await trio.Path(path).read_bytes())
+        now = snapshot["now"]
+        return snapshot["state"], datetime.fromisoformat(now) if now is not None else None
     except OSError as error:
         raise AgentError(f"{path}: cannot be read: {error.strerror}") from error
     except (AgentError, LookupError, TypeError, ValueError):

@@ -1,6 +1,6 @@
-"""notebook: keeps what it is told and answers with what shares words with the question. No LLM; the default agent.
+"""notebook: stores statements and answers with those that share words with the question. No LLM; the default agent.
 
-It is the baseline of a memory that understands nothing: what it scores, looking things up can score.
+It is the baseline for a memory without understanding: its scores show what keyword search achieves.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ __all__ = ["Notebook"]
 NOTED = "OK."
 UNKNOWN = "I don't know."
 
-LONGEST_MESSAGE = 400_000
-"""Only the end of a longer message is kept, in characters."""
-LONGEST_QUOTE = 1_000
-"""Only the beginning of a longer sentence is given as an answer, in characters."""
-MOST_LISTED = 10
-"""A list has at most this many sentences, the newest."""
-AS_GOOD = 0.7
-"""A sentence with this share of the best score fits the question as well; the newest of these answers it."""
-MOST_SEARCHED = 1_000
-"""Of the sentences with the same word only the newest are looked at, so that a question costs the same in any conversation."""
-RELATED = 0.5
-"""A sentence with this share of the best score belongs in a list."""
+MAX_MESSAGE = 400_000
+"""The maximum characters of a message. Only the end of a longer one is kept."""
+MAX_QUOTE = 1_000
+"""The maximum characters of a quoted sentence. Only the start of a longer one is quoted."""
+MAX_LISTED = 10
+"""The maximum sentences in a list. The newest are listed."""
+TIE_SHARE = 0.7
+"""Sentences with at least this share of the best score count as equally good. The newest of them is the answer."""
+MAX_SEARCHED = 1_000
+"""The maximum sentences considered for a word, the newest, so that the time for a question does not grow with the conversation."""
+LIST_SHARE = 0.5
+"""Sentences with at least this share of the best score are listed."""
 
-STOP = frozenset(
+STOP_WORDS = frozenset(
     """a about after again all also am an and any are as at be because been before being but by can could did do does doing done each
     every for from get give had has have he her hers here him his how i if in into is it its just let may me might mine more most must my
     no nor not now of off on one only or other our ours out over please shall she should so some such than that the their them then
     there these they this those through to too under up us very was we were what when where which while who whom whose why will with
     would yes you your yours i'd i'll i'm i've you're it's that's there's don't what's""".split()
 )
-"""English function words: nothing is looked up by them."""
+"""English function words, which searches ignore."""
 QUESTION_WORDS = frozenset("what when where which who whom whose why how".split())
 COMMANDS = frozenset(
     "answer choose decide describe explain give list name pick remind repeat reply respond say select show state tell write".split()
 )
-"""A sentence that begins with one of these wants an answer."""
+"""A sentence that starts with one of these wants an answer."""
 POLITE = frozenset("please kindly now so and then also just can could would will you".split())
-"""May stand before a command."""
-LISTING = frozenset("all array each every list several".split())
-NAMING = frozenset("who whom whose name names named call called".split())
+"""Words that may precede a command."""
+LIST_WORDS = frozenset("all array each every list several".split())
+NAME_WORDS = frozenset("who whom whose name names named call called".split())
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -63,7 +63,7 @@ _DURATION = re.compile(r"\b([^\W_]+) (second|minute|hour|day|week)s?\b", re.IGNO
 
 
 class Turn(NamedTuple):
-    """One turn as it is remembered, and the numbers of its sentences that tell something."""
+    """A remembered turn, and the numbers of its indexed sentences."""
 
     text: str
     sent_at: datetime
@@ -72,12 +72,12 @@ class Turn(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """About how many tokens it has."""
+        """An estimate of its tokens."""
         return _estimate(self.text) + _estimate(self.reply)
 
 
 class Sentence(NamedTuple):
-    """What is looked up: its text, the stems of its words, and the turn it was told in."""
+    """An indexed sentence: its text, the stems of its words, and its turn."""
 
     text: str
     stems: frozenset[str]
@@ -94,14 +94,14 @@ class Match(NamedTuple):
 
 @final
 class Notebook(BaseAgent):
-    """Notes every statement, sentence by sentence; answers a question with the sentences that share words with it.
+    """Stores every statement, sentence by sentence, and answers a question with the sentences that share words with it.
 
-    The newest of the sentences that fit equally well counts.
+    Among equally good sentences, the newest is the answer.
     """
 
     class Options(AgentOptions):
         window: Tokens | None = None
-        """How many tokens of the conversation it keeps, the newest; all where not given."""
+        """How many tokens of the conversation it keeps, the newest. The default is all."""
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
@@ -110,11 +110,11 @@ class Notebook(BaseAgent):
 
     @property
     def models(self) -> Mapping[str, str]:
-        """None: it costs nothing."""
+        """No models: it is free."""
         return {}
 
     async def reply(self, message: Message) -> Reply:
-        """The answer to a question, NOTED to anything else. A turn asked again gets the same reply again."""
+        """Return the answer to a question, NOTED for anything else. A repeated turn gets the same reply."""
         if message.turn_id in self._turns:
             return Reply(self._turns[message.turn_id].reply)
         text = self._clip(message.text)
@@ -142,8 +142,8 @@ class Notebook(BaseAgent):
         (folder / "notebook.json").write_text(json.dumps({"version": 2, "turns": turns}), encoding="utf-8")
 
     async def load(self, folder: Path) -> None:
-        """Become what was saved. Raises AgentError, and changes nothing, where the snapshot is missing or damaged."""
-        turns = _read(folder / "notebook.json")
+        """Restore what was saved. Raises AgentError, and changes nothing, if the snapshot is missing or damaged."""
+        turns = _read_snapshot(folder / "notebook.json")
         self._clear()
         for turn_id, text, sent_at, reply in turns:
             await self.observe(Message(text, sent_at, turn_id), reply)
@@ -157,19 +157,19 @@ class Notebook(BaseAgent):
         self._index: dict[str, dict[int, None]] = {}
 
     def _clip(self, text: str) -> str:
-        """As much of the end of a text as is ever kept."""
-        return text[-LONGEST_MESSAGE if self._window is None else -min(LONGEST_MESSAGE, 4 * self._window) :]
+        """Return the end of a text, as much of it as is kept."""
+        return text[-MAX_MESSAGE if self._window is None else -min(MAX_MESSAGE, 4 * self._window) :]
 
     def _note(self, turn_id: str, text: str) -> tuple[range, str]:
-        """Index the sentences of the lines that ask nothing. Returns their numbers, and the lines that ask.
+        """Index the sentences of statements. Return their numbers and the lines that are questions.
 
-        Options to choose from are not told.
+        The options of a multiple-choice question are not statements.
         """
-        lines = [(line, _asks(line)) for line in text.split("\n")]
-        question = "\n".join(line for line, asks in lines if asks)
+        lines = [(line, _is_question(line)) for line in text.split("\n")]
+        question = "\n".join(line for line, is_question in lines if is_question)
         first = self._next
-        for line, asks in () if question and _options(text) else lines:
-            for sentence in () if asks else _sentences(line):
+        for line, is_question in () if question and _options(text) else lines:
+            for sentence in () if is_question else _sentences(line):
                 if stems := frozenset(_stems(sentence)):
                     self._sentences[self._next] = Sentence(sentence, stems, turn_id)
                     self._words += len(stems)
@@ -184,7 +184,7 @@ class Notebook(BaseAgent):
         self._make_room(0)
 
     def _make_room(self, tokens: int) -> None:
-        """Forget the oldest turns, so that `tokens` more fit the window. The newest turn is never forgotten."""
+        """Forget the oldest turns until `tokens` more fit into the window. The newest turn is never forgotten."""
         while self._window is not None and len(self._turns) > 1 and self._tokens + tokens > self._window:
             turn = self._turns.pop(next(iter(self._turns)))
             self._tokens -= turn.tokens
@@ -197,68 +197,68 @@ class Notebook(BaseAgent):
                         del self._index[stem]
 
     def _answer(self, text: str, question: str, now: datetime) -> tuple[str, Sequence[str]]:
-        """The answer to a question, and the ids of the turns it was taken from."""
+        """Return the answer to a question, and the ids of the turns it comes from."""
         words = {word.casefold() for word in _WORD.findall(question)}
         matches = self._search(_EXAMPLE.sub(" ", question))
         options = _options(text)
         if options:
             return self._choose(options), [match.sentence.turn_id for match in matches[:1]]
-        past = _past(question, now) if "ago" in words else None
+        past = _past_time(question, now) if "ago" in words else None
         if past is not None and self._turns:
-            turn_id = self._at(past, matches)
-            return self._turns[turn_id].text[:LONGEST_QUOTE], [turn_id]
-        listing = bool(words & LISTING)
+            turn_id = self._turn_at(past, matches)
+            return self._turns[turn_id].text[:MAX_QUOTE], [turn_id]
+        listing = bool(words & LIST_WORDS)
         keys = _KEY.findall(question)
         if not matches:
             return ("[]" if listing and "json" in words else UNKNOWN), []
         if listing or len(words & QUESTION_WORDS) > 1:
-            used = _newest(matches, RELATED)[-MOST_LISTED:]
+            used = _newest(matches, LIST_SHARE)[-MAX_LISTED:]
         else:
-            used = _newest(matches, AS_GOOD)[-1:]
+            used = _newest(matches, TIE_SHARE)[-1:]
         sources = [match.sentence.turn_id for match in used]
         if not keys and "json" not in words:
-            return "\n".join(match.sentence.text[:LONGEST_QUOTE] for match in used), sources
-        values = [_new_part(match.sentence.text, question, name=bool(words & NAMING)) for match in used]
-        told: Any = list(dict.fromkeys(values)) if listing else dict.fromkeys(keys or ["answer"], values[-1])
-        return json.dumps(told, ensure_ascii=False), sources
+            return "\n".join(match.sentence.text[:MAX_QUOTE] for match in used), sources
+        values = [_new_words(match.sentence.text, question, name=bool(words & NAME_WORDS)) for match in used]
+        answer: Any = list(dict.fromkeys(values)) if listing else dict.fromkeys(keys or ["answer"], values[-1])
+        return json.dumps(answer, ensure_ascii=False), sources
 
     def _search(self, text: str) -> list[Match]:
-        """The sentences that share words with a text, by BM25; best first, the newest first among equals."""
+        """Return the sentences that share words with a text, by BM25 score, best first and newest first among equals."""
         scores: dict[int, float] = {}
         lengths = 0.9 * len(self._sentences) / max(1, self._words)
         for stem in dict.fromkeys(_stems(text)):
             holders = self._index.get(stem, {})
             weight = self._rarity(stem)
-            for at in islice(reversed(holders), MOST_SEARCHED):
+            for at in islice(reversed(holders), MAX_SEARCHED):
                 scores[at] = scores.get(at, 0.0) + weight / (1.3 + lengths * len(self._sentences[at].stems))
-        found = [Match(score, at, self._sentences[at]) for at, score in scores.items()]
-        return sorted(found, key=lambda match: (-match.score, -match.number))
+        matches = [Match(score, at, self._sentences[at]) for at, score in scores.items()]
+        return sorted(matches, key=lambda match: (-match.score, -match.number))
 
     def _rarity(self, stem: str) -> float:
         holders = len(self._index.get(stem, ()))
         return math.log(1 + (len(self._sentences) - holders + 0.5) / (holders + 0.5))
 
     def _choose(self, options: Sequence[tuple[str, str]]) -> str:
-        """The label of the option that best fits what was told: of its words, the largest share by weight was met before."""
+        """Return the label of the most familiar option: the one with the largest weighted share of known words."""
 
-        def familiar(option: tuple[str, str]) -> float:
+        def familiarity(option: tuple[str, str]) -> float:
             weights = [(self._rarity(stem), stem in self._index) for stem in dict.fromkeys(_stems(option[1]))]
             return sum(weight for weight, known in weights if known) / max(1.0, sum(weight for weight, _ in weights))
 
-        return max(options, key=familiar)[0]
+        return max(options, key=familiarity)[0]
 
-    def _at(self, past: tuple[datetime, timedelta], matches: Sequence[Match]) -> str:
-        """The turn nearest to a time; of those as near as the time was told exactly, the one that best fits the question."""
+    def _turn_at(self, past: tuple[datetime, timedelta], matches: Sequence[Match]) -> str:
+        """Return the id of the turn nearest to a time. Of several within its margin, return the one that best fits the question."""
         then, margin = past
         distances = {turn_id: abs(turn.sent_at - then) for turn_id, turn in self._turns.items()}
         nearest = min(distances.values())
-        fits = {match.sentence.turn_id: match.score for match in reversed(matches)}
+        scores = {match.sentence.turn_id: match.score for match in reversed(matches)}
         near = [turn_id for turn_id, distance in distances.items() if distance <= max(nearest, margin)]
-        return max(near, key=lambda turn_id: (fits.get(turn_id, 0.0), -distances[turn_id]))
+        return max(near, key=lambda turn_id: (scores.get(turn_id, 0.0), -distances[turn_id]))
 
 
 def _estimate(text: str) -> int:
-    """About how many tokens a text has, at four characters a token."""
+    """Estimate the tokens of a text, at four characters a token."""
     return len(text) // 4 + 1
 
 
@@ -266,8 +266,8 @@ def _sentences(line: str) -> list[str]:
     return [sentence for sentence in map(str.strip, _SENTENCE_END.split(line)) if sentence]
 
 
-def _asks(line: str) -> bool:
-    """Whether a line has a question, a command to say something, or the name of a format to say it in."""
+def _is_question(line: str) -> bool:
+    """Return whether a line has a question, a command to say something, or the name of an answer format."""
     for sentence in _sentences(line):
         if sentence.rstrip("\"'”’)").endswith("?") or _KEY.search(sentence):
             return True
@@ -280,33 +280,33 @@ def _asks(line: str) -> bool:
 
 
 def _stems(text: str) -> Iterator[str]:
-    """What the words of a text that are no function words have in common with their other forms."""
+    """Yield the stems of a text's words, without function words."""
     words = (match[0].casefold().replace("’", "'") for match in _WORD.finditer(text))
-    return (_stem(word[:60]) for word in words if word not in STOP)
+    return (_stem(word[:60]) for word in words if word not in STOP_WORDS)
 
 
 @lru_cache(maxsize=65_536)
 def _stem(word: str) -> str:
     word = word.removesuffix("'s")
-    for suffix, instead in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
+    for suffix, replacement in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            word = word.removesuffix(suffix) + instead
+            word = word.removesuffix(suffix) + replacement
             break
     return word.removesuffix("e") if len(word) > 3 else word
 
 
 def _newest(matches: Sequence[Match], share: float) -> list[Match]:
-    """Those with at least a share of the best score, the newest last."""
+    """Return the matches with at least a share of the best score, newest last."""
     return sorted((match for match in matches if match.score >= share * matches[0].score), key=lambda match: match.number)
 
 
-def _new_part(sentence: str, question: str, *, name: bool) -> str:
-    """The last words of a sentence, side by side, that the question does not have; capitalized ones where it wants a name."""
+def _new_words(sentence: str, question: str, *, name: bool) -> str:
+    """Return the last run of words of a sentence that are not in the question; capitalized ones if the question asks for a name."""
     known = set(_stems(question))
-    words = [match for match in _WORD.finditer(sentence[:LONGEST_QUOTE]) if set(_stems(match[0])) - known]
+    words = [match for match in _WORD.finditer(sentence[:MAX_QUOTE]) if set(_stems(match[0])) - known]
     words = [match for match in words if name and match[0][0].isupper()] or words
     if not words:
-        return sentence[:LONGEST_QUOTE]
+        return sentence[:MAX_QUOTE]
     start, end = words[-1].span()
     for match in reversed(words[:-1]):
         if sentence[match.end() : start] != " ":
@@ -316,23 +316,25 @@ def _new_part(sentence: str, question: str, *, name: bool) -> str:
 
 
 def _options(text: str) -> list[tuple[str, str]]:
-    """The options that a message numbers or letters from 1 or A, one a line: label and text."""
+    """Return the options of a multiple-choice question, as label and text: lines labelled from 1 or A."""
     options = [(match[1], line[match.end() :]) for line in text.split("\n") if (match := _OPTION.match(line))]
     return options if len(options) > 1 and options[0][0] in "1A" else []
 
 
-def _past(question: str, now: datetime) -> tuple[datetime, timedelta] | None:
-    """The time that a question calls so and so long ago, and half of the smallest unit it is told in."""
-    units = [(number(amount), unit.casefold()) for amount, unit in _DURATION.findall(question[:LONGEST_QUOTE])]
-    told = [(amount, timedelta(**{f"{unit}s": 1})) for amount, unit in units if amount is not None]
+def _past_time(question: str, now: datetime) -> tuple[datetime, timedelta] | None:
+    """Return the time that a question means by "... ago", and a margin: half of the smallest unit. None if it names no duration."""
+    amounts = [(number(amount), unit.casefold()) for amount, unit in _DURATION.findall(question[:MAX_QUOTE])]
+    durations = [(amount, timedelta(**{f"{unit}s": 1})) for amount, unit in amounts if amount is not None]
+    if not durations:
+        return None
     try:
-        return (now - sum((amount * unit for amount, unit in told), timedelta()), min(unit for _, unit in told) / 2) if told else None
+        return now - sum((amount * unit for amount, unit in durations), timedelta()), min(unit for _, unit in durations) / 2
     except OverflowError:
         return None
 
 
-def _read(path: Path) -> list[tuple[str, str, datetime, str]]:
-    """The turns that were saved in a file. Raises AgentError where it is missing or damaged."""
+def _read_snapshot(path: Path) -> list[tuple[str, str, datetime, str]]:
+    """Return the turns saved in a file. Raises AgentError if it is missing or damaged."""
     try:
         saved: Any = json.loads(path.read_text(encoding="utf-8"))
         if saved["version"] != 2:
@@ -340,8 +342,8 @@ def _read(path: Path) -> list[tuple[str, str, datetime, str]]:
         turns: dict[str, tuple[str, str, datetime, str]] = {}
         for turn_id, text, sent_at, reply in saved["turns"]:
             at = datetime.fromisoformat(sent_at)
-            if not all(isinstance(each, str) for each in (turn_id, text, reply)) or at.tzinfo is not None or turn_id in turns:
-                raise ValueError("a turn is damaged or there twice")
+            if not all(isinstance(field, str) for field in (turn_id, text, reply)) or at.tzinfo is not None or turn_id in turns:
+                raise ValueError("a turn is damaged or occurs twice")
             turns[turn_id] = (turn_id, text, at, reply)
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise AgentError(f"notebook cannot read its snapshot {path.name}: {type(error).__name__}: {error}") from error

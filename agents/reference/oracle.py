@@ -1,4 +1,4 @@
-"""oracle: given the ideal reply to each message. What it does not score, cannot be scored."""
+"""oracle: gives the ideal reply to each message. Its scores are the maximum that tests allow."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["Oracle"]
 
 @final
 class Oracle(BaseAgent):
-    """Answers with the ideal reply, which the engine hands to it, and to no other kind of agent, before each request."""
+    """Answers with the ideal reply, which the engine gives it, and no other kind of agent, before each request."""
 
     @property
     def models(self) -> Mapping[str, str]:
-        """None: it costs nothing."""
+        """No models: it is free."""
         return {}
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
@@ -25,16 +25,16 @@ class Oracle(BaseAgent):
         self._last: tuple[str, str] | None = None
 
     def prompt(self, ideal: str) -> None:
-        """The next reply is to be `ideal`."""
+        """Set the next reply."""
         self._ideal = ideal
 
     async def reply(self, message: Message) -> Reply:
-        """The ideal reply. Raises AgentError where none was handed over; a turn asked again gets the same reply again."""
+        """Return the ideal reply. A repeated turn gets the same reply. Raises AgentError if no reply was set."""
         if self._ideal is not None:
             self._last = (message.turn_id, self._ideal)
             self._ideal = None
         if self._last is None or self._last[0] != message.turn_id:
-            raise AgentError(f"oracle was asked turn {message.turn_id} without being given its ideal reply")
+            raise AgentError(f"oracle has no ideal reply for turn {message.turn_id}")
         return Reply(self._last[1])
 
     async def reset(self) -> None:

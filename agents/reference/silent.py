@@ -1,4 +1,4 @@
-"""silent: says "OK." to everything. What it scores, a test gives away."""
+"""silent: says "OK." to everything. Tests give away any points that it scores."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["Silent"]
 
 @final
 class Silent(BaseAgent):
-    """Keeps nothing, and always answers "OK."."""
+    """Remembers nothing and always answers "OK."."""
 
     @property
     def models(self) -> Mapping[str, str]:
-        """None: it costs nothing."""
+        """No models: it is free."""
         return {}
 
     async def reply(self, message: Message) -> Reply:

@@ -1,4 +1,4 @@
-"""Limits that several processes share: whoever hands out places to all of them, if there is somebody."""
+"""Limits on requests to providers that several processes share."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from typing import Any, Final, Protocol
 
-__all__ = ["GATE", "Gate"]
+__all__ = ["SHARED_LIMITS", "SharedLimits"]
 
 
-class Gate(Protocol):
-    """Lets requests through for all processes that ask it."""
+class SharedLimits(Protocol):
+    """Admits the requests of all processes of a sweep."""
 
-    def through(self, key: tuple[str, ...], limiter: type, limits: tuple[float, ...], slot: Any) -> AbstractAsyncContextManager[None]:
-        """Wait until the limiter `key` lets a request through, which is made inside the block. `limiter` is its class, `limits`
-        what its `restrict` takes, and `slot` says before what is asked for, and afterwards how it went."""
+    def admit(self, key: tuple[str, ...], limiter: type, limits: tuple[float, ...], slot: Any) -> AbstractAsyncContextManager[None]:
+        """Wait until the limiter `key` admits a request, which is made inside the block.
+
+        `limiter` is the limiter's class. `limits` are the arguments of its `restrict`. `slot` describes the request beforehand and
+        its outcome afterwards.
+        """
         ...
 
 
-GATE: Final[ContextVar[Gate | None]] = ContextVar("GATE", default=None)
-"""The gate of what is played here; None where this process alone keeps to the limits."""
+SHARED_LIMITS: Final[ContextVar[SharedLimits | None]] = ContextVar("SHARED_LIMITS", default=None)
+"""The limits shared with other processes; None where this process has limits of its own."""

@@ -1,4 +1,4 @@
-"""The kinds of agent as installed, whether or not longspan is installed where the tests run."""
+"""Fixtures for tests of agents: installed kinds of agent, modules with users' classes, and a fake server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ OURS = {
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Install a distribution that registers kinds of agent. One of the same name that is installed is hidden by it."""
+    """Install a distribution that registers kinds of agent. It hides an installed one of the same name.
+
+    longspan's own kinds are registered, whether or not it is installed.
+    """
     site = tmp_path / "site"
     site.mkdir()
     monkeypatch.syspath_prepend(str(site))
@@ -43,7 +46,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Write a module into the current folder, made for the test; returns its name, a new one each time."""
+    """Return a function that writes a module into a new current folder and returns its name, a new one each time."""
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
@@ -60,12 +63,12 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """A server on this machine that speaks the vendors' APIs."""
+    """A fake server that speaks the vendors' APIs."""
     with Server(reply=lambda text: f"re: {text[-20:]}").running() as running:
         yield running
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Failed requests are made again at once, nearly."""
+    """Make retries of failed requests almost immediate."""
     monkeypatch.setattr("longspan.agents.models.limits.FIRST_PAUSE", 0.001)

@@ -1,6 +1,6 @@
-"""An agent in another process, for tests: `peer.py exec|http [ABILITY,...] [repeatable]`. It needs nothing but Python.
+"""An agent in another process, for tests: `peer.py exec|http [ABILITY,...] [repeatable]`. It needs only Python.
 
-Its replies tell, as JSON, all that it has heard in the conversation. Over HTTP its first line of output is its port.
+Its replies are JSON with all requests of the conversation. Over HTTP its first line of output is its port.
 """
 
 import json

@@ -27,14 +27,14 @@ def message(number: int, text: str) -> Message:
 
 
 @given(st.integers(0, 400), st.integers(3, 4))
-def test_marks_reach_back_over_what_was_added_since_the_last_request(messages: int, most: int) -> None:
-    marks = breakpoints(messages, most)
-    assert len(marks) <= most
+def test_marks_cover_all_turns_since_the_last_request(messages: int, limit: int) -> None:
+    marks = breakpoints(messages, limit)
+    assert len(marks) <= limit
     assert all(0 <= mark < messages for mark in marks)
     if messages >= 3:
         assert {messages - 1, messages - 2} <= marks
         looked_at = {mark - back for mark in marks for back in range(20)}
-        assert looked_at >= set(range(max(0, messages - 2 - 20 * (most - 1) + 1), messages))
+        assert looked_at >= set(range(max(0, messages - 2 - 20 * (limit - 1) + 1), messages))
 
 
 def test_a_single_prompt_is_not_written_to_the_cache(server: Server) -> None:
@@ -45,16 +45,16 @@ def test_a_single_prompt_is_not_written_to_the_cache(server: Server) -> None:
     assert "cache_control" not in str(server.asked[0].body)
 
 
-@pytest.mark.parametrize("told", [0, 1, 8, 15])
+@pytest.mark.parametrize("observed", [0, 1, 8, 15])
 @pytest.mark.parametrize("system", ["", "be brief"])
-def test_the_conversation_so_far_is_read_from_the_cache(server: Server, told: int, system: str) -> None:
-    """Also where turns were added that it was only told of: up to 15 of them, 30 messages."""
+def test_the_conversation_so_far_is_read_from_the_cache(server: Server, observed: int, system: str) -> None:
+    """Also after up to 15 observed turns, 30 messages."""
     chat = agent(server, context=100_000, system=system)
 
     async def talk() -> list[Usage]:
         used, turn = [], 0
         for _ in range(6):
-            for _ in range(told):
+            for _ in range(observed):
                 turn += 1
                 await chat.observe(message(turn, "It rains on the pier. " * 20), "So it does.")
             turn += 1
@@ -68,8 +68,8 @@ def test_the_conversation_so_far_is_read_from_the_cache(server: Server, told: in
         assert after.cached_tokens == before.input_tokens  # all of the prompt before this one
 
 
-def test_a_last_message_that_is_never_sent_again_costs_nothing_but_itself(server: Server) -> None:
-    """As memory agents do: what they remember stands in the last message, and is not kept."""
+def test_a_last_message_that_is_never_repeated_costs_only_itself(server: Server) -> None:
+    """Memory agents send such messages: memories are in the last message and are not kept."""
     core = AnthropicCore("claude-test", AnthropicCore.Options(base_url=server.base_url("anthropic")))
 
     async def talk() -> list[Usage]:
@@ -88,14 +88,14 @@ def test_a_last_message_that_is_never_sent_again_costs_nothing_but_itself(server
         assert usage.input_tokens - usage.cached_tokens <= 2 * turn + 10
 
 
-def test_input_tokens_are_all_of_them(server: Server) -> None:
+def test_input_tokens_include_cached_ones(server: Server) -> None:
     usage = {"input_tokens": 5, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 400, "output_tokens": 2}
     body = {"type": "message", "content": [{"type": "text", "text": "Yes."}], "stop_reason": "end_turn", "usage": usage}
     server.script([Raw(json.dumps(body).encode())])
     assert trio.run(agent(server).reply, message(0, "Is it so?")).usage == Usage(435, 400, 2)
 
 
-def test_an_error_in_the_middle_of_a_stream_is_tried_again(server: Server) -> None:
+def test_an_error_in_the_middle_of_a_stream_is_retried(server: Server) -> None:
     events = [
         'event: message_start\ndata: {"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 0}}}',
         'event: content_block_delta\ndata: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Half"}}',

@@ -1,4 +1,4 @@
-"""What holds for the vendors alike: their libraries, under Trio, against a server that speaks their APIs."""
+"""All vendors' libraries under Trio, against a server that speaks their APIs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = ["openai", "anthropic", "google"]
 pytestmark = [
     pytest.mark.parametrize("kind", KINDS),
     pytest.mark.usefixtures("impatient"),
-    # What is no longer read, of a stream that is wrong or too long, is dropped by the libraries: Trio would have it closed.
+    # The libraries drop the rest of an invalid or too long stream without closing it, which Trio warns about.
     pytest.mark.filterwarnings("ignore:Async generator '(google|httpx2|httpcore2|longspan.agents.models.web)"),
 ]
 
@@ -75,7 +75,7 @@ def test_it_asks_and_answers(server: Server, kind: str, stream: str) -> None:
 
 
 @both
-def test_usage_is_the_providers(server: Server, kind: str, stream: str) -> None:
+def test_usage_is_as_the_provider_reports(server: Server, kind: str, stream: str) -> None:
     chat = agent(server, kind, stream=stream, context="16k")
 
     async def talk() -> list[Usage | None]:
@@ -88,7 +88,7 @@ def test_usage_is_the_providers(server: Server, kind: str, stream: str) -> None:
 
 
 @both
-def test_without_a_count_of_the_providers_our_own_stands(server: Server, kind: str, stream: str) -> None:
+def test_without_a_provider_count_usage_is_our_own_count(server: Server, kind: str, stream: str) -> None:
     server.script([Say("Fine.", usage=False)])
     chat = agent(server, kind, stream=stream)
     usage = ask(chat).usage
@@ -124,12 +124,12 @@ def test_it_recovers(server: Server, kind: str, stream: str, act: Act) -> None:
     assert len(server.asked) == 3
 
 
-def test_an_answer_that_does_not_come_is_asked_for_again(server: Server, kind: str) -> None:
+def test_a_request_without_an_answer_is_retried(server: Server, kind: str) -> None:
     server.script([Hang()])
     assert ask(agent(server, kind, timeout=3)).text == "re: Where is the parcel?"
 
 
-def test_retry_after_is_waited_for(server: Server, kind: str) -> None:
+def test_retry_after_is_respected(server: Server, kind: str) -> None:
     server.script([Status(429, headers={"retry-after": "0.3"})])
     ask(agent(server, kind))
     assert server.asked[1].at - server.asked[0].at >= 0.3
@@ -142,17 +142,17 @@ def test_retry_after_is_waited_for(server: Server, kind: str) -> None:
         (Raw(b"{}"), "tried 6 times", 6),
         (Cut(), "tried 6 times", 6),
         (Status(500), r"failed \(500: not now\) \(tried 6 times\)", 6),
-        (Status(401, "no such key"), r"refuses the key \(401: no such key\)", 1),
-        (Status(404, "no such model"), r"refuses the request \(404: no such model\)", 1),
-        (Status(400, "temperature is deprecated"), "write temperature=none", 1),
-        (Status(429, "pay first", "insufficient_quota"), "refuses the request .429: pay first", 1),
+        (Status(401, "no such key"), r"rejected the key \(401: no such key\)", 1),
+        (Status(404, "no such model"), r"rejected the request \(404: no such model\)", 1),
+        (Status(400, "temperature is deprecated"), "set temperature=none", 1),
+        (Status(429, "pay first", "insufficient_quota"), "rejected the request .429: pay first", 1),
         (Raw(b"", 307, {"location": "http://127.0.0.1:1/"}), "status 307 instead of 200", 1),
-        (Raw(b"x", headers={"content-encoding": "gzip"}), "only plain text was asked for", 1),
-        (Raw(b"x" * (32 * 2**20 + 1)), "answers more than 33,554,432 bytes", 1),
+        (Raw(b"x", headers={"content-encoding": "gzip"}), "though identity was requested", 1),
+        (Raw(b"x" * (32 * 2**20 + 1)), "answered with more than 33,554,432 bytes", 1),
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_does_not_pass_is_an_error_in_one_line(server: Server, kind: str, stream: str, act: Act, part: str, requests: int) -> None:
+def test_a_permanent_failure_is_a_one_line_error(server: Server, kind: str, stream: str, act: Act, part: str, requests: int) -> None:
     server.always = act
     with pytest.raises(AgentError, match=part) as caught:
         ask(agent(server, kind, stream=stream))
@@ -162,7 +162,7 @@ def test_what_does_not_pass_is_an_error_in_one_line(server: Server, kind: str, s
     assert len(server.asked) == requests
 
 
-def test_a_stream_that_ends_without_saying_so_broke_off(server: Server, kind: str) -> None:
+def test_a_stream_without_an_end_marker_is_incomplete(server: Server, kind: str) -> None:
     server.script([Say("Half an", ends=None)])
     assert ask(agent(server, kind, stream="true")).text == "re: Where is the parcel?"
 
@@ -186,27 +186,27 @@ def test_an_empty_answer_is_an_answer(server: Server, kind: str, stream: str) ->
         assert (await chat.reply(message("Well?", "c-1"))).text
 
     trio.run(talk)
-    said = [text for role, text in server.asked[1].texts if role not in ("user", "system")]
-    assert said == ([""] if kind == "openai" else [])  # the others refuse prompts with empty messages
+    texts = [text for role, text in server.asked[1].texts if role not in ("user", "system")]
+    assert texts == ([""] if kind == "openai" else [])  # the others refuse prompts with empty messages
 
 
 @both
-def test_an_answer_that_was_all_thinking_says_what_to_change(server: Server, kind: str, stream: str) -> None:
+def test_an_answer_of_thinking_alone_is_an_error_with_a_remedy(server: Server, kind: str, stream: str) -> None:
     server.script([Say("", ends={"openai": "length", "anthropic": "max_tokens", "google": "MAX_TOKENS"}[kind])])
-    with pytest.raises(AgentError, match="all 50 tokens of its answer went into thinking: take a larger max_tokens="):
+    with pytest.raises(AgentError, match="used all 50 tokens of its answer for thinking: set a larger max_tokens="):
         ask(agent(server, kind, stream=stream, max_tokens=50))
 
 
 @both
 def test_a_refusal_is_an_error(server: Server, kind: str, stream: str) -> None:
     server.script([Say("I", ends={"openai": "content_filter", "anthropic": "refusal", "google": "SAFETY"}[kind])])
-    with pytest.raises(AgentError, match="refuses to answer"):
+    with pytest.raises(AgentError, match="refused to answer"):
         ask(agent(server, kind, stream=stream))
     assert len(server.asked) == 1
 
 
 @both
-def test_a_prompt_that_is_too_long_for_the_model_is_made_shorter(server: Server, kind: str, stream: str) -> None:
+def test_a_prompt_too_long_for_the_model_is_shortened(server: Server, kind: str, stream: str) -> None:
     server.window = 700
     chat = agent(server, kind, stream=stream, context="2k")
 
@@ -216,12 +216,12 @@ def test_a_prompt_that_is_too_long_for_the_model_is_made_shorter(server: Server,
 
     trio.run(talk)
     assert max(asked.used.prompt for asked in server.asked if asked.used) <= 700
-    with pytest.raises(AgentError, match="take a smaller context="):
+    with pytest.raises(AgentError, match="set a smaller context="):
         ask(agent(server, kind, stream=stream), "word " * 900)
 
 
 @both
-def test_json_is_asked_for_in_the_vendors_way(server: Server, kind: str, stream: str) -> None:
+def test_json_is_requested_in_each_vendors_format(server: Server, kind: str, stream: str) -> None:
     schema = {"type": "object", "properties": {"is_so": {"type": "boolean"}}, "required": ["is_so"], "additionalProperties": False}
     server.script([Say('{"is_so": true}')])
     chat = agent(server, kind, stream=stream)
@@ -270,7 +270,7 @@ def test_all_agents_of_a_provider_share_its_limits(server: Server, kind: str) ->
     assert server.most_at_once == 2
 
 
-def test_overload_slows_all_of_them(server: Server, kind: str) -> None:
+def test_overload_slows_all_agents_of_a_provider(server: Server, kind: str) -> None:
     server.script([Status(429, headers={"retry-after": "0.2"})] * 4)
 
     async def talk() -> None:
@@ -286,7 +286,7 @@ def test_overload_slows_all_of_them(server: Server, kind: str) -> None:
     assert not [at for at in times if 0.1 < at < 0.2]
 
 
-def test_text_that_is_no_unicode_is_sent_and_kept_as_what_can_be(server: Server, kind: str) -> None:
+def test_invalid_unicode_is_replaced(server: Server, kind: str) -> None:
     server.script([Say("half of \ud83d"), Say()])
     chat = agent(server, kind)
 
@@ -311,15 +311,15 @@ VARIABLES = {"openai": ["OPENAI_API_KEY"], "anthropic": ["ANTHROPIC_API_KEY"], "
 
 
 @pytest.mark.usefixtures("keyless")
-def test_a_missing_key_is_told_with_its_variable(kind: str) -> None:
-    with pytest.raises(InputError, match=f"needs a key: put it into the environment variable {' or '.join(VARIABLES[kind])}$"):
+def test_the_error_for_a_missing_key_names_the_variable(kind: str) -> None:
+    with pytest.raises(InputError, match=f"needs a key: set the environment variable {' or '.join(VARIABLES[kind])}$"):
         make_agent(AgentSpec.parse(f"{kind}/some-model"))
     with pytest.raises(InputError, match=r"^agent|example\.org/some-model needs a key"):
         make_agent(AgentSpec.parse(f"{kind}/some-model?base_url=https://example.org/v1"))
 
 
 @pytest.mark.usefixtures("keyless")
-def test_on_this_machine_none_is_needed(server: Server, kind: str) -> None:
+def test_no_key_is_needed_on_this_machine(server: Server, kind: str) -> None:
     assert ask(agent(server, kind)).text
 
 
@@ -331,7 +331,7 @@ def test_a_key_comes_from_its_variable(server: Server, kind: str, monkeypatch: p
         monkeypatch.delenv(variable)
     assert all(any(value.endswith("sk-from-the-environment") for value in asked.headers.values()) for asked in server.asked)
     monkeypatch.setenv(VARIABLES[kind][0], "sk-with-an-ö")
-    with pytest.raises(InputError, match="odd characters") as caught:
+    with pytest.raises(InputError, match="unprintable characters") as caught:
         agent(server, kind)
     assert "sk-with" not in str(caught.value)
 
@@ -345,31 +345,31 @@ def test_the_key_is_in_no_error_and_no_answer(server: Server, kind: str, monkeyp
     server.always = Raw(json.dumps(nonsense).encode())
 
     async def talk() -> list[str]:
-        said = [(await chat.reply(message())).text]
+        texts = [(await chat.reply(message())).text]
         for turn in ("c-1", "c-2", "c-3"):
             with pytest.raises(AgentError) as caught:
                 await chat.reply(message(turn=turn))
-            said.append(str(caught.value))
-        return said
+            texts.append(str(caught.value))
+        return texts
 
-    said = trio.run(talk)
-    assert said[0] == "Your key is [key]."
-    assert key[:8] not in "".join(said)  # nor its beginning, where a message is cut off
+    texts = trio.run(talk)
+    assert texts[0] == "Your key is [key]."
+    assert key[:8] not in "".join(texts)  # nor its start, where a message is cut
     assert key not in repr(vars(chat)) + repr(vars(chat.core))
 
 
-def test_a_library_that_is_not_there_is_told_with_its_remedy(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_library_has_a_remedy(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = {"google": "google.genai"}.get(kind, kind)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match=rf"pip install 'longspan\[{kind}\]'"):
         make_agent(AgentSpec.parse(f"{kind}/some-model?base_url=http://127.0.0.1:1"))
 
 
-# At the door.
+# Options.
 
 
 @pytest.mark.parametrize("model", ["", "two words", "a/../b", "a%3Fb", "a#b", "a\nb"])
-def test_a_model_that_cannot_be_is_refused(kind: str, model: str) -> None:
+def test_an_invalid_model_name_is_rejected(kind: str, model: str) -> None:
     with pytest.raises(InputError, match=f"a model is named {kind}/MODEL"):
         make_agent(AgentSpec.parse(f"{kind}/{model}?base_url=http://127.0.0.1:1"))
 
@@ -380,10 +380,10 @@ def test_a_model_that_cannot_be_is_refused(kind: str, model: str) -> None:
         ("base_url=localhost:8000", "http.s.://host:port/path"),
         ("base_url=ftp://host/", "http.s.://host:port/path"),
         ("base_url=http://", "http.s.://host:port/path"),
-        ("base_url=http://host:port/", "no address"),
-        ("base_url=http://[::1/", "no address"),
+        ("base_url=http://host:port/", "not a valid address"),
+        ("base_url=http://[::1/", "not a valid address"),
         ("base_url=http://host/v1?key=sk-secret", "http.s.://host:port/path"),
-        ("base_url=http://me:sk-secret@host/", "keys come from the environment"),
+        ("base_url=http://me:sk-secret@host/", "set the key in the environment"),
         ("timeout=0", "timeout"),
         ("timeout=nan", "timeout"),
         ("at_once=0", "at_once"),
@@ -400,7 +400,7 @@ def test_a_model_that_cannot_be_is_refused(kind: str, model: str) -> None:
         ("contxt=16k", "its options are context"),
     ],
 )
-def test_an_option_that_cannot_be_is_refused(kind: str, option: str, part: str) -> None:
+def test_an_invalid_option_is_rejected(kind: str, option: str, part: str) -> None:
     separator = "&" if "base_url" not in option else "&timeout=1&"
     address = "" if "base_url" in option else "base_url=http://127.0.0.1:1"
     with pytest.raises(InputError, match=part) as caught:
@@ -409,7 +409,7 @@ def test_an_option_that_cannot_be_is_refused(kind: str, option: str, part: str) 
     assert "\n" not in str(caught.value)
 
 
-def test_a_seed_and_a_penalty_go_to_servers_of_openais_kind(server: Server, kind: str) -> None:
+def test_seed_and_penalty_are_sent_to_openai_compatible_servers(server: Server, kind: str) -> None:
     if kind != "openai":
         with pytest.raises(InputError, match="there is no option 'seed'"):
             agent(server, kind, seed=2023)
@@ -417,11 +417,11 @@ def test_a_seed_and_a_penalty_go_to_servers_of_openais_kind(server: Server, kind
     ask(agent(server, kind, seed=2023, repetition_penalty=1.1))
     sent = {name: server.asked[-1].body[name] for name in ("seed", "repetition_penalty", "repeat_penalty")}
     assert sent == {"seed": 2023, "repetition_penalty": 1.1, "repeat_penalty": 1.1}
-    with pytest.raises(InputError, match="repetition_penalty is nothing that OpenAI's own models know"):
+    with pytest.raises(InputError, match="OpenAI's own models do not support repetition_penalty"):
         make_agent(AgentSpec.parse("openai/gpt-4o?repetition_penalty=1.1"))
 
 
-def test_a_server_that_is_not_there_is_told_soon(kind: str) -> None:
+def test_an_unreachable_server_is_reported_soon(kind: str) -> None:
     chat = make_agent(AgentSpec.parse(f"{kind}/some-model?base_url=http://127.0.0.1:1"))
     with pytest.raises(AgentError, match=r"cannot be reached: .* \(tried 3 times\)"):
         trio.run(chat.reply, message())
@@ -433,11 +433,11 @@ def test_every_option_is_documented(server: Server, kind: str) -> None:
     assert missing == []
 
 
-# Whatever a server answers.
+# Arbitrary answers.
 
 
 def wholes(kind: str) -> list[Any]:
-    """Good answers, to be damaged."""
+    """Return valid answers, to be damaged."""
     from tests.loopback.apis import APIS, Used
 
     api = next(api for api in APIS if api.kind == kind)
@@ -452,7 +452,7 @@ JSON = st.recursive(
 
 
 def damaged(value: Any, draw: Any) -> Any:
-    """A JSON value with something in it replaced by anything."""
+    """Return a JSON value with a part replaced by anything."""
     if isinstance(value, dict) and value and draw(st.integers(0, 3)):
         name = draw(st.sampled_from(sorted(value)))
         return value | {name: damaged(value[name], draw)}
@@ -464,7 +464,7 @@ def damaged(value: Any, draw: Any) -> Any:
 @both
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_a_server_answers_is_an_answer_or_an_error_of_ours(server: Server, kind: str, stream: str, data: st.DataObject) -> None:
+def test_any_server_response_is_an_answer_or_an_agent_error(server: Server, kind: str, stream: str, data: st.DataObject) -> None:
     form = data.draw(st.sampled_from(["bytes", "json", "damaged", "events"]))
     if form == "bytes":
         body = data.draw(st.binary(max_size=200))
@@ -491,18 +491,18 @@ def test_whatever_a_server_answers_is_an_answer_or_an_error_of_ours(server: Serv
         reply.text.encode()
         return ""
 
-    said = trio.run(talk)
-    assert "\n" not in said
-    said.encode()
+    text = trio.run(talk)
+    assert "\n" not in text
+    text.encode()
 
 
-def test_prompts_are_what_the_log_says(server: Server, kind: str) -> None:
-    """The core alone, as judges and memory agents use it."""
+def test_the_server_logs_prompts_as_sent(server: Server, kind: str) -> None:
+    """The core alone, as used by judges and memory agents."""
     chat = agent(server, kind)
     prompt = [ChatMessage("system", "s"), ChatMessage("user", "u"), ChatMessage("assistant", "a"), ChatMessage("user", "v")]
 
     async def complete() -> None:
-        await chat.core.complete(prompt, most=5)
+        await chat.core.complete(prompt, max_tokens=5)
 
     trio.run(complete)
     asked: Asked = server.asked[0]

@@ -1,4 +1,4 @@
-"""An agent class in another environment's Python, which has nothing but its standard library."""
+"""Agent classes in another environment's Python, which has only the standard library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Module = Callable[[str], str]
 
 @pytest.fixture(scope="session")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment of its own, without pip and without longspan."""
+    """The Python of a separate environment without pip and longspan."""
     folder = tmp_path_factory.mktemp("elsewhere") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     return folder / "bin" / "python"
@@ -96,7 +96,7 @@ ASYNC = {"a": "async ", "wait": "await asyncio.sleep(0)", "imports": "import asy
 
 
 @pytest.mark.parametrize("style", [dict.fromkeys(ASYNC, ""), ASYNC], ids=["plain", "async"])
-def test_what_is_there_is_used(make: Callable[..., PythonAgent], tmp_path: Path, style: dict[str, str]) -> None:
+def test_all_methods_of_the_class_are_used(make: Callable[..., PythonAgent], tmp_path: Path, style: dict[str, str]) -> None:
     agent = make(FULL.format(**style), options="&greeting=good day")
 
     async def says(what: str) -> None:
@@ -127,7 +127,7 @@ class Mine:
 """
 
 
-def test_what_is_missing_is_made_up_for(make: Callable[..., PythonAgent], tmp_path: Path) -> None:
+def test_missing_methods_are_emulated(make: Callable[..., PythonAgent], tmp_path: Path) -> None:
     agent = make(PLAIN)
 
     async def script() -> None:
@@ -142,7 +142,7 @@ def test_what_is_missing_is_made_up_for(make: Callable[..., PythonAgent], tmp_pa
     play(agent, script)
 
 
-def test_a_reply_of_longspans_own_kind_is_understood(make: Callable[..., PythonAgent]) -> None:
+def test_a_reply_object_is_accepted(make: Callable[..., PythonAgent]) -> None:
     agent = make("""
 class Usage: input_tokens, cached_tokens, output_tokens = 9, 4, 1
 class Mine:
@@ -152,7 +152,7 @@ class Mine:
     assert play(agent, lambda: agent.reply(message())) == Reply("whole", Usage(9, 4, 1), {"written": []})
 
 
-def test_what_the_class_prints_and_reads_does_no_harm(make: Callable[..., PythonAgent]) -> None:
+def test_printing_and_reading_in_the_class_is_harmless(make: Callable[..., PythonAgent]) -> None:
     agent = make("""
 import os, subprocess, sys
 print("imported")
@@ -173,16 +173,16 @@ class Mine:
         ("raise ValueError('no\\nway')", "reply: failed: ValueError: no way"),
         ("raise SystemExit(3)", "reply: failed: SystemExit: 3"),
         ("return None", "reply: failed: TypeError: reply returned NoneType"),
-        ("return {'text': 7}", "reply: gave a wrong answer: text"),
+        ("return {'text': 7}", "reply: gave an invalid answer: text"),
         ("return {'txet': 'x'}", "txet: there is no such key"),
         ("return {'text': 'x', 'trace': {'a': float('nan')}}", "failed: ValueError: Out of range float"),
         ("return {'text': 'x', 'trace': {'a': object()}}", "failed: TypeError: Object of type object is not JSON"),
-        ("import os; os._exit(4)", "ended with status 4 before it answered"),
+        ("import os; os._exit(4)", "exited with status 4 before it answered"),
         ("import os; print('goodbye', flush=True); os._exit(4)", "its last line on standard error: goodbye"),
         ("import sys; sys.stdout.close(); return 'x'", "failed: ValueError: I/O operation on closed file"),
     ],
 )
-def test_what_goes_wrong_in_the_class_is_one_line(make: Callable[..., PythonAgent], body: str, part: str) -> None:
+def test_errors_of_the_class_are_one_line(make: Callable[..., PythonAgent], body: str, part: str) -> None:
     agent = make(f"class Mine:\n    def reply(self, message):\n        {body}\n")
     with pytest.raises(AgentError, match=re.escape(part)) as caught:
         play(agent, lambda: agent.reply(message()))
@@ -200,28 +200,28 @@ def test_what_goes_wrong_in_the_class_is_one_line(make: Callable[..., PythonAgen
         ("import trio", "No module named 'trio'"),
     ],
 )
-def test_a_class_that_cannot_be_had_is_told_when_it_is_first_needed(make: Callable[..., PythonAgent], source: str, part: str) -> None:
+def test_a_class_that_cannot_be_loaded_is_reported_when_first_needed(make: Callable[..., PythonAgent], source: str, part: str) -> None:
     agent = make(source)
     with pytest.raises(AgentError, match=f"hello: failed: .*{re.escape(part)}"):
         play(agent, lambda: agent.reply(message()))
 
 
-def test_a_class_that_comes_to_no_end_is_left_after_the_timeout(make: Callable[..., PythonAgent], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "PATIENCE", 0.2)
+def test_a_class_that_hangs_is_abandoned_after_the_timeout(make: Callable[..., PythonAgent], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "EXIT_SECONDS", 0.2)
     agent = make("import time\nclass Mine:\n    def reply(self, message): time.sleep(600)\n", options="&timeout=0.7")
-    with pytest.raises(AgentError, match=r"no whole answer within 0\.7 s"):
+    with pytest.raises(AgentError, match=r"no complete answer within 0\.7 s"):
         play(agent, lambda: agent.reply(message()))
 
 
 @pytest.mark.parametrize(
     ("spec", "part"),
     [
-        ("python:m:C?interpreter=no/such/python", "there is no program 'no/such/python'"),
+        ("python:m:C?interpreter=no/such/python", "program 'no/such/python' does not exist"),
         ("python:m?interpreter=python3", "python:package.module:Class"),
         ("python:m:C?interpreter=python3&timeout=soon", "timeout: Input should be a valid number"),
     ],
 )
-def test_what_is_wrong_with_the_spec_is_told_at_once(spec: str, part: str) -> None:
+def test_an_invalid_spec_is_rejected_at_once(spec: str, part: str) -> None:
     with pytest.raises(InputError, match=re.escape(part)):
         make_agent(AgentSpec.parse(spec))
 

@@ -20,7 +20,7 @@ START = datetime(2024, 1, 1, 9, 0)
 
 
 class Words:
-    """A core in memory whose tokens are words. Answers with what `reply` makes of the last message."""
+    """A fake core whose tokens are words. It answers with the result of `reply` for the last message."""
 
     name = "words/model"
     overhead = 1
@@ -29,12 +29,12 @@ class Words:
         self,
         *,
         window: int | None = None,
-        takes: int | None = None,
+        max_prompt: int | None = None,
         weight: float = 1.0,
         reply: Callable[[str], str] = lambda text: f"re: {text.split()[-1]}",
     ) -> None:
-        self.window, self.takes, self.weight, self.reply = window, takes, weight, reply
-        self.most_output = 10
+        self.window, self.max_prompt, self.weight, self.reply = window, max_prompt, weight, reply
+        self.max_output = 10
         self.prompts: list[list[ChatMessage]] = []
         self.counted = 0
 
@@ -46,10 +46,10 @@ class Words:
         return sum(len(message.text.split()) + self.overhead for message in messages)
 
     async def complete(
-        self, messages: Sequence[ChatMessage], *, most: int | None = None, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
         await trio.lowlevel.checkpoint()
-        if self.takes is not None and self.size(messages) > self.takes:
+        if self.max_prompt is not None and self.size(messages) > self.max_prompt:
             raise ContextOverflowError(f"{self.name}: the prompt is too long")
         self.prompts.append(list(messages))
         text = self.reply(messages[-1].text)
@@ -65,16 +65,16 @@ def message(number: int, text: str = "") -> Message:
 
 
 def play(chat: ChatAgent, turns: Sequence[tuple[int, str, str | None]]) -> None:
-    """Play turns: a number, a text, and the reply of those it is only told of."""
+    """Play turns: a number and a text, with a reply if the agent only observes the turn."""
 
-    async def all_of_them() -> None:
+    async def play_all() -> None:
         for number, text, reply in turns:
             if reply is None:
                 await chat.reply(message(number, text))
             else:
                 await chat.observe(message(number, text), reply)
 
-    trio.run(all_of_them)
+    trio.run(play_all)
 
 
 TURNS = st.lists(
@@ -116,7 +116,7 @@ def test_every_message_is_counted_once_however_long_the_conversation() -> None:
     assert core.counted - before == 2 * 200
 
 
-def test_a_block_leaves_the_beginning_of_the_prompt_as_it_was_for_many_turns() -> None:
+def test_dropping_a_block_keeps_the_start_of_the_prompt_for_many_turns() -> None:
     def beginnings(eviction: str) -> int:
         core = Words()
         play(agent(core, context=200, eviction=eviction), [(n, "", None) for n in range(100)])
@@ -127,7 +127,7 @@ def test_a_block_leaves_the_beginning_of_the_prompt_as_it_was_for_many_turns() -
     assert beginnings("sliding") >= 72
 
 
-def test_each_message_has_its_date_and_time_before_it() -> None:
+def test_each_message_is_prefixed_with_its_date_and_time() -> None:
     core = Words()
     play(agent(core, timestamps=True), [(0, "hello", None), (3, "later", "noted"), (5, "now", None)])
     texts = [entry.text for entry in core.prompts[-1]]
@@ -135,13 +135,13 @@ def test_each_message_has_its_date_and_time_before_it() -> None:
     assert texts == [stamps[0], "re: hello", stamps[1], "noted", stamps[2]]
 
 
-def test_being_told_of_a_turn_asks_nothing() -> None:
+def test_observing_a_turn_makes_no_request() -> None:
     core = Words()
     play(agent(core), [(0, "told", "noted")])
     assert core.prompts == []
 
 
-def test_the_same_turn_again_is_the_same_request_again() -> None:
+def test_a_repeated_turn_is_the_same_request() -> None:
     core = Words()
     chat = agent(core)
 
@@ -157,13 +157,13 @@ def test_the_same_turn_again_is_the_same_request_again() -> None:
     assert [entry.text for entry in core.prompts[-1]] == ["message number 0", "re: 0", "message number 1", "noted", "message number 2"]
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_a_message_larger_than_the_window_is_an_error_that_says_what_to_do(told: bool) -> None:
-    with pytest.raises(AgentError, match="one message of 102 tokens is larger than the whole window of 100: take a larger context="):
-        play(agent(Words()), [(0, "w " * 101, "noted" if told else None)])
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_message_larger_than_the_window_is_an_error_with_a_remedy(observed: bool) -> None:
+    with pytest.raises(AgentError, match="a message of 102 tokens is larger than the whole window of 100: set a larger context="):
+        play(agent(Words()), [(0, "w " * 101, "noted" if observed else None)])
 
 
-def test_its_middle_is_cut_where_it_may_be_and_the_trace_says_so() -> None:
+def test_with_overflow_truncate_its_middle_is_cut_and_traced() -> None:
     core = Words()
     chat = agent(core, overflow="truncate")
     text = "begin " + "middle " * 500 + "end"
@@ -185,27 +185,27 @@ def test_its_middle_is_cut_where_it_may_be_and_the_trace_says_so() -> None:
 
 
 @given(st.text(max_size=400), st.integers(5, 50))
-def test_what_is_cut_is_as_long_as_may_be(text: str, most: int) -> None:
-    cut = cut_middle(text, most, len)
-    assert len(cut) <= max(most, len("\n[...]\n"))
-    if len(text) > most >= 9:
-        assert len(cut) >= most - 1
+def test_a_cut_text_is_as_long_as_allowed(text: str, max_tokens: int) -> None:
+    cut = cut_middle(text, max_tokens, len)
+    assert len(cut) <= max(max_tokens, len("\n[...]\n"))
+    if len(text) > max_tokens >= 9:
+        assert len(cut) >= max_tokens - 1
 
 
-def test_a_prompt_that_is_too_long_after_all_is_made_shorter() -> None:
-    core = Words(takes=60)
+def test_a_prompt_that_the_provider_finds_too_long_is_shortened() -> None:
+    core = Words(max_prompt=60)
     play(agent(core, context=100), [(n, "", None) for n in range(40)])
     assert len(core.prompts) == 40
     assert all(core.size(prompt) <= 60 for prompt in core.prompts)
 
 
-def test_one_message_that_the_model_does_not_take_is_an_error() -> None:
-    with pytest.raises(AgentError, match="larger than the model's window: take a smaller context="):
-        play(agent(Words(takes=20)), [(0, "", None), (1, "w " * 30, None)])
+def test_a_single_message_too_long_for_the_model_is_an_error() -> None:
+    with pytest.raises(AgentError, match="larger than the model's window: set a smaller context="):
+        play(agent(Words(max_prompt=20)), [(0, "", None), (1, "w " * 30, None)])
 
 
 @pytest.mark.parametrize("weight", [0.8, 1.0, 1.5])
-def test_the_window_goes_by_the_providers_own_count(weight: float) -> None:
+def test_the_window_follows_the_providers_count(weight: float) -> None:
     core = Words(weight=weight)
     play(agent(core, context=1000), [(n, "", None) for n in range(300)])
     largest = max(core.size(prompt) * weight for prompt in core.prompts)
@@ -213,13 +213,13 @@ def test_the_window_goes_by_the_providers_own_count(weight: float) -> None:
 
 
 @pytest.mark.parametrize("weight", [0.0, 1e6])
-def test_counts_that_cannot_be_are_believed_only_so_far(weight: float) -> None:
+def test_implausible_counts_are_bounded(weight: float) -> None:
     core = Words(weight=weight)
     play(agent(core, context=1000), [(n, "", None) for n in range(300)])
     assert 500 * 0.7 <= core.size(core.prompts[-1]) <= 1000 / 0.75
 
 
-def test_what_an_answer_may_use_is_known_beforehand() -> None:
+def test_the_worst_case_bounds_the_usage() -> None:
     core = Words(weight=1.2)
     chat = agent(core)
 
@@ -239,7 +239,7 @@ def test_what_an_answer_may_use_is_known_beforehand() -> None:
 
 
 @given(TURNS, st.data())
-def test_a_copy_made_from_a_snapshot_goes_on_in_the_same_way(
+def test_a_copy_from_a_snapshot_continues_in_the_same_way(
     tmp_path_factory: pytest.TempPathFactory, turns: list[tuple[str, str | None]], data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("snapshot")
@@ -289,7 +289,7 @@ GOOD = {"version": 1, "turns": [["hello", "OK."]], "last": {"turn_id": "c-0", "r
         {"more": 1},
     ],
 )
-def test_a_snapshot_that_is_none_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_an_invalid_snapshot_is_rejected(tmp_path: Path, change: dict[str, Any]) -> None:
     (tmp_path / "chat.json").write_text(json.dumps(GOOD | change))
     with pytest.raises(AgentError, match=r"chat\.json: not a snapshot") as caught:
         trio.run(agent(Words()).load, tmp_path)
@@ -297,41 +297,41 @@ def test_a_snapshot_that_is_none_is_refused(tmp_path: Path, change: dict[str, An
 
 
 @given(st.binary(max_size=200) | st.recursive(st.none() | st.floats() | st.text(), st.lists).map(lambda value: json.dumps(value).encode()))
-def test_no_bytes_in_a_snapshot_raise_anything_else(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_any_bytes_in_a_snapshot_raise_an_agent_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "chat.json").write_bytes(content)
     with pytest.raises(AgentError):
         trio.run(agent(Words()).load, folder)
 
 
-def test_a_missing_snapshot_is_told(tmp_path: Path) -> None:
+def test_a_missing_snapshot_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match="cannot be read"):
         trio.run(agent(Words()).load, tmp_path)
 
 
-# At the door, and as others use it.
+# Options, and use by judges and estimates.
 
 
 @pytest.mark.parametrize(
     ("core", "options", "part"),
     [
-        (Words(window=50), {"context": 41}, "take context=40 or less"),
-        (Words(window=10), {"context": None}, "leave nothing of the model's 10"),
+        (Words(window=50), {"context": 41}, "set context=40 or less"),
+        (Words(window=10), {"context": None}, "leaves no room for a prompt in the model's 10 tokens"),
         (Words(), {"context": 63}, "leaves no room for messages"),
         (Words(), {"system": "w " * 50}, "the system message has 51 tokens"),
     ],
 )
-def test_a_context_that_cannot_be_is_refused(core: Words, options: dict[str, Any], part: str) -> None:
+def test_an_impossible_context_is_rejected(core: Words, options: dict[str, Any], part: str) -> None:
     with pytest.raises(InputError, match=part):
         agent(core, **options)
 
 
-def test_the_context_is_what_the_model_takes_or_16k() -> None:
+def test_the_default_context_is_the_models_window_or_16k() -> None:
     assert agent(Words(window=1000), context=None).context == 990
     assert agent(Words(), context=None).context == 16_000
 
 
-def test_it_completes_prompts_for_a_judge_and_keeps_nothing_of_them() -> None:
+def test_prompts_for_a_judge_do_not_affect_the_conversation() -> None:
     core = Words()
     chat = agent(core)
     assert isinstance(chat, Completes)
@@ -346,7 +346,7 @@ def test_it_completes_prompts_for_a_judge_and_keeps_nothing_of_them() -> None:
     assert [entry.text for entry in core.prompts[-1]] == ["message number 0"]
 
 
-def test_without_its_model_it_counts_what_asking_would_take() -> None:
+def test_without_its_model_it_counts_the_tokens_of_requests() -> None:
     core = Words()
     chat = agent(core)
     dry = chat.without_model()

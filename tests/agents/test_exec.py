@@ -33,7 +33,7 @@ def message(text: str = "x", at: datetime = datetime(2024, 5, 1, 9, 0)) -> Messa
 
 @pytest.fixture
 def script(tmp_path: Path) -> Callable[..., ExecAgent]:
-    """An agent that is a Python program: it greets, and then does what the source says. `reads`: it takes a request first."""
+    """Return an agent that is a Python program: it answers `hello`, then runs the source. `reads`: it reads a request first."""
 
     def make(source: str, *, hello: str = HELLO, reads: bool = False, **options: Any) -> ExecAgent:
         path = tmp_path / "program.py"
@@ -46,12 +46,12 @@ def script(tmp_path: Path) -> Callable[..., ExecAgent]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many programs here do not end by themselves."""
-    monkeypatch.setattr(program, "PATIENCE", 0.3)
+    """Shorten the time to exit: many programs here do not exit by themselves."""
+    monkeypatch.setattr(program, "EXIT_SECONDS", 0.3)
 
 
 def play(agent: Agent, *calls: Callable[[], Awaitable[Any]]) -> Any:
-    """What the last of the calls gives; the agent is closed in the end."""
+    """Return the result of the last call, and close the agent."""
 
     async def whole() -> Any:
         assert isinstance(agent, RemoteAgent)
@@ -66,7 +66,7 @@ def play(agent: Agent, *calls: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def ends(pid: int, within: float = 20) -> bool:
-    """Whether a process has ended, or does so now. It may be a child's child, which nobody here waits for."""
+    """Return whether a process has ended, or ends soon. It may be a grandchild, which is not waited for."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -88,7 +88,7 @@ def ends(pid: int, within: float = 20) -> bool:
         ("exec:", ["exec:COMMAND"]),
         ("exec", ["exec:COMMAND"]),
         ("exec:python3 'half", ["No closing quotation"]),
-        ("exec:no-such-program-at-all --x", ["there is no program 'no-such-program-at-all'", "./NAME"]),
+        ("exec:no-such-program-at-all --x", ["program 'no-such-program-at-all' does not exist", "./NAME"]),
         ("exec:python3 a\0b", ["exec:COMMAND"]),
         ("exec:python3?timeout=0", ["timeout", "greater than 0"]),
         ("exec:python3?timeout=nan", ["timeout"]),
@@ -96,7 +96,7 @@ def ends(pid: int, within: float = 20) -> bool:
         ("exec:python3?speed=7", ["no option 'speed'", "timeout, faketime"]),
     ],
 )
-def test_a_program_that_cannot_be_had_is_told_with_its_remedy(spec: str, parts: list[str]) -> None:
+def test_the_error_for_a_missing_program_has_a_remedy(spec: str, parts: list[str]) -> None:
     with pytest.raises(InputError) as caught:
         make_agent(AgentSpec.parse(spec))
     assert "\n" not in str(caught.value)
@@ -104,7 +104,7 @@ def test_a_program_that_cannot_be_had_is_told_with_its_remedy(spec: str, parts: 
         assert part in str(caught.value)
 
 
-def test_the_command_is_split_into_words_and_no_shell_sees_it(tmp_path: Path) -> None:
+def test_the_command_is_split_into_words_without_a_shell(tmp_path: Path) -> None:
     path = tmp_path / "tell.py"
     path.write_text(f"import json, sys\ninput()\n{HELLO}\ninput()\nprint(json.dumps({{'text': json.dumps(sys.argv[1:])}}))\n")
     agent = ExecAgent(f"{sys.executable} -S {path} 'two words' $HOME | tee log; * %d")
@@ -112,13 +112,13 @@ def test_the_command_is_split_into_words_and_no_shell_sees_it(tmp_path: Path) ->
     assert reply.text == '["two words", "$HOME", "|", "tee", "log;", "*", "%d"]'
 
 
-def test_nothing_is_started_before_it_is_asked(script: Callable[..., ExecAgent], tmp_path: Path) -> None:
+def test_nothing_is_started_before_the_first_request(script: Callable[..., ExecAgent], tmp_path: Path) -> None:
     agent = script(f"open({str(tmp_path / 'started')!r}, 'w')\nprint(json.dumps({{'text': 'OK.'}}))\n")
     trio.run(agent.close)
     assert not (tmp_path / "started").exists()
 
 
-def test_a_file_that_is_no_program_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "program"
     path.write_bytes(b"\x00\x01\x02")
     path.chmod(0o755)
@@ -127,35 +127,38 @@ def test_a_file_that_is_no_program_is_told(tmp_path: Path) -> None:
         play(agent, lambda: agent.reply(message()))
 
 
-# What it writes, and how it ends.
+# Its output and exit.
 
 
 @pytest.mark.parametrize(
     ("source", "part"),
     [
-        ("sys.exit(3)", "ended with status 3 before it answered"),
+        ("sys.exit(3)", "exited with status 3 before it answered"),
         ("os.kill(os.getpid(), 9)", "was killed by signal 9 before it answered"),
-        ("raise ValueError('no\\nkey')", "ended with status 1 before it answered; its last line on standard error: key"),
-        ("sys.stderr.write('\\x1b[31mred\\xff' * 10**5); sys.exit(1)", "ended with status 1"),
+        ("raise ValueError('no\\nkey')", "exited with status 1 before it answered; its last line on standard error: key"),
+        ("sys.stderr.write('\\x1b[31mred\\xff' * 10**5); sys.exit(1)", "exited with status 1"),
         ("os.close(1); time.sleep(60)", "closed its standard output before it answered"),
-        ("print('Loading ...', flush=True); time.sleep(60)", "wrote a line that is no answer: Loading ...; standard output is for answers"),
+        (
+            "print('Loading ...', flush=True); time.sleep(60)",
+            "a line that is not an answer: Loading ...; standard output is for answers",
+        ),
         ('print(\'{"text": "x"\', flush=True); time.sleep(60)', "not JSON"),
         ('sys.stdout.buffer.write(b\'{"text": "\\xff"}\\n\'); sys.stdout.flush(); time.sleep(60)', "not UTF-8"),
         ("print(json.dumps({'error': 'no luck'}), flush=True); time.sleep(60)", "reply: failed: no luck"),
-        ("print(json.dumps({'text': 7}), flush=True); time.sleep(60)", "reply: gave a wrong answer: text"),
+        ("print(json.dumps({'text': 7}), flush=True); time.sleep(60)", "reply: gave an invalid answer: text"),
         ("while True: sys.stdout.write('x' * 10**6)", "wrote more than 33,554,432 bytes in one line"),
         ("while True: sys.stdout.write('{' * 10**6)", "wrote more than 33,554,432 bytes in one line"),
-        ("print('{\"text\":\"half', end='', flush=True); sys.exit(0)", "ended with status 0 before it answered"),
+        ("print('{\"text\":\"half', end='', flush=True); sys.exit(0)", "exited with status 0 before it answered"),
     ],
 )
-def test_what_is_wrong_with_a_program_is_one_line(script: Callable[..., ExecAgent], source: str, part: str) -> None:
+def test_errors_of_a_program_are_one_line(script: Callable[..., ExecAgent], source: str, part: str) -> None:
     agent = script(source, reads=True)
     with pytest.raises(AgentError, match=re.escape(part)) as caught:
         play(agent, lambda: agent.reply(message()))
-    said = str(caught.value)
-    assert said.isprintable()
-    assert len(said) < 600
-    assert said.startswith("exec:")
+    text = str(caught.value)
+    assert text.isprintable()
+    assert len(text) < 600
+    assert text.startswith("exec:")
 
 
 @pytest.mark.parametrize(
@@ -169,39 +172,39 @@ def test_what_is_wrong_with_a_program_is_one_line(script: Callable[..., ExecAgen
         "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(60)",
     ],
 )
-def test_a_program_that_comes_to_no_end_is_left_after_the_timeout(script: Callable[..., ExecAgent], source: str) -> None:
+def test_a_program_that_hangs_is_abandoned_after_the_timeout(script: Callable[..., ExecAgent], source: str) -> None:
     agent = script(source, timeout=0.7)
-    with pytest.raises(AgentError, match=r"(hello|reply): no whole answer within 0\.7 s.*\?timeout=SECONDS") as caught:
+    with pytest.raises(AgentError, match=r"(hello|reply): no complete answer within 0\.7 s.*\?timeout=SECONDS") as caught:
         play(agent, lambda: agent.reply(message("x" * 200_000)))
     assert "\n" not in str(caught.value)
 
 
-def test_what_a_hanging_program_said_last_is_told(script: Callable[..., ExecAgent]) -> None:
+def test_the_error_for_a_hanging_program_has_its_last_line(script: Callable[..., ExecAgent]) -> None:
     agent = script("print('waiting for the model', file=sys.stderr, flush=True)\ntime.sleep(60)", timeout=0.7, reads=True)
-    with pytest.raises(AgentError, match=r"its last line on standard error: waiting for the model; if it needs longer"):
+    with pytest.raises(AgentError, match=r"its last line on standard error: waiting for the model; set "):
         play(agent, lambda: agent.reply(message()))
 
 
-def test_two_lines_for_one_request_are_refused(script: Callable[..., ExecAgent]) -> None:
+def test_two_lines_for_one_request_are_an_error(script: Callable[..., ExecAgent]) -> None:
     agent = script('for line in sys.stdin:\n    sys.stdout.write(\'{"text": "a"}\\n{"text": "b"}\\n\')\n    sys.stdout.flush()')
     with pytest.raises(AgentError, match="wrote more than one line for one request"):
         play(agent, lambda: agent.reply(message()), lambda: agent.reply(message()))
 
 
-def test_blank_lines_and_much_on_standard_error_do_no_harm(script: Callable[..., ExecAgent]) -> None:
+def test_blank_lines_and_long_standard_error_are_harmless(script: Callable[..., ExecAgent]) -> None:
     source = "for line in sys.stdin:\n    sys.stderr.write('x' * 10**6)\n    print('\\n\\n{\"text\": \"OK.\"}\\r\\n \\n', flush=True)"
     agent = script(source)
     assert play(agent, *[lambda: agent.reply(message("y" * 10**6))] * 3).text == "OK."
 
 
-def test_after_an_error_it_begins_anew(script: Callable[..., ExecAgent], tmp_path: Path) -> None:
+def test_after_an_error_it_is_restarted(script: Callable[..., ExecAgent], tmp_path: Path) -> None:
     mark = tmp_path / "came before"
     hello = HELLO.replace("1}", '1, "can": ["reset"]}')
     first = f"if not os.path.exists({str(mark)!r}):\n    open({str(mark)!r}, 'w')\n    sys.exit(1)\n"
     agent = script(first + "print('{}', flush=True)\nsys.stdin.readline()\nprint(json.dumps({'text': 'OK.'}))", hello=hello, reads=True)
 
     async def fails() -> None:
-        with pytest.raises(AgentError, match="ended with status 1"):
+        with pytest.raises(AgentError, match="exited with status 1"):
             await agent.reply(message())
 
     assert play(agent, fails, agent.reset, lambda: agent.reply(message())).text == "OK."
@@ -212,16 +215,16 @@ LINES = [b"\n", b'{"text": "x"}\n', b'{"text": "x"', b'{"protocol": 1}\n', b'{"e
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.binary(max_size=60) | st.sampled_from(LINES), max_size=4), st.booleans())
-def test_whatever_a_program_writes_is_a_reply_or_an_error_of_ours(tmp_path: Path, writes: list[bytes], greets: bool) -> None:
+def test_any_output_of_a_program_is_a_reply_or_an_agent_error(tmp_path: Path, writes: list[bytes], greets: bool) -> None:
     path = tmp_path / "output"
     path.write_bytes((b'{"protocol": 1}\n' if greets else b"") + b"".join(writes))
     agent = ExecAgent(f"cat {path}", ExecAgent.Options(timeout=10))
     try:
-        told = play(agent, lambda: agent.reply(message())).text
+        outcome = play(agent, lambda: agent.reply(message())).text
     except AgentError as error:
-        told = str(error)
-    assert told == "x" or re.match("exec:cat .*: (hello|reply): ", told)
-    assert told.isprintable()
+        outcome = str(error)
+    assert outcome == "x" or re.match("exec:cat .*: (hello|reply): ", outcome)
+    assert outcome.isprintable()
 
 
 # Its processes.
@@ -230,17 +233,15 @@ CHILD = "import subprocess\nchild = subprocess.Popen(['sleep', '600'])\n"
 PIDS = CHILD + "for line in sys.stdin:\n    print(json.dumps({'text': f'{os.getpid()} {child.pid}'}), flush=True)\n"
 
 
-def test_it_is_ended_with_its_children(script: Callable[..., ExecAgent]) -> None:
+def test_it_is_stopped_with_its_children(script: Callable[..., ExecAgent]) -> None:
     agent = script(PIDS + "time.sleep(600)")
     pids = [int(pid) for pid in play(agent, lambda: agent.reply(message())).text.split()]
     assert len(pids) == 2
     assert all(map(ends, pids))
 
 
-def test_it_may_put_its_things_in_order_when_its_input_ends(
-    script: Callable[..., ExecAgent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(program, "PATIENCE", 20)
+def test_it_may_clean_up_when_its_input_ends(script: Callable[..., ExecAgent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "EXIT_SECONDS", 20)
     done = tmp_path / "done"
     agent = script(f"for line in sys.stdin:\n    print(json.dumps({{'text': 'OK.'}}), flush=True)\nopen({str(done)!r}, 'w')")
     play(agent, lambda: agent.reply(message()))
@@ -248,13 +249,13 @@ def test_it_may_put_its_things_in_order_when_its_input_ends(
 
 
 def test_a_cancelled_call_kills_it(script: Callable[..., ExecAgent], tmp_path: Path) -> None:
-    told = tmp_path / "pids"
-    os.mkfifo(told)
-    agent = script(f"{CHILD}sys.stdin.readline()\nopen({str(told)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\ntime.sleep(600)")
+    fifo = tmp_path / "pids"
+    os.mkfifo(fifo)
+    agent = script(f"{CHILD}sys.stdin.readline()\nopen({str(fifo)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\ntime.sleep(600)")
     pids: list[int] = []
 
     def wait() -> None:
-        pids.extend(int(pid) for pid in told.read_text().split())
+        pids.extend(int(pid) for pid in fifo.read_text().split())
 
     async def whole() -> None:
         async with trio.open_nursery() as nursery:
@@ -280,7 +281,7 @@ trio.run(main)
 """
 
 
-def test_it_does_not_outlive_longspan_even_if_that_is_killed(script: Callable[..., ExecAgent]) -> None:
+def test_it_does_not_outlive_longspan_even_when_that_is_killed(script: Callable[..., ExecAgent]) -> None:
     agent = script(PIDS + "time.sleep(600)")
     with subprocess.Popen([sys.executable, "-c", LONGSPAN, agent.target], stdout=subprocess.PIPE, text=True) as longspan:
         assert longspan.stdout is not None
@@ -291,13 +292,13 @@ def test_it_does_not_outlive_longspan_even_if_that_is_killed(script: Callable[..
     assert all(map(ends, pids))
 
 
-def test_a_program_that_has_left_its_group_is_killed_all_the_same(script: Callable[..., ExecAgent]) -> None:
+def test_a_program_that_left_its_group_is_still_killed(script: Callable[..., ExecAgent]) -> None:
     agent = script("os.setsid()\nfor line in sys.stdin:\n    print(json.dumps({'text': str(os.getpid())}), flush=True)\ntime.sleep(600)")
     pid = int(play(agent, lambda: agent.reply(message())).text)
     assert ends(pid)
 
 
-def test_a_program_that_will_not_end_is_not_waited_for_long(script: Callable[..., ExecAgent]) -> None:
+def test_a_program_that_does_not_exit_is_killed_soon(script: Callable[..., ExecAgent]) -> None:
     agent = script("for line in sys.stdin:\n    print(json.dumps({'text': str(os.getpid())}), flush=True)\nwhile True: time.sleep(600)")
     assert ends(int(play(agent, lambda: agent.reply(message())).text))
 
@@ -307,8 +308,8 @@ def test_a_program_that_will_not_end_is_not_waited_for_long(script: Callable[...
 
 @pytest.fixture
 def library() -> None:
-    """Its library is there."""
-    if not any((place / faketime.LIBRARY).exists() for place in faketime.PLACES):
+    """Skip the test if libfaketime is missing."""
+    if not any((place / faketime.LIBRARY).exists() for place in faketime.FOLDERS):
         skip("libfaketime is not installed: on Debian, apt install libfaketime")
 
 
@@ -330,10 +331,10 @@ def test_its_own_clock_shows_the_virtual_time_and_jumps_with_it(script: Callable
     times = [datetime.fromisoformat(date) for date in dates]
 
     async def shown(at: datetime) -> None:
-        told = (await agent.reply(message(at=at))).text.split()
-        assert len(told) == 3
-        for each in told:  # by the program, in UTC, and by a program that it starts
-            late = datetime.fromisoformat(each).replace(tzinfo=None) - at
+        shown_times = (await agent.reply(message(at=at))).text.split()
+        assert len(shown_times) == 3
+        for time in shown_times:  # by the program, in UTC, and by a program that it starts
+            late = datetime.fromisoformat(time).replace(tzinfo=None) - at
             assert -0.001 <= late.total_seconds() < 20
 
     play(agent, *[lambda at=at: shown(at) for at in times])
@@ -341,7 +342,7 @@ def test_its_own_clock_shows_the_virtual_time_and_jumps_with_it(script: Callable
 
 
 @pytest.mark.usefixtures("library")
-def test_after_a_snapshot_the_clock_goes_on_from_the_last_message(script: Callable[..., ExecAgent], tmp_path: Path) -> None:
+def test_after_a_snapshot_the_clock_continues_from_the_last_message(script: Callable[..., ExecAgent], tmp_path: Path) -> None:
     source = """
 import datetime
 began = str(datetime.datetime.now().year)
@@ -360,6 +361,6 @@ for line in sys.stdin:
 
 
 def test_a_missing_library_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faketime, "PLACES", ())
+    monkeypatch.setattr(faketime, "FOLDERS", ())
     with pytest.raises(InputError, match="apt install libfaketime"):
         ExecAgent("cat", ExecAgent.Options(faketime=True))

@@ -26,7 +26,7 @@ def raw(content: dict[str, Any], status: int = 200) -> Raw:
     return Raw(json.dumps(content).encode(), status)
 
 
-def test_thinking_is_used_but_not_said(server: Server) -> None:
+def test_thinking_counts_as_usage_but_is_not_in_the_reply(server: Server) -> None:
     parts = [{"text": "Hm.", "thought": True}, {"text": "Yes."}, {"text": " Surely."}]
     usage = {"promptTokenCount": 100, "cachedContentTokenCount": 60, "candidatesTokenCount": 4, "thoughtsTokenCount": 9}
     server.script([raw({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}], "usageMetadata": usage})])
@@ -36,7 +36,7 @@ def test_thinking_is_used_but_not_said(server: Server) -> None:
 
 def test_a_prompt_that_is_blocked_is_an_error(server: Server) -> None:
     server.script([raw({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 9}})])
-    with pytest.raises(AgentError, match="refuses the prompt: SAFETY"):
+    with pytest.raises(AgentError, match="rejected the prompt: SAFETY"):
         reply(agent(server))
 
 
@@ -48,7 +48,7 @@ def test_the_time_to_wait_is_read_from_the_error(server: Server) -> None:
     assert server.asked[1].at - server.asked[0].at >= 0.2
 
 
-def test_the_environment_does_not_lead_it_elsewhere(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_does_not_change_its_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "elsewhere")
     monkeypatch.setenv("GOOGLE_CLOUD_LOCATION", "far")

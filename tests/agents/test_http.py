@@ -27,9 +27,9 @@ def message(text: str = "x") -> Message:
 
 
 class Server:
-    """A server that does what it is told to with each connection in turn, and then the last of that again.
+    """A server with an act for each connection in turn; it repeats the last one.
 
-    `asked` are the requests, as they came: the head and the body.
+    `asked` are the requests: head and body.
     """
 
     def __init__(self, *acts: Act) -> None:
@@ -94,7 +94,7 @@ def again_and_again(data: bytes) -> Act:
 
 
 def reset(connection: socket.socket) -> None:
-    """Break the connection off, so that the other side sees an error."""
+    """Reset the connection, so that the other side sees an error."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
 
 
@@ -111,7 +111,7 @@ def serve() -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(http, "RETRY_PAUSES", (0.01, 0.01))
     monkeypatch.delenv(KEY, raising=False)
 
 
@@ -156,12 +156,12 @@ def test_an_address_is_a_spec(spec: str, url: str) -> None:
         ("http://host\r\nx: y/", "http://host:port/path"),
         ("http://hößt/", "http://host:port/path"),
         ("http://host/#part", "http://host:port/path"),
-        ("https://me:secret@host/", f"put a key into {KEY}"),
+        ("https://me:secret@host/", f"set a key in {KEY}"),
         ("http://host/?speed=7", "no option 'speed'"),
         ("http://host/?timeout=0", "greater than 0"),
     ],
 )
-def test_what_is_no_address_is_refused(spec: str, part: str) -> None:
+def test_an_invalid_address_is_rejected(spec: str, part: str) -> None:
     with pytest.raises(InputError, match=re.escape(part)) as caught:
         make_agent(AgentSpec.parse(spec))
     assert "secret" not in str(caught.value)
@@ -171,31 +171,31 @@ def test_what_is_no_address_is_refused(spec: str, part: str) -> None:
 # The key.
 
 
-def test_the_key_goes_along_as_a_bearer_key(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_sent_as_a_bearer_token(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY, "marker-4711")
     server = serve(HELLO, OK)
     ask(server.agent())
     assert b"authorization: bearer marker-4711" in server.asked[0][0].lower()
 
 
-def test_without_a_key_none_goes_along(serve: Callable[..., Server]) -> None:
+def test_without_a_key_none_is_sent(serve: Callable[..., Server]) -> None:
     server = serve(HELLO, OK)
     ask(server.agent())
     assert b"authorization" not in server.asked[0][0].lower()
 
 
-def test_the_key_does_not_go_unprotected_to_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_not_sent_unencrypted_to_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY, "marker-4711")
     HttpAgent("//localhost:8000/")
-    with pytest.raises(InputError, match="name an https address, or unset it") as caught:
+    with pytest.raises(InputError, match="use an https address, or unset it") as caught:
         HttpAgent("//agent.example:8000/")
     assert "4711" not in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["two\nlines", "schlüssel"])
-def test_what_cannot_be_a_key_is_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_key_is_rejected(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY, key)
-    with pytest.raises(InputError, match="is no key") as caught:
+    with pytest.raises(InputError, match="is not a valid key") as caught:
         HttpAgent("//localhost:8000/")
     assert key not in str(caught.value)
 
@@ -230,40 +230,40 @@ def test_an_echoed_key_is_in_no_reply(serve: Callable[..., Server], monkeypatch:
 @pytest.mark.parametrize(
     ("act", "part"),
     [
-        (plain(b"", "404 Not Found"), "refuses (404)"),
-        (plain(b"<h1>no\x1b[31m\xff</h1>", "500 Oh"), "refuses (500 <h1>no�[31m�</h1>)"),
-        (plain({"error": "bad key"}, "401 Unauthorized"), f'refuses (401 {{"error": "bad key"}}); a key is taken from {KEY}'),
-        (plain(b"", "302 Found", "location: https://elsewhere/\r\n"), "is elsewhere (302, https://elsewhere/): redirects are not followed"),
-        (plain(b"", "308 Permanent Redirect"), "is elsewhere (308, nowhere)"),
-        (plain(b"", "304 Not Modified"), "is elsewhere (304, nowhere)"),
+        (plain(b"", "404 Not Found"), "rejected the request (404)"),
+        (plain(b"<h1>no\x1b[31m\xff</h1>", "500 Oh"), "rejected the request (500 <h1>no�[31m�</h1>)"),
+        (plain({"error": "bad key"}, "401 Unauthorized"), f'rejected the request (401 {{"error": "bad key"}}); to send a key, set {KEY}'),
+        (plain(b"", "302 Found", "location: https://elsewhere/\r\n"), "redirects to https://elsewhere/ (302): redirects are not followed"),
+        (plain(b"", "308 Permanent Redirect"), "redirects to nowhere (308)"),
+        (plain(b"", "304 Not Modified"), "redirects to nowhere (304)"),
         (plain(b"", "204 No Content"), "text: Field required"),
         (plain(b""), "text: Field required"),
         (plain(b"<html>"), "not JSON: <html>"),
         (plain(b'{"text": "\xff"}'), "not UTF-8"),
         (plain({"error": "no luck"}), "failed: no luck"),
-        (plain(b"\x1f\x8b", headers="content-encoding: gzip\r\n"), "answers in the encoding gzip"),
-        (raw(b""), "cannot be read"),
-        (raw(b"hello\r\n\r\n"), "cannot be read"),
-        (raw(b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n"), "cannot be read"),
-        (raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"), "cannot be read"),
-        (raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"), "cannot be read"),
-        (raw(b"HTTP/1.1 200 OK\r\nx: " + b"y" * 10**6 + b"\r\n\r\n"), "cannot be read"),
-        (again_and_again(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000), "no whole answer within"),
-        (lambda c: (raw(b"HTTP/1.1 200 OK\r\n\r\n")(c), again_and_again(b"x" * 10**6)(c))[0], "answers with more than 33,554,432 bytes"),
-        (lambda c: (raw(b"HTTP/1.1 500 Oh\r\n\r\n")(c), again_and_again(b"x" * 10**6)(c))[0], "answers with more than 33,554,432 bytes"),
+        (plain(b"\x1f\x8b", headers="content-encoding: gzip\r\n"), "answered with content-encoding gzip"),
+        (raw(b""), "gave an unreadable answer"),
+        (raw(b"hello\r\n\r\n"), "gave an unreadable answer"),
+        (raw(b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n"), "gave an unreadable answer"),
+        (raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"), "gave an unreadable answer"),
+        (raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"), "gave an unreadable answer"),
+        (raw(b"HTTP/1.1 200 OK\r\nx: " + b"y" * 10**6 + b"\r\n\r\n"), "gave an unreadable answer"),
+        (again_and_again(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000), "no complete answer within"),
+        (lambda c: (raw(b"HTTP/1.1 200 OK\r\n\r\n")(c), again_and_again(b"x" * 10**6)(c))[0], "answered with more than 33,554,432 bytes"),
+        (lambda c: (raw(b"HTTP/1.1 500 Oh\r\n\r\n")(c), again_and_again(b"x" * 10**6)(c))[0], "answered with more than 33,554,432 bytes"),
     ],
 )
-def test_what_is_no_answer_is_told_in_one_line(serve: Callable[..., Server], act: Act, part: str) -> None:
+def test_an_invalid_answer_is_a_one_line_error(serve: Callable[..., Server], act: Act, part: str) -> None:
     server = serve(HELLO, act)
     with pytest.raises(AgentError, match=re.escape(part)) as caught:
         ask(server.agent(timeout=3))
-    said = str(caught.value)
-    assert said.isprintable()
-    assert len(said) < 600
-    assert said.startswith(f"http://127.0.0.1:{server.port}/agent: reply: ")
+    text = str(caught.value)
+    assert text.isprintable()
+    assert len(text) < 600
+    assert text.startswith(f"http://127.0.0.1:{server.port}/agent: reply: ")
 
 
-def test_a_server_that_drips_or_says_nothing_is_left_after_the_timeout(serve: Callable[..., Server]) -> None:
+def test_a_slow_or_silent_server_is_abandoned_after_the_timeout(serve: Callable[..., Server]) -> None:
     def drip(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
         while not server.over.wait(0.05):
@@ -274,14 +274,14 @@ def test_a_server_that_drips_or_says_nothing_is_left_after_the_timeout(serve: Ca
 
     for act in (drip, nothing):
         server = serve(HELLO, act)
-        with pytest.raises(AgentError, match=r"reply: no whole answer within 0\.5 s; if it needs longer, \?timeout=SECONDS"):
+        with pytest.raises(AgentError, match=r"reply: no complete answer within 0\.5 s; set \?timeout=SECONDS"):
             ask(server.agent(timeout=0.5))
 
 
-def test_a_server_that_does_not_read_is_left_after_the_timeout() -> None:
+def test_a_server_that_does_not_read_is_abandoned_after_the_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         agent = HttpAgent(f"//127.0.0.1:{deaf.getsockname()[1]}/", HttpAgent.Options(timeout=0.5))
-        with pytest.raises(AgentError, match="hello: no whole answer within"):
+        with pytest.raises(AgentError, match="hello: no complete answer within"):
             trio.run(agent.reply, message("x" * 10**7))
 
 
@@ -304,10 +304,10 @@ def test_a_call_can_be_cancelled(serve: Callable[..., Server]) -> None:
     assert len(server.asked) == 2
 
 
-# Once more.
+# Retries.
 
 
-def test_a_server_that_is_not_there_yet_is_waited_for_a_little() -> None:
+def test_a_server_that_is_still_starting_is_retried() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     agent = HttpAgent(f"//127.0.0.1:{port}/")
@@ -316,29 +316,29 @@ def test_a_server_that_is_not_there_yet_is_waited_for_a_little() -> None:
 
 
 @pytest.mark.parametrize("passing", [reset, plain(b"", "503 Service Unavailable"), plain(b"", "429 Too Many Requests")])
-def test_a_turn_is_given_again_only_to_an_agent_that_takes_no_harm(serve: Callable[..., Server], passing: Act) -> None:
+def test_a_turn_is_repeated_only_for_a_repeatable_agent(serve: Callable[..., Server], passing: Act) -> None:
     server = serve(REPEATABLE, passing, OK)
     assert ask(server.agent()).text == "OK."
     assert [body["call"] for _, body in server.asked] == ["hello", "reply", "reply"]
     assert server.asked[1][1] == server.asked[2][1], "the same turn id, in the same conversation"
     server = serve(HELLO, passing, OK)
-    with pytest.raises(AgentError, match=r"broke off the connection|is not there for it"):
+    with pytest.raises(AgentError, match=r"closed the connection|is unavailable"):
         ask(server.agent())
     assert len(server.asked) == 2
 
 
-def test_what_is_harmless_for_any_agent_is_tried_again(serve: Callable[..., Server]) -> None:
+def test_harmless_calls_are_retried_for_any_agent(serve: Callable[..., Server]) -> None:
     server = serve(reset, HELLO, OK)
     assert ask(server.agent()).text == "OK."
 
 
-def test_a_server_that_stays_away_is_given_up(serve: Callable[..., Server]) -> None:
+def test_a_server_that_stays_unavailable_is_an_error(serve: Callable[..., Server]) -> None:
     server = serve(REPEATABLE, reset)
-    with pytest.raises(AgentError, match=r"reply: broke off the connection.*\(tried 3 times\)"):
+    with pytest.raises(AgentError, match=r"reply: closed the connection.*\(tried 3 times\)"):
         ask(server.agent())
 
 
-def test_proxies_are_not_asked_for_this_machine(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proxy_is_used_for_this_machine(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/")
     assert ask(serve(HELLO, OK).agent()).text == "OK."
@@ -350,10 +350,10 @@ pieces = st.binary(max_size=80) | st.sampled_from([*HEADERS, b'{"text": "x"}'])
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(pieces, max_size=6), st.booleans())
-def test_whatever_a_server_sends_is_a_reply_or_an_error_of_ours(hasty: None, sent: list[bytes], greets: bool) -> None:
+def test_anything_a_server_sends_is_a_reply_or_an_agent_error(hasty: None, sent: list[bytes], greets: bool) -> None:
     with Server(*([HELLO] if greets else []), raw(b"".join(sent))).running() as server:
         try:
-            told = ask(server.agent(timeout=5)).text
+            outcome = ask(server.agent(timeout=5)).text
         except AgentError as error:
-            told = str(error).removeprefix(f"http://127.0.0.1:{server.port}/agent: ")
-    assert told == "x" or told.startswith(("hello: ", "reply: "))
+            outcome = str(error).removeprefix(f"http://127.0.0.1:{server.port}/agent: ")
+    assert outcome == "x" or outcome.startswith(("hello: ", "reply: "))

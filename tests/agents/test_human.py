@@ -1,4 +1,4 @@
-"""A person at a terminal, played by a test at the other end of one."""
+"""The human agent, with a test typing at the other end of a terminal."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from longspan.agents.base import InputError
 from longspan.agents.outside.human import Human
 
 LONGSPAN = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from longspan.simulator.cli import main; main(sys.argv[1:])"
-"""The command line as a shell would start it: the terminal is its own."""
+"""Starts the command line as a shell would, with a controlling terminal."""
 
 
 class Terminal:
-    """A terminal with a program at it. It shows what `until` has not taken yet."""
+    """A terminal with a program. Its output is kept until `until` takes it."""
 
     def __init__(self, folder: Path, arguments: tuple[str, ...]) -> None:
         self._shown = b""
@@ -50,7 +50,7 @@ class Terminal:
             os.close(self._theirs)
 
     def until(self, what: str) -> str:
-        """What is shown up to `what`, which is waited for."""
+        """Wait for `what` and return the output before it."""
         while what.encode() not in self._shown:
             self._read(f"{what!r} is not shown after {self._shown.decode()!r}")
         found, _, self._shown = self._shown.partition(what.encode())
@@ -60,7 +60,7 @@ class Terminal:
         os.write(self._ours, text.encode())
 
     def rest(self) -> str:
-        """What is shown until the program ends."""
+        """Return the output until the program ends."""
         ended = os.pidfd_open(self.program.pid)
         while not select.select([ended], [], [], 0)[0] or select.select([self._ours], [], [], 0)[0]:
             ready, _, _ = select.select([ended, self._ours], [], [], 60)
@@ -85,11 +85,11 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
 
 
 ONE = ("run", "--scenario", "colours", "--tests", "1", "--isolated", "--agent")
-"""One test, played in one go: all of its messages are asked."""
+"""Arguments for one isolated test: the person answers all of its messages."""
 
 
 def replies(folder: Path) -> list[str]:
-    """The replies in the only journal there is."""
+    """Return the replies in the only journal."""
     (path,) = folder.glob("runs/*/conversations/*/journal.jsonl")
     events = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     return [event["text"] for event in events if event["type"] == "reply"]
@@ -126,7 +126,7 @@ def test_a_reply_may_have_several_lines(start: Callable[..., Terminal], tmp_path
     assert replies(tmp_path) == ["One.\n\n  Two."]
 
 
-def test_what_was_typed_before_the_message_was_shown_is_no_reply(start: Callable[..., Terminal], tmp_path: Path) -> None:
+def test_text_typed_before_the_message_is_shown_is_not_a_reply(start: Callable[..., Terminal], tmp_path: Path) -> None:
     terminal = start(*ONE, "human")
     terminal.until("you: ")
     terminal.type("These are\nthree lines\nthat were pasted.\n")
@@ -151,7 +151,7 @@ def test_leaving_stops_the_run(start: Callable[..., Terminal], tmp_path: Path, k
     assert replies(tmp_path) == ["Yes."]
 
 
-def test_a_run_goes_on_where_the_person_left_it(start: Callable[..., Terminal], tmp_path: Path) -> None:
+def test_a_run_resumes_where_the_person_left_it(start: Callable[..., Terminal], tmp_path: Path) -> None:
     terminal = start(*ONE, "human")
     terminal.until("you: ")
     terminal.type("Yes.\n")
@@ -179,7 +179,7 @@ def test_conversations_take_turns_and_all_stop_when_the_person_leaves(start: Cal
 
 
 @pytest.mark.parametrize("option", ["", "?filler=false"])
-def test_turns_that_nobody_is_asked_can_be_hidden(start: Callable[..., Terminal], option: str) -> None:
+def test_observed_turns_can_be_hidden(start: Callable[..., Terminal], option: str) -> None:
     terminal = start("run", "--scenario", "colours", "--tests", "1", "--agent", f"human{option}")
     shown = ""
     for _ in range(3):
@@ -191,10 +191,10 @@ def test_turns_that_nobody_is_asked_can_be_hidden(start: Callable[..., Terminal]
     assert ("\nreply: " in shown) == (not option)
 
 
-def test_without_a_terminal_there_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(*_: object) -> int:
         raise OSError
 
     monkeypatch.setattr("longspan.agents.outside.human.os.open", absent)
-    with pytest.raises(InputError, match="there is no terminal here"):
+    with pytest.raises(InputError, match="human needs a terminal"):
         Human()

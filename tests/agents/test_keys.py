@@ -1,4 +1,4 @@
-"""Keys stay in the environment: whole runs by the command line, with the key looked for in all that they leave behind."""
+"""Keys stay in the environment: runs from the command line, with a search for the key in all their files and output."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def test_a_key_is_in_no_file_and_no_output_of_a_run(server: Server, kind: str, t
         ("openai", Raw(f"<h1>{KEY}</h1>".encode(), 403)),
     ],
 )
-def test_nor_of_one_that_breaks_off_with_the_key_in_the_servers_answer(server: Server, kind: str, act: Act, tmp_path: Path) -> None:
+def test_nor_of_a_run_interrupted_by_an_answer_with_the_key(server: Server, kind: str, act: Act, tmp_path: Path) -> None:
     server.always = act
     done = run(server, kind, tmp_path)
     assert done.returncode == 1
     found = left_behind(tmp_path, done)
-    assert b"refuses the key" in found
+    assert b"rejected the key" in found
     assert KEY.encode() not in found

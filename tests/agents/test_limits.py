@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from longspan.agents.base import AgentError
-from longspan.agents.models.limits import LONGEST_PAUSE, Limiter, Slot, TransientError
+from longspan.agents.models.limits import MAX_PAUSE, Limiter, Slot, TransientError
 
 
 def run(play: Callable[[], Awaitable[Any]]) -> Any:
@@ -23,7 +23,7 @@ def busy(**more: Any) -> TransientError:
 
 
 class Provider:
-    """Answers after a second; what `trouble` gives is raised instead, in order."""
+    """Answers after a second. The errors in `trouble` are raised instead, in order."""
 
     def __init__(self, trouble: list[Exception | None] | None = None, *, takes: float = 1.0, answers: str = "yes") -> None:
         self.trouble = list(trouble or [])
@@ -51,7 +51,7 @@ class Provider:
                 nursery.start_soon(lambda: limiter.call(self.attempt, **({"timeout": 600} | call)))
 
 
-def test_no_more_are_let_through_at_once_than_may_be() -> None:
+def test_no_more_than_at_once_requests_run_together() -> None:
     provider = Provider()
     run(lambda: provider.ask(Limiter(at_once=3), 10))
     assert provider.most_at_once == 3
@@ -59,7 +59,7 @@ def test_no_more_are_let_through_at_once_than_may_be() -> None:
 
 
 @given(st.integers(1, 8), st.integers(1, 40))
-def test_any_minute_holds_no_more_requests_than_may_be(rpm: int, times: int) -> None:
+def test_no_minute_has_more_than_rpm_requests(rpm: int, times: int) -> None:
     provider = Provider(takes=0.5)
     run(lambda: provider.ask(Limiter(rpm=rpm), times))
     assert len(provider.began) == times
@@ -69,7 +69,7 @@ def test_any_minute_holds_no_more_requests_than_may_be(rpm: int, times: int) -> 
 
 
 @given(st.lists(st.integers(0, 150), max_size=20))
-def test_any_minute_holds_no_more_tokens_than_may_be_but_for_what_is_larger_alone(sizes: list[int]) -> None:
+def test_no_minute_has_more_than_tpm_tokens_unless_one_request_does(sizes: list[int]) -> None:
     limiter, sent = Limiter(tpm=100), []
 
     async def one(tokens: int) -> None:
@@ -88,7 +88,7 @@ def test_any_minute_holds_no_more_tokens_than_may_be_but_for_what_is_larger_alon
         assert sum(minute) <= 100 or len(minute) == 1
 
 
-def test_tokens_count_as_they_were_used_once_that_is_known() -> None:
+def test_used_tokens_replace_the_estimate() -> None:
     limiter, began = Limiter(tpm=100), []
 
     async def attempt(slot: Slot) -> None:
@@ -103,10 +103,10 @@ def test_tokens_count_as_they_were_used_once_that_is_known() -> None:
     assert [at - began[0] for at in began] == [0] * 6 + [60] * 4
 
 
-def test_overload_stops_everybody_and_then_lets_fewer_through() -> None:
+def test_overload_pauses_all_requests_and_then_allows_fewer() -> None:
     provider = Provider([busy() for _ in range(8)])
     run(lambda: provider.ask(Limiter(at_once=8), 8))
-    # The eight that were told so count as one warning. After the pause half as many may ask, and each answer lets one more.
+    # The eight overloads count as one warning. After the pause half as many may run, and each answer allows one more.
     assert provider.began == [0] * 8 + [2] * 4 + [3] * 4
 
 
@@ -122,14 +122,14 @@ def test_pauses_double_and_end_with_the_first_answer() -> None:
     assert provider.began == [0, 1, 3, 7, 0, 1]
 
 
-@pytest.mark.parametrize(("asked", "waited"), [(0.0, 0), (5.0, 5), (3600.0, LONGEST_PAUSE)])
-def test_retry_after_is_kept_up_to_a_minute(asked: float, waited: float) -> None:
+@pytest.mark.parametrize(("asked", "waited"), [(0.0, 0), (5.0, 5), (3600.0, MAX_PAUSE)])
+def test_retry_after_is_respected_up_to_a_minute(asked: float, waited: float) -> None:
     provider = Provider([busy(retry_after=asked)], takes=0)
     run(lambda: provider.ask(Limiter()))
     assert provider.began == [0, waited]
 
 
-def test_a_failure_of_one_request_is_its_own() -> None:
+def test_a_failed_request_does_not_delay_others() -> None:
     provider = Provider([TransientError("broke off")], takes=0)
     limiter = Limiter()
 
@@ -143,7 +143,7 @@ def test_a_failure_of_one_request_is_its_own() -> None:
     assert provider.began == [0, 0, 1]
 
 
-def test_after_enough_attempts_it_is_an_error_that_says_so() -> None:
+def test_after_the_last_attempt_it_is_an_error() -> None:
     provider = Provider([TransientError("gave nonsense", attempts=3) for _ in range(9)])
     with pytest.raises(AgentError, match=r"^gave nonsense \(tried 3 times\)$"):
         run(lambda: _bare(provider))
@@ -162,20 +162,20 @@ def test_a_turn_has_a_deadline_however_long_the_provider_is_overloaded() -> None
     assert 3 <= len(provider.began) <= 20
 
 
-def test_an_attempt_that_hangs_is_made_again_within_the_deadline() -> None:
+def test_a_hanging_attempt_is_repeated_within_the_deadline() -> None:
     provider = Provider(takes=inf)
     with pytest.raises(AgentError, match="no answer within 100 s; the last attempt: no answer within 50 s"):
         run(lambda: _bare(provider, 100))
     assert provider.began == [0, 51]
 
 
-def test_waiting_for_others_takes_nothing_from_a_turn() -> None:
+def test_waiting_for_others_does_not_count_against_a_turn() -> None:
     provider = Provider(takes=8)
     run(lambda: provider.ask(Limiter(at_once=1), 20, timeout=20))
     assert provider.began == [8 * n for n in range(20)]
 
 
-def test_other_errors_go_through_at_once() -> None:
+def test_other_errors_propagate_at_once() -> None:
     provider = Provider([AgentError("refuses")])
     with pytest.raises(AgentError, match=r"^refuses$"):
         run(lambda: _bare(provider))
@@ -198,14 +198,14 @@ def test_cancelled_or_not_it_leaves_nothing_behind(at_once: int, plan: list[tupl
             for patience, trouble in plan:
                 nursery.start_soon(one, patience, trouble)
         provider = Provider()
-        with trio.fail_after(2 * LONGEST_PAUSE):
+        with trio.fail_after(2 * MAX_PAUSE):
             await provider.ask(limiter, at_once)
         assert provider.most_at_once >= 1
 
     run(play)
 
 
-def test_the_strictest_limits_hold() -> None:
+def test_the_strictest_limits_apply() -> None:
     limiter = Limiter(at_once=10, rpm=100)
     limiter.restrict(at_once=20, rpm=50)
     limiter.restrict(tpm=7)

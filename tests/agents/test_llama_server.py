@@ -1,4 +1,4 @@
-"""openai/MODEL against a server that others wrote: llama-cpp-python's own, with a tiny model of random weights."""
+"""openai/MODEL against an independent server: llama-cpp-python's, with a tiny model of random weights."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "llama_cpp.server", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         assert process.stderr is not None
-        said = next((line for line in process.stderr if "Uvicorn running on" in line), None)
+        started = next((line for line in process.stderr if "Uvicorn running on" in line), None)
         try:
-            assert said is not None, "the server ended"
+            assert started is not None, "the server ended"
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             process.kill()
@@ -73,7 +73,7 @@ def test_it_answers(server: str, stream: str) -> None:
         assert 0 < reply.usage.output_tokens <= 20
 
 
-def test_a_window_smaller_than_the_context_that_was_asked_for_is_found_out(server: str) -> None:
+def test_a_window_smaller_than_the_context_is_discovered(server: str) -> None:
     used = [reply.usage or Usage() for reply in converse(agent(server, "&context=8k"), 50)]
     sizes = [usage.input_tokens for usage in used]
     assert WINDOW // 2 < max(sizes) <= WINDOW

@@ -1,4 +1,4 @@
-"""The memory agent: what it asks its core, what it remembers, and that no answer of the core's upsets it."""
+"""The memory agent: its prompts, its memories, and its robustness against any answer of the core."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.agents.thinker import START, Thinker, made, message, play, sensible
+from tests.agents.thinker import START, Thinker, memory_agent, message, play, sensible
 
 from longspan.agents.base import AgentError, InputError, Usage
 from longspan.agents.memory.ltm.agent import DryLtm
@@ -32,7 +32,7 @@ KEY = "sk-a-key-that-is-nowhere-else"
 
 
 def chatter(number: int) -> tuple[str, str]:
-    """A turn that nobody asks about, of about forty tokens."""
+    """Return small talk of about forty tokens a turn, which no question is about."""
     return f"Here is remark number {number} about the weather at the coast: it rained on {number} of the days, and the wind blew.", "Noted."
 
 
@@ -40,58 +40,58 @@ def chat(count: int, first: int = 0) -> list[tuple[str, str | None]]:
     return [chatter(number) for number in range(first, first + count)]
 
 
-# What it asks.
+# Its prompts.
 
 
-def test_what_was_said_long_ago_is_found_and_shown_with_how_long_ago_it_was() -> None:
+def test_an_old_statement_is_found_and_shown_with_its_age() -> None:
     core = Thinker()
-    agent = made(core, memory="semantic")
+    agent = memory_agent(core, memory="semantic")
     play(agent, [("My bicycle is called Bertram.", None), *chat(60)])
     (reply,) = play(agent, [("What is my bicycle called?", None)], first=170)
     last = core.prompts[-1][-1].text
     assert "- 1 hour 25 minutes ago: User: My bicycle is called Bertram.\nAssistant: I say" in last
     assert last.endswith("[Mon 2024-01-01 10:25:00] What is my bicycle called?")
-    assert not any("Bertram" in each.text for each in core.prompts[-1][:-1]), "it was not shown in the window anyway"
+    assert not any("Bertram" in message.text for message in core.prompts[-1][:-1]), "it was not shown in the window anyway"
     assert reply is not None
     assert reply.trace is not None
-    (found,) = [each for each in reply.trace["read"] if "Bertram" in each["text"]]
+    (found,) = [memory for memory in reply.trace["read"] if "Bertram" in memory["text"]]
     assert found["turns"] == ["c-0"]
     assert found["id"] == "0.0"
     assert 0.3 < found["score"] <= 1
 
 
-def test_memories_are_in_order_of_time_and_at_most_as_many_as_wanted() -> None:
+def test_memories_are_limited_and_in_order_of_time() -> None:
     core = Thinker()
-    agent = made(core, memory="semantic", memories=4)
+    agent = memory_agent(core, memory="semantic", memories=4)
     play(agent, [(f"Ship number {number} carries lamps.", "Noted.") for number in range(20)] + chat(40, 20))
     (reply,) = play(agent, [("Which ship carries lamps?", None)], first=60)
     assert reply is not None
     assert reply.trace is not None
-    numbers = [int(each["id"].partition(".")[0]) for each in reply.trace["read"]]
+    numbers = [int(memory["id"].partition(".")[0]) for memory in reply.trace["read"]]
     assert numbers == sorted(numbers)
     assert len(numbers) == 4
     assert core.prompts[-1][-1].text.count("\n- ") == 4
 
 
 TURNS = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 400), st.one_of(st.none(), st.integers(0, 60))), min_size=1, max_size=40).map(
-    lambda drawn: [("word" + str(kind) + " tide" * size, None if told is None else "gull " * told) for kind, size, told in drawn]
+    lambda drawn: [("word" + str(kind) + " tide" * size, None if reply is None else "gull " * reply) for kind, size, reply in drawn]
 )
 
 
 @given(turns=TURNS, memory=st.sampled_from(["semantic", "json", "text"]), eviction=st.sampled_from(["block", "sliding"]))
 @settings(max_examples=40)
-def test_no_prompt_is_larger_than_the_context_and_what_a_prompt_shows_is_not_remembered_too(
+def test_prompts_fit_the_context_and_recent_turns_are_not_memories(
     turns: Sequence[tuple[str, str | None]], memory: str, eviction: str
 ) -> None:
     core = Thinker()
-    agent = made(core, memory=memory, eviction=eviction, context=1500)
+    agent = memory_agent(core, memory=memory, eviction=eviction, context=1500)
     for number, turn in enumerate(turns):
         (reply,) = play(agent, [turn], first=number)
         if reply is not None:
             assert reply.trace is not None
             shown = range(number - reply.trace["recent"]["turns"], number)
             assert reply.trace["recent"]["since"] == (f"c-{shown[0]}" if shown else None)
-            assert all(int(each["id"].partition(".")[0]) < shown.start for each in reply.trace["read"])
+            assert all(int(memory["id"].partition(".")[0]) < shown.start for memory in reply.trace["read"])
             assert reply.usage == sum_of(reply.trace["calls"])
             assert reply.trace["prompt_tokens"] == core.size(core.prompts[-1])
     assert max((core.size(prompt) for prompt in core.prompts), default=0) <= 1500
@@ -101,9 +101,9 @@ def sum_of(calls: Sequence[dict[str, Any]]) -> Usage:
     return Usage(*(sum(call["usage"][name] for call in calls) for name in ("input_tokens", "cached_tokens", "output_tokens")))
 
 
-def test_prompts_begin_as_the_one_before_until_a_block_leaves() -> None:
+def test_prompts_start_like_the_previous_one_until_a_block_is_dropped() -> None:
     core = Thinker()
-    agent = made(core, context=4000)
+    agent = memory_agent(core, context=4000)
     play(agent, [(text, None) for text, _ in chat(150)])
     prompts = [prompt for prompt in core.prompts if not prompt[-1].text.startswith("You keep notes")]
     broken = sum(before[:-1] != after[: len(before) - 1] for before, after in pairwise(prompts))
@@ -113,21 +113,21 @@ def test_prompts_begin_as_the_one_before_until_a_block_leaves() -> None:
     assert len({len(prompt) for prompt in prompts}) > 10
 
 
-def test_semantic_memory_asks_the_core_for_replies_alone() -> None:
+def test_semantic_memory_asks_the_core_only_for_replies() -> None:
     core = Thinker()
-    play(made(core, memory="semantic"), [(text, None) for text, _ in chat(60)])
+    play(memory_agent(core, memory="semantic"), [(text, None) for text, _ in chat(60)])
     assert len(core.prompts) == len(core.asked_for("reply")) == 60
 
 
 @pytest.mark.parametrize("memory", ["json", "text"])
-def test_what_leaves_the_window_is_noted_once_in_order_and_notes_are_shown(memory: str) -> None:
+def test_dropped_turns_are_noted_once_in_order_and_notes_are_shown(memory: str) -> None:
     def answer(kind: str, text: str) -> str:
         if kind == "notes":
             return '{"boat": "Calypso"}' if memory == "json" else "The boat is called Calypso."
         return sensible(kind, text)
 
     core = Thinker(answer)
-    replies = play(made(core, memory=memory), [(text, None) for text, _ in chat(60)])
+    replies = play(memory_agent(core, memory=memory), [(text, None) for text, _ in chat(60)])
     noted = "\n".join(prompt[-1].text for prompt in core.asked_for("notes"))
     numbers = [number for number in range(60) if f"remark number {number} about" in noted]
     assert numbers == list(range(len(numbers)))
@@ -140,12 +140,12 @@ def test_what_leaves_the_window_is_noted_once_in_order_and_notes_are_shown(memor
     assert [trace["notes"] for trace in traces if "notes" in trace][-1].count("Calypso") == 1
 
 
-def test_the_core_says_what_to_look_for() -> None:
+def test_the_core_chooses_queries() -> None:
     def answer(kind: str, text: str) -> str:
         return 'Sure!\n```json\n{"queries": ["lamps on ships", 7, "  "]}\n```' if kind == "queries" else "OK."
 
     core = Thinker(answer)
-    agent = made(core)
+    agent = memory_agent(core)
     play(agent, [("Forty lamps are carried by the ships.", "Noted."), *chat(60)])
     (reply,) = play(agent, [("How about that cargo?", None)], first=61)
     assert reply is not None
@@ -154,36 +154,36 @@ def test_the_core_says_what_to_look_for() -> None:
     assert "Forty lamps" in core.prompts[-1][-1].text
 
 
-def test_what_it_is_told_of_costs_nothing() -> None:
+def test_observing_costs_nothing() -> None:
     core = Thinker()
-    agent = made(core)
+    agent = memory_agent(core)
     play(agent, chat(200))
     assert core.prompts == []
     assert observes(agent)
     assert repeatable(agent)
 
 
-def test_what_is_said_again_is_one_memory_with_all_its_times() -> None:
+def test_a_repeated_statement_is_one_memory_with_all_its_times() -> None:
     core = Thinker()
-    agent = made(core, memory="semantic")
+    agent = memory_agent(core, memory="semantic")
     play(agent, [("Two lamps, please.", "Noted."), *chat(10, 1), ("two  lamps, PLEASE.", "Noted."), *chat(60, 12)])
     (reply,) = play(agent, [("How many lamps?", None)], first=80)
     assert "- 40 minutes ago and 34 minutes ago: User: two  lamps, PLEASE." in core.prompts[-1][-1].text
     assert reply is not None
     assert reply.trace is not None
-    assert [each["turns"] for each in reply.trace["read"] if "lamps" in each["text"].casefold()] == [["c-0", "c-11"]]
+    assert [memory["turns"] for memory in reply.trace["read"] if "lamps" in memory["text"].casefold()] == [["c-0", "c-11"]]
 
 
-# What may go wrong.
+# Failures.
 
 
 @given(answers=st.lists(st.one_of(st.text(max_size=300), st.just("{" * 300), st.just('{"queries": 3}')), min_size=1, max_size=8))
 @settings(max_examples=40)
 @pytest.mark.parametrize("memory", ["json", "text"])
-def test_rubbish_for_queries_and_notes_never_fails_a_turn(memory: str, answers: list[str]) -> None:
-    said = iter(answers * 100)
-    core = Thinker(lambda kind, text: "OK." if kind == "reply" else next(said))
-    agent = made(core, memory=memory)
+def test_invalid_queries_and_notes_never_fail_a_turn(memory: str, answers: list[str]) -> None:
+    replies = iter(answers * 100)
+    core = Thinker(lambda kind, text: "OK." if kind == "reply" else next(replies))
+    agent = memory_agent(core, memory=memory)
     for number, reply in enumerate(play(agent, [(text, None) for text, _ in chat(40)])):
         assert reply is not None, number
         assert reply.text == "OK."
@@ -191,9 +191,9 @@ def test_rubbish_for_queries_and_notes_never_fails_a_turn(memory: str, answers: 
     assert max(core.size(prompt) for prompt in core.prompts) <= 1500
 
 
-def test_inner_calls_that_fail_are_told_of_and_the_turn_goes_on() -> None:
+def test_failed_inner_calls_are_traced_and_the_turn_continues() -> None:
     core = Thinker(lambda kind, text: "OK." if kind == "reply" else AgentError("no JSON here"))
-    replies = play(made(core), [(text, None) for text, _ in chat(40)])
+    replies = play(memory_agent(core), [(text, None) for text, _ in chat(40)])
     calls = [call for reply in replies if reply is not None and reply.trace is not None for call in reply.trace["calls"]]
     assert {call["for"] for call in calls if call.get("problem") == "no JSON here"} == {"queries", "notes"}
     assert all("problem" not in call for call in calls if call["for"] == "reply")
@@ -201,7 +201,7 @@ def test_inner_calls_that_fail_are_told_of_and_the_turn_goes_on() -> None:
 
 def test_a_reply_that_fails_fails_the_turn_and_leaves_nothing_behind() -> None:
     core = Thinker()
-    agent = made(core, memory="semantic")
+    agent = memory_agent(core, memory="semantic")
     play(agent, chat(5))
     core.answer = lambda kind, text: AgentError("gone")
     with pytest.raises(AgentError, match="gone"):
@@ -209,13 +209,13 @@ def test_a_reply_that_fails_fails_the_turn_and_leaves_nothing_behind() -> None:
     core.answer = sensible
     (reply,) = play(agent, [("Are you there?", None)], first=5)
     assert reply is not None
-    assert [each.text for each in core.prompts[-1]].count("Are you there?") == 0
-    assert sum("Are you there?" in each.text for each in core.prompts[-1]) == 1
+    assert [message.text for message in core.prompts[-1]].count("Are you there?") == 0
+    assert sum("Are you there?" in message.text for message in core.prompts[-1]) == 1
 
 
-def test_a_turn_that_comes_twice_is_answered_the_same_and_kept_once() -> None:
+def test_a_repeated_turn_gets_the_same_reply_and_is_stored_once() -> None:
     core = Thinker()
-    agent = made(core)
+    agent = memory_agent(core)
     turns: list[tuple[str, str | None]] = [*chat(30), ("The parcel is in locker 4417.", None)]
     (*_, first) = play(agent, turns)
     asked = len(core.prompts)
@@ -230,12 +230,12 @@ def test_a_turn_that_comes_twice_is_answered_the_same_and_kept_once() -> None:
     assert core.prompts[-1][-1].text.count("4417") == 1
 
 
-def test_a_message_larger_than_the_window_is_an_error_or_is_cut_but_is_remembered_whole() -> None:
+def test_a_message_larger_than_the_window_is_an_error_or_cut_but_stored_whole() -> None:
     long = "The first lamp is red. " + "Waves come and go. " * 500 + "The last lamp is green. " + "Waves come and go. " * 20 + "Right?"
-    with pytest.raises(AgentError, match=r"one message of 2,\d+ tokens is larger than the whole window of \d+: .*overflow=truncate"):
-        play(made(Thinker()), [(long, None)])
+    with pytest.raises(AgentError, match=r"a message of 2,\d+ tokens is larger than the whole window of \d+: .*overflow=truncate"):
+        play(memory_agent(Thinker()), [(long, None)])
     core = Thinker()
-    agent = made(core, overflow="truncate", memory="semantic")
+    agent = memory_agent(core, overflow="truncate", memory="semantic")
     (reply,) = play(agent, [(long, None)])
     assert reply is not None
     assert reply.trace is not None
@@ -246,28 +246,28 @@ def test_a_message_larger_than_the_window_is_an_error_or_is_cut_but_is_remembere
     assert "green" in core.prompts[-1][-1].text
 
 
-def test_a_long_message_that_it_is_only_told_of_is_no_error() -> None:
+def test_observing_a_long_message_is_not_an_error() -> None:
     core = Thinker()
-    agent = made(core, memory="semantic")
+    agent = memory_agent(core, memory="semantic")
     play(agent, [("Waves come and go. " * 500 + "The ferry sails at noon.", "Noted."), *chat(3, 1)])
     play(agent, [("When does the ferry sail?", None)], first=4)
     assert "sails at noon" in core.prompts[-1][-1].text
 
 
-def test_a_model_that_takes_less_than_it_was_said_to_is_asked_with_less() -> None:
-    core = Thinker(takes=1000)
-    agent = made(core, memory="semantic")
+def test_a_model_with_less_context_than_declared_gets_shorter_prompts() -> None:
+    core = Thinker(max_prompt=1000)
+    agent = memory_agent(core, memory="semantic")
     replies = play(agent, [(text, None) for text, _ in chat(40)])
     assert all(reply is not None for reply in replies)
     assert max(core.size(prompt) for prompt in core.prompts) <= 1000
-    core.takes = 10
+    core.max_prompt = 10
     with pytest.raises(AgentError, match="too long"):
         play(agent, [("Hello?", None)], first=40)
 
 
 def test_traces_are_bounded() -> None:
     core = Thinker()
-    agent = made(core, context=16_000)
+    agent = memory_agent(core, context=16_000)
     play(agent, [(f"{number} " + "Waves and gulls. " * 1500, "Noted.") for number in range(4)])
     (reply,) = play(agent, [("Gulls and waves. " * 1500, None)], first=4)
     assert reply is not None
@@ -275,29 +275,29 @@ def test_traces_are_bounded() -> None:
     assert len(json.dumps(reply.trace)) < 15_000
 
 
-# Snapshots, and what comes to the same.
+# Snapshots and replays.
 
 
 @pytest.mark.parametrize("memory", ["semantic", "json", "text"])
-def test_shown_its_turns_again_it_is_where_it_was(memory: str) -> None:
+def test_replaying_its_turns_restores_its_state(memory: str) -> None:
     first, second = Thinker(), Thinker()
-    one, other = made(first, memory=memory), made(second, memory=memory)
+    one, other = memory_agent(first, memory=memory), memory_agent(second, memory=memory)
     texts = [text for text, _ in chat(70)]
     replies = play(one, [(text, None) for text in texts])
     play(other, [(text, reply.text if reply else "") for text, reply in zip(texts, replies, strict=True)])
     play(one, [("And now?", None)], first=70)
     play(other, [("And now?", None)], first=70)
     assert first.asked_for("reply")[-1] == second.asked_for("reply")[-1]
-    assert [each[-1] for each in first.asked_for("notes")] == [each[-1] for each in second.asked_for("notes")]
+    assert [prompt[-1] for prompt in first.asked_for("notes")] == [prompt[-1] for prompt in second.asked_for("notes")]
 
 
 @given(turns=TURNS, memory=st.sampled_from(["semantic", "json", "text"]), more=TURNS)
 @settings(max_examples=25)
-def test_a_copy_made_from_a_snapshot_goes_on_as_the_original_does(
+def test_a_copy_from_a_snapshot_continues_like_the_original(
     turns: Sequence[tuple[str, str | None]], memory: str, more: Sequence[tuple[str, str | None]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     first, second = Thinker(), Thinker()
-    one, other = made(first, memory=memory), made(second, memory=memory)
+    one, other = memory_agent(first, memory=memory), memory_agent(second, memory=memory)
     folder, again = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("other")
     play(one, turns)
     play(other, [("Something else.", None)])  # is forgotten
@@ -317,23 +317,21 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def saved(folder: Path) -> None:
-    agent = made(Thinker())
+    agent = memory_agent(Thinker())
     play(agent, [(text, None) for text, _ in chat(40)])
     trio.run(agent.save, folder)
 
 
 @given(data=st.data())
 @settings(max_examples=60)
-def test_a_damaged_snapshot_is_an_error_of_the_agent_and_harms_nothing(
-    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_damaged_snapshot_is_an_agent_error_and_changes_nothing(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("snapshot")
     saved(folder)
     path = folder / data.draw(st.sampled_from(["turns.jsonl", "vectors.f2", "state.json"]))
     content = path.read_bytes()
     start = data.draw(st.integers(0, len(content)))
     path.write_bytes(content[:start] + data.draw(st.binary(max_size=20)) + content[data.draw(st.integers(start, len(content))) :])
-    agent = made(Thinker())
+    agent = memory_agent(Thinker())
     with suppress(AgentError):
         trio.run(agent.load, folder)
     (reply,) = play(agent, [("Hello.", None)], first=1000)
@@ -353,24 +351,24 @@ def test_a_damaged_snapshot_is_an_error_of_the_agent_and_harms_nothing(
         ("vectors.f2", b"\xff" * 1024 * 100),
     ],
 )
-def test_a_snapshot_that_is_none_is_refused(file: str, content: bytes, tmp_path: Path) -> None:
+def test_an_invalid_snapshot_is_rejected(file: str, content: bytes, tmp_path: Path) -> None:
     saved(tmp_path)
     tmp_path.joinpath(file).write_bytes(content)
     with pytest.raises(AgentError, match="snapshot"):
-        trio.run(made(Thinker()).load, tmp_path)
+        trio.run(memory_agent(Thinker()).load, tmp_path)
 
 
-def test_a_snapshot_made_with_other_options_is_refused(tmp_path: Path) -> None:
+def test_a_snapshot_with_other_options_is_rejected(tmp_path: Path) -> None:
     saved(tmp_path)
     with pytest.raises(AgentError, match="other options"):
-        trio.run(made(Thinker(), chunk=100).load, tmp_path)
+        trio.run(memory_agent(Thinker(), chunk=100).load, tmp_path)
     with pytest.raises(AgentError, match="not a snapshot"):
-        trio.run(made(Thinker()).load, tmp_path / "nowhere")
+        trio.run(memory_agent(Thinker()).load, tmp_path / "nowhere")
 
 
 def test_reset_forgets_everything() -> None:
     first, second = Thinker(), Thinker()
-    one, other = made(first), made(second)
+    one, other = memory_agent(first), memory_agent(second)
     play(one, [(text, None) for text, _ in chat(50)])
     trio.run(one.reset)
     first.prompts.clear()
@@ -380,11 +378,11 @@ def test_reset_forgets_everything() -> None:
     assert first.prompts == second.prompts
 
 
-# Not in the way, and within limits.
+# Concurrency and limits.
 
 
-def test_searching_does_not_hold_up_anything_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = made(Thinker(), memory="semantic")
+def test_searching_does_not_block_other_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = memory_agent(Thinker(), memory="semantic")
     play(agent, chat(60))
     somebody_else_ran = threading.Event()
     nearest = Index.nearest
@@ -405,9 +403,9 @@ def test_searching_does_not_hold_up_anything_else(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("memory", ["semantic", "json", "text"])
-def test_no_reply_uses_more_than_the_worst_that_was_told_before(memory: str) -> None:
+def test_no_reply_uses_more_than_its_worst_case(memory: str) -> None:
     core = Thinker()
-    agent = made(core, memory=memory)
+    agent = memory_agent(core, memory=memory)
     for number in range(80):
         text = chatter(number)[0]
         if number % 3:
@@ -422,9 +420,9 @@ def test_no_reply_uses_more_than_the_worst_that_was_told_before(memory: str) -> 
     assert agent.models == {"agent": "made/thinker"}
 
 
-def test_without_its_model_it_counts_what_asking_would_have_used() -> None:
+def test_without_its_model_it_counts_the_tokens_it_would_have_used() -> None:
     core = Thinker()
-    dry = made(core, memory="semantic").without_model()
+    dry = memory_agent(core, memory="semantic").without_model()
     assert isinstance(dry, DryLtm)
     assert isinstance(dry, Prompted)
     dry.prompt("Bertram.")
@@ -437,7 +435,7 @@ def test_without_its_model_it_counts_what_asking_would_have_used() -> None:
     assert 500 < last.usage.cached_tokens < last.usage.input_tokens <= 1500
 
 
-# Making it.
+# Options.
 
 
 @pytest.mark.parametrize(
@@ -446,18 +444,18 @@ def test_without_its_model_it_counts_what_asking_would_have_used() -> None:
         ("ltm", "ltm/KIND/MODEL"),
         ("ltm/openai", "ltm/KIND/MODEL"),
         ("ltm/parrot/m", "there is no kind of model 'parrot'"),
-        ("ltm/openai/m?windows=3", r"no option 'windows'; ltm's options are memory, context, .*; those of openai are .*base_url"),
+        ("ltm/openai/m?windows=3", r"unknown option 'windows'; ltm's options are memory, context, .*; those of openai are .*base_url"),
         ("ltm/openai/m?timeout=never", r"option timeout: .*; ltm's options are"),
         ("ltm/openai/m?memory=xml", r"memory: .*'semantic', 'json' or 'text'"),
         ("ltm/openai/m?chunk=20&overlap=11", "more than half of chunk=20"),
-        ("ltm/openai/m?embedder=word2vec", "there are hash, minilm, openai/MODEL"),
-        ("ltm/openai/m?embedder_url=http://127.0.0.1:1", "embedder_url is for embedder=openai/MODEL"),
+        ("ltm/openai/m?embedder=word2vec", "expected hash, minilm or openai/MODEL"),
+        ("ltm/openai/m?embedder_url=http://127.0.0.1:1", "embedder_url requires embedder=openai/MODEL"),
         ("ltm/openai/m?chroma_url=127.0.0.1:8000", "such as http://127.0.0.1:8000"),
         ("ltm/openai/m?context=300", "context=300 is too small for openai/m"),
-        ("ltm/openai/gpt-4o?context=1m", "more than the .* of openai/gpt-4o: take context="),
+        ("ltm/openai/gpt-4o?context=1m", "more than the .* of openai/gpt-4o: set context="),
     ],
 )
-def test_what_cannot_be_made_is_said_at_the_door(spec: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_specs_are_rejected_before_the_run(spec: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(InputError, match=part) as caught:
         make_agent(AgentSpec.parse(spec))
@@ -465,7 +463,7 @@ def test_what_cannot_be_made_is_said_at_the_door(spec: str, part: str, monkeypat
     assert "\n" not in str(caught.value)
 
 
-def test_options_that_are_not_its_own_are_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_options_are_passed_to_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     agent: Any = make_agent(AgentSpec.parse("ltm/openai/gpt-4o?memory=text&temperature=0&context=8k"))
     assert agent.core.name == "openai/gpt-4o"
@@ -474,17 +472,17 @@ def test_options_that_are_not_its_own_are_its_cores(monkeypatch: pytest.MonkeyPa
     assert agent.models == {"agent": "openai/gpt-4o"}
 
 
-def test_a_model_with_a_smaller_window_gets_what_it_takes() -> None:
-    assert made(Thinker(), context=None).budget.context == 16_000
-    assert made(Thinker(window=8192, most_output=192), context=None).budget.context == 8000
-    with pytest.raises(InputError, match="take context=8000 or less"):
-        made(Thinker(window=8192, most_output=192), context=9000)
+def test_a_smaller_window_limits_the_context() -> None:
+    assert memory_agent(Thinker(), context=None).budget.context == 16_000
+    assert memory_agent(Thinker(window=8192, max_output=192), context=None).budget.context == 8000
+    with pytest.raises(InputError, match="set context=8000 or less"):
+        memory_agent(Thinker(window=8192, max_output=192), context=9000)
 
 
-def test_without_chromadb_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_chromadb_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "chromadb", None)
     with pytest.raises(InputError, match=r"needs the package chromadb: pip install 'longspan\[ltm\]'"):
-        made(Thinker())
+        memory_agent(Thinker())
 
 
 def test_nothing_is_sent_anywhere_and_chroma_is_imported_late(tmp_path: Path) -> None:
@@ -494,8 +492,8 @@ import sys
 sys.addaudithook(lambda event, arguments: event == "socket.connect" and print("connects to", arguments[1:]))
 import longspan.agents.memory.ltm.agent
 assert "chromadb" not in sys.modules and "numpy" not in sys.modules
-from tests.agents.thinker import Thinker, made, play
-play(made(Thinker()), [(f"Lamp {number} is red. " * 9, None) for number in range(60)])
+from tests.agents.thinker import Thinker, memory_agent, play
+play(memory_agent(Thinker()), [(f"Lamp {number} is red. " * 9, None) for number in range(60)])
 print("done")
 """
     command = [sys.executable, "-W", "error", "-c", code]
@@ -510,13 +508,13 @@ def test_the_documentation_names_all_options_and_all_keys_of_a_trace() -> None:
     section = text.partition("## A model with a memory\n")[2].partition("\n## ")[0]
     named = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
     core = Thinker()
-    replies = play(made(core, overflow="truncate"), [(text, None) for text, _ in chat(40)] + [("Waves. " * 2000, None)])
+    replies = play(memory_agent(core, overflow="truncate"), [(text, None) for text, _ in chat(40)] + [("Waves. " * 2000, None)])
     keys = {key for reply in replies if reply and reply.trace for key in reply.trace}
     assert sorted(named) == sorted([*LtmOptions.model_fields, "hash", "minilm", "queries", "reply", "notes", *keys])
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "words"),
     [
         (0, "just now"),
         (59, "just now"),
@@ -528,5 +526,5 @@ def test_the_documentation_names_all_options_and_all_keys_of_a_trace() -> None:
         (-5, "just now"),
     ],
 )
-def test_how_long_ago_is_told_in_words(seconds: int, told: str) -> None:
-    assert ago(START, START + timedelta(seconds=seconds)) == told
+def test_ages_are_in_words(seconds: int, words: str) -> None:
+    assert ago(START, START + timedelta(seconds=seconds)) == words

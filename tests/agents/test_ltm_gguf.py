@@ -1,4 +1,4 @@
-"""The memory agent around a local model: llama.cpp itself, and a tiny model of random weights."""
+"""The memory agent with a local model: real llama.cpp and a tiny model of random weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 
-def test_a_run_around_a_local_model_comes_to_its_end(tmp_path: Path) -> None:
+def test_a_run_with_a_local_model_finishes(tmp_path: Path) -> None:
     if find_spec("llama_cpp") is None or find_spec("gguf") is None:
         skip("llama-cpp-python and gguf are not installed")
     from tests.tiny_gguf import write_model

@@ -1,4 +1,4 @@
-"""What the memory agent remembers with: pieces of turns, vectors, Chroma, and embedders against servers on this machine."""
+"""The parts of the memory agent: fragments, vectors, Chroma, and embedders against servers on this machine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.agents.thinker import START, Thinker, made, message, play
+from tests.agents.thinker import START, Thinker, memory_agent, message, play
 from tests.loopback import Service
 
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.memory.ltm.agent import MemoryAgent
 from longspan.agents.memory.ltm.embedders import Embedded, HashEmbedder, make_embedder
 from longspan.agents.memory.ltm.fragments import Fragment, Turn, fragments, pieces
-from longspan.agents.memory.ltm.index import Index, _hang_up
+from longspan.agents.memory.ltm.index import Index, _close_client
 from longspan.agents.memory.ltm.memory import Memories
 from longspan.agents.memory.ltm.options import LtmOptions
 
@@ -66,7 +66,7 @@ def test_pieces_overlap_by_whole_units(text: str, size: int) -> None:
         assert any(words[at : at + len(inside)] == inside for at in range(len(words)))
 
 
-def test_a_piece_begins_with_the_end_of_the_one_before() -> None:
+def test_a_piece_starts_with_the_end_of_the_previous_one() -> None:
     text = "One lamp is red. Two lamps are blue. Three lamps are green. Four lamps are out."
     assert pieces(text, count, 9, 4) == [
         "One lamp is red. Two lamps are blue.",
@@ -75,7 +75,7 @@ def test_a_piece_begins_with_the_end_of_the_one_before() -> None:
     ]
 
 
-def test_a_text_without_any_place_to_cut_is_cut_all_the_same() -> None:
+def test_a_text_without_spaces_is_still_cut() -> None:
     tokens = Thinker().count
     found = pieces("x7" * 50_000, tokens, 200, 40)
     assert max(map(tokens, found)) <= 210
@@ -86,8 +86,8 @@ def test_a_short_turn_is_one_memory_and_a_long_one_says_who_speaks() -> None:
     short = fragments(3, Turn("c-3", "Hello there.", START, "Hi."), count, 10, 2)
     assert short == [Fragment("3.0", "c-3", START, "User: Hello there.\nAssistant: Hi.")]
     long = fragments(4, Turn("c-4", "Sand and tide. " * 8, START, "Gulls and piers. " * 8), count, 10, 0)
-    assert [each.id for each in long] == [f"4.{part}" for part in range(len(long))]
-    speakers = [each.text.partition(":")[0] for each in long]
+    assert [fragment.id for fragment in long] == [f"4.{part}" for part in range(len(long))]
+    speakers = [fragment.text.partition(":")[0] for fragment in long]
     assert speakers == sorted(speakers, reverse=True)
     assert set(speakers) == {"User", "Assistant"}
 
@@ -101,7 +101,7 @@ def test_hashed_vectors_are_the_same_everywhere() -> None:
     assert abs((vectors**2).sum(axis=1) - 1).max() < 1e-5
 
 
-def test_what_shares_words_or_their_parts_is_near() -> None:
+def test_texts_that_share_words_or_their_parts_are_near() -> None:
     asked, same, parts, other, common = embedded(
         "What is my bicycle called?",
         "My bicycle is called Bertram.",
@@ -118,7 +118,7 @@ def test_what_shares_words_or_their_parts_is_near() -> None:
 
 
 def remembered(texts: Sequence[str], groups: Sequence[int], index: Index | None = None) -> Memories:
-    """Memories of texts, put before them in groups of these sizes."""
+    """Return memories of texts, added in groups of these sizes."""
     memories = Memories(HashEmbedder(), index or Index())
     at = 0
     for size in [*groups, len(texts)]:
@@ -130,52 +130,52 @@ def remembered(texts: Sequence[str], groups: Sequence[int], index: Index | None 
 
 @given(groups=st.lists(st.integers(1, 300), max_size=6))
 @settings(max_examples=8)
-def test_what_is_found_does_not_depend_on_how_it_was_batched(groups: list[int]) -> None:
+def test_results_do_not_depend_on_batches(groups: list[int]) -> None:
     texts = [f"Ship {number} carries {('lamps', 'ropes', 'salt')[number % 3]} to port {number // 7}." for number in range(400)]
     queries = ["Which ship carries salt to port 12?", "lamps", "ship 7"]
     one, other = remembered(texts, groups), remembered(texts, [])
     for query in queries:
         found = trio.run(one.search, [query], 10)
         assert found == trio.run(other.search, [query], 10)
-        assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+        assert [memory.score for memory in found] == sorted((memory.score for memory in found), reverse=True)
 
 
-def test_the_best_are_found_as_by_looking_at_all_of_them() -> None:
+def test_results_equal_those_of_an_exhaustive_search() -> None:
     texts = [f"Ship {number} carries {number % 17} lamps and {number % 23} ropes to port {number // 7}." for number in range(1500)]
     memories = remembered(texts, [])
     every = embedded(*texts)
     for query in ["Which ship carries 16 lamps?", "What goes to port 99?"]:
         (asked,) = embedded(query)
         best = sorted((every @ asked).tolist(), reverse=True)[:10]
-        found = [each.score for each in trio.run(memories.search, [query], 10)]
+        found = [memory.score for memory in trio.run(memories.search, [query], 10)]
         assert found == pytest.approx(best, abs=2e-3)
 
 
 def test_several_queries_find_the_best_of_each() -> None:
     memories = remembered(["The ferry sails at noon.", "My dog is called Ada.", *(f"Remark {n} about waves." for n in range(50))], [])
     found = trio.run(memories.search, ["When does the ferry sail?", "What is my dog called?"], 2)
-    assert {each.newest.id for each in found} == {"0.0", "1.0"}
+    assert {memory.newest.id for memory in found} == {"0.0", "1.0"}
 
 
 def test_agents_of_one_process_do_not_find_each_others_memories() -> None:
     one, other = remembered(["The ferry sails at noon."], []), remembered(["The ferry sails at nine."], [])
-    assert [each.newest.text for each in trio.run(one.search, ["ferry"], 5)] == ["The ferry sails at noon."]
+    assert [memory.newest.text for memory in trio.run(one.search, ["ferry"], 5)] == ["The ferry sails at noon."]
     trio.run(one.reset)
     assert trio.run(one.search, ["ferry"], 5) == []
     assert len(trio.run(other.search, ["ferry"], 5)) == 1
 
 
 @pytest.mark.parametrize(("dedupe", "kept"), [(True, 1), (False, 3)])
-def test_what_is_said_again_is_merged_only_where_wanted(dedupe: bool, kept: int) -> None:
+def test_repeated_texts_are_merged_only_with_dedupe(dedupe: bool, kept: int) -> None:
     memories = Memories(HashEmbedder(), Index(), dedupe=dedupe)
     trio.run(memories.add, [fragment(0, "Two lamps."), fragment(1, "two \n lamps."), fragment(2, "Two lamps.")])
     found = trio.run(memories.search, ["lamps"], 5)
     assert len(found) == kept
-    assert sum(len(each.fragments) for each in found) == 3
+    assert sum(len(memory.fragments) for memory in found) == 3
     assert found[0].newest.id == "2.0"
 
 
-def test_vectors_that_belong_to_something_else_are_refused() -> None:
+def test_vectors_that_do_not_match_the_memories_are_rejected() -> None:
     memories = remembered(["One.", "Two."], [])
     vectors = trio.run(memories.vectors)
     kept = [fragment(0, "One."), fragment(1, "Two.")]
@@ -213,7 +213,7 @@ def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def wait_for(port: int) -> None:
-    """Connect until somebody listens."""
+    """Retry until the server accepts connections."""
     for _ in range(1000):
         try:
             socket.create_connection(("127.0.0.1", port), timeout=20).close()
@@ -224,7 +224,7 @@ def wait_for(port: int) -> None:
     raise TimeoutError(port)
 
 
-def test_a_chroma_server_finds_the_same_and_is_left_clean(chroma: str) -> None:
+def test_a_chroma_server_finds_the_same_and_is_cleaned_up(chroma: str) -> None:
     import chromadb
 
     texts = [f"Ship {number} carries lamps to port {number // 7}." for number in range(150)]
@@ -233,15 +233,15 @@ def test_a_chroma_server_finds_the_same_and_is_left_clean(chroma: str) -> None:
     client = chromadb.HttpClient(host=address[0], port=int(address[1]))
     assert len(client.list_collections()) == 1
     for query in ["lamps", "port 12", "Which ship is number 90?"]:
-        assert [each.newest.id for each in trio.run(there.search, [query], 10)] == [
-            each.newest.id for each in trio.run(here.search, [query], 10)
+        assert [memory.newest.id for memory in trio.run(there.search, [query], 10)] == [
+            memory.newest.id for memory in trio.run(here.search, [query], 10)
         ]
     trio.run(there.reset)
     assert client.list_collections() == []
-    _hang_up(client)
+    _close_client(client)
 
 
-def test_a_chroma_server_that_fails_is_an_error_of_the_agent(chroma: str) -> None:
+def test_a_failing_chroma_server_is_an_agent_error(chroma: str) -> None:
     index = Index(chroma)
     memories = remembered(["Two lamps."], [], index)
     index._client.delete_collection(index._collection.name)
@@ -249,20 +249,20 @@ def test_a_chroma_server_that_fails_is_an_error_of_the_agent(chroma: str) -> Non
         trio.run(memories.search, ["lamps"], 3)
     with pytest.raises(AgentError, match=f"Chroma at {chroma} failed: "):
         trio.run(memories.reset)
-    trio.run(memories.reset)  # what is gone need not be deleted again
+    trio.run(memories.reset)  # a missing collection need not be deleted again
 
 
-def test_a_chroma_server_that_is_not_there_is_told_of_before_the_first_turn() -> None:
+def test_a_missing_chroma_server_is_reported_before_the_first_turn() -> None:
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(AgentError, match=f"no Chroma server answers at {url}.* start one: chroma run"):
         trio.run(MemoryAgent(Thinker(), LtmOptions(), HashEmbedder(), Index(url)).start)
 
 
-# Embedders that are asked over a network.
+# Embedders behind a network.
 
 
 def vectors_for(body: dict[str, Any]) -> tuple[int, bytes]:
-    """What a server should answer, in an order of its own."""
+    """Return a valid answer with the vectors in another order."""
     data = [{"index": n, "embedding": [len(text), 1.0, 0.0]} for n, text in enumerate(body["input"])]
     return 200, json.dumps({"data": data[::-1], "usage": {"prompt_tokens": 7 * len(data), "total_tokens": 0}}).encode()
 
@@ -275,7 +275,7 @@ def embeddings(monkeypatch: pytest.MonkeyPatch, impatient: None) -> Iterator[Ser
         yield service
 
 
-def test_openai_embeddings_are_put_into_order_and_counted(embeddings: Service) -> None:
+def test_openai_embeddings_are_sorted_and_counted(embeddings: Service) -> None:
     embedder = make_embedder("openai/text-embedding-3-small", f"{embeddings.address}/v1")
     texts = ["x" * (number + 1) for number in range(130)]  # two requests
     found: Embedded = trio.run(embedder.embed, texts)
@@ -299,7 +299,7 @@ def test_openai_embeddings_are_put_into_order_and_counted(embeddings: Service) -
         b'{"data": [{"index": 0, "embedding": 1}]}',
     ],
 )
-def test_what_is_no_embedding_is_an_error_of_the_agent(answer: bytes, embeddings: Service) -> None:
+def test_an_invalid_embedding_is_an_agent_error(answer: bytes, embeddings: Service) -> None:
     url = f"{embeddings.address}/v1"
     embeddings.say = lambda body: (200, answer)
     with pytest.raises(AgentError, match="text-embedding") as caught:
@@ -307,22 +307,22 @@ def test_what_is_no_embedding_is_an_error_of_the_agent(answer: bytes, embeddings
     assert KEY not in str(caught.value)
 
 
-def test_an_embedder_that_fails_for_a_while_is_asked_again_and_a_key_in_its_answer_is_not_told(embeddings: Service) -> None:
+def test_a_failing_embedder_is_retried_and_a_key_in_its_answer_is_redacted(embeddings: Service) -> None:
     url = f"{embeddings.address}/v1"
     answers = iter([(429, b"{}"), (500, b"{}")])
     embeddings.say = lambda body: next(answers, None) or vectors_for(body)
     embedder = make_embedder("openai/m", url)
     assert len(trio.run(embedder.embed, ["One."]).vectors) == 1
     embeddings.say = lambda body: (401, json.dumps({"error": {"message": f"bad key {KEY}"}}).encode())
-    with pytest.raises(AgentError, match="refuses the key") as caught:
+    with pytest.raises(AgentError, match="rejected the key") as caught:
         trio.run(embedder.embed, ["One."])
     assert KEY not in str(caught.value)
 
 
-def test_what_the_embedder_used_is_counted_apart(embeddings: Service) -> None:
+def test_the_embedders_usage_is_counted_separately(embeddings: Service) -> None:
     embedder = make_embedder("openai/text-embedding-3-small", f"{embeddings.address}/v1")
     core = Thinker()
-    agent = made(core, embedder=embedder, memory="semantic")
+    agent = memory_agent(core, embedder=embedder, memory="semantic")
     play(agent, [(f"Lamp {number} is red. " * 9, "Noted.") for number in range(60)])
     (reply,) = play(agent, [("Which lamp is red?", None)], first=60)
     assert reply is not None
@@ -335,11 +335,11 @@ def test_what_the_embedder_used_is_counted_apart(embeddings: Service) -> None:
     assert agent.worst_case(message(61, "And which is green?"))["embedder"].input_tokens > 0
 
 
-def test_an_embedder_without_a_key_or_a_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_embedder_without_a_key_or_a_model_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(InputError, match="OPENAI_API_KEY"):
         make_embedder("openai/text-embedding-3-small")
-    with pytest.raises(InputError, match="there is no embedder 'openai/'"):
+    with pytest.raises(InputError, match="unknown embedder 'openai/'"):
         make_embedder("openai/")
 
 
@@ -348,5 +348,5 @@ def test_minilm_without_a_network_names_the_alternatives(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(ONNXMiniLM_L6_V2, "DOWNLOAD_PATH", tmp_path)
     monkeypatch.setattr(ONNXMiniLM_L6_V2, "MODEL_DOWNLOAD_URL", f"http://127.0.0.1:{free_port()}/onnx.tar.gz")
-    with pytest.raises(InputError, match=r"cannot be fetched .* embedder=hash or embedder=openai/MODEL"):
+    with pytest.raises(InputError, match=r"cannot be downloaded .* embedder=hash or embedder=openai/MODEL"):
         make_embedder("minilm")

@@ -48,23 +48,23 @@ def test_an_update_that_is_almost_json_is_read() -> None:
     assert json.loads(pad.text) == {"list": ["milk", "eggs"], "boss": "Ada"}
 
 
-def test_what_is_too_much_makes_the_keys_go_that_were_changed_longest_ago() -> None:
+def test_notes_that_grow_too_large_lose_the_oldest_keys() -> None:
     pad = JsonPad(60, count)
     for key in "abc":
         assert pad.update(json.dumps({key: "x" * 10})) is None
     assert pad.update('{"a": "changed"}') is None
-    assert pad.update('{"d": "xxxxxxxxxx"}') == "the notes outgrew 60 tokens: 1 of their oldest keys are gone"
+    assert pad.update('{"d": "xxxxxxxxxx"}') == "the notes exceeded 60 tokens: 1 of their oldest keys were dropped"
     assert list(json.loads(pad.text)) == ["c", "a", "d"]
 
 
 @given(answers=st.lists(st.one_of(st.text(max_size=60), VALUES.map(json.dumps), st.just("[" * 5000)), max_size=12))
 @pytest.mark.parametrize("kind", ["json", "text"])
-def test_no_answer_makes_it_too_long_or_breaks_it(kind: Literal["json", "text"], answers: list[str]) -> None:
+def test_no_answer_makes_the_notes_too_long_or_invalid(kind: Literal["json", "text"], answers: list[str]) -> None:
     pad = make_pad(kind, 80, count)
     for answer in answers:
         before = pad.text
         problem = pad.update(answer)
-        if problem is not None and "outgrew" not in problem:
+        if problem is not None and "exceeded" not in problem:
             assert pad.text == before, "a bad answer changes nothing"
         assert count(pad.text) <= 80
         copy = make_pad(kind, 80, count)
@@ -79,17 +79,17 @@ def test_deep_values_are_left_out() -> None:
     pad.restore(pad.text)
 
 
-def test_text_is_taken_whole_and_cut_at_its_end() -> None:
+def test_text_is_replaced_and_cut_at_its_end() -> None:
     pad = TextPad(20, count)
     assert pad.update("```\nThe boat is Calypso.\n```") is None
     assert pad.text == "The boat is Calypso."
     assert pad.update("  ") == "no notes in the answer"
     assert pad.text == "The boat is Calypso."
-    assert pad.update("The boat is called Calypso.") == "the notes outgrew 20 tokens: their end is gone"
+    assert pad.update("The boat is called Calypso.") == "the notes exceeded 20 tokens: their end was cut"
     assert pad.text == "The boat is called C"
 
 
 @pytest.mark.parametrize("text", ["[]", "{", "3", '{"a": ' * 50 + "1" + "}" * 50])
-def test_what_is_no_scratchpad_is_refused(text: str) -> None:
+def test_an_invalid_scratchpad_is_rejected(text: str) -> None:
     with pytest.raises((ValueError, RecursionError)):
         JsonPad(1000, count).restore(text)

@@ -20,7 +20,7 @@ START = datetime(2024, 5, 1, 9, 0)
 PACE = timedelta(seconds=30)
 
 Says = str | timedelta
-"""A message, or time that passes."""
+"""A message, or a period of time."""
 
 
 def _notebook(window: int | None = None) -> Notebook:
@@ -28,7 +28,7 @@ def _notebook(window: int | None = None) -> Notebook:
 
 
 def _replies(*says: Says, notebook: Notebook | None = None, first: int = 0, start: datetime = START) -> list[Reply]:
-    """The replies to a conversation of half a minute a turn; turn ids count from `first`."""
+    """Return the replies to a conversation of half a minute a turn, whose turn ids start at `first`."""
     agent = notebook or _notebook()
     replies: list[Reply] = []
     now = start
@@ -55,10 +55,10 @@ def _answer(*says: Says) -> str:
 
 
 @pytest.mark.parametrize(
-    "told", ["My bicycle is green.", "Start at the mill and walk uphill.", "We will speak about many things.", "", "   \n  ", "..."]
+    "statement", ["My bicycle is green.", "Start at the mill and walk uphill.", "We will speak about many things.", "", "   \n  ", "..."]
 )
-def test_a_statement_is_acknowledged(told: str) -> None:
-    assert _answer(told) == "OK."
+def test_a_statement_is_acknowledged(statement: str) -> None:
+    assert _answer(statement) == "OK."
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_statement_is_acknowledged(told: str) -> None:
         "“Where is my sister?”",
     ],
 )
-def test_a_question_is_answered_with_what_shares_words_with_it(question: str) -> None:
+def test_a_question_is_answered_with_a_statement_that_shares_words(question: str) -> None:
     assert _answer("The weather is fine.", "I read a book. My sister lives in Lisbon.", "My aunt has a boat.", question) == (
         "My sister lives in Lisbon."
     )
@@ -82,25 +82,25 @@ def test_rare_words_count_more_than_frequent_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "statements",
     [
         ["My favourite tree is the oak.", "My favourite tree is the elm."],
         ["The oak is my favourite tree.", "These days my favourite tree is the elm."],
     ],
 )
-def test_of_what_fits_equally_well_the_newest_counts(told: Sequence[str]) -> None:
-    assert "elm" in _answer(*told, "My sister has a boat.", "What is my favourite tree?")
+def test_among_equally_good_statements_the_newest_wins(statements: Sequence[str]) -> None:
+    assert "elm" in _answer(*statements, "My sister has a boat.", "What is my favourite tree?")
 
 
 @pytest.mark.parametrize("question", ["What is the name of my hamster?", "Who won the regatta?"])
-def test_it_makes_nothing_up(question: str) -> None:
+def test_it_invents_nothing(question: str) -> None:
     assert _answer("Grass grows.", question) == "I don't know."
 
 
 @pytest.mark.parametrize("question", ["List everything I said about my dogs.", "What did all of my dogs do, and when?"])
-def test_a_list_has_all_that_is_alike_oldest_first(question: str) -> None:
-    told = ["My dog Rex barked on Monday.", "Rain again.", "My dog Bella slept on Tuesday."]
-    assert _answer(*told, question) == f"{told[0]}\n{told[2]}"
+def test_a_list_has_all_similar_statements_oldest_first(question: str) -> None:
+    statements = ["My dog Rex barked on Monday.", "Rain again.", "My dog Bella slept on Tuesday."]
+    assert _answer(*statements, question) == f"{statements[0]}\n{statements[2]}"
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_a_list_has_all_that_is_alike_oldest_first(question: str) -> None:
         ('Where is the parrot? Reply in JSON: {"place": "..."}', {"place": "wardrobe"}),
     ],
 )
-def test_json_has_what_the_question_does_not_say(question: str, answer: Any) -> None:
-    told = ["My dog is called Rex.", "The captain is Ruth.", "The parrot sits on the wardrobe.", "My other dog is called Bella."]
-    assert json.loads(_answer(*told, question)) == answer
+def test_json_has_the_words_that_are_not_in_the_question(question: str, answer: Any) -> None:
+    statements = ["My dog is called Rex.", "The captain is Ruth.", "The parrot sits on the wardrobe.", "My other dog is called Bella."]
+    assert json.loads(_answer(*statements, question)) == answer
 
 
 def test_a_question_can_be_about_the_lines_before_it() -> None:
@@ -128,7 +128,7 @@ def test_a_question_can_be_about_the_lines_before_it() -> None:
         ("Pick the right ending.\nA) A train whistled.\nB) The baker lit the oven.\nC) In Lorne, the captain sold the Pelican.", "C"),
     ],
 )
-def test_of_options_the_most_familiar_is_chosen(question: str, label: str) -> None:
+def test_the_most_familiar_option_is_chosen(question: str, label: str) -> None:
     assert _answer("The captain sailed the Pelican to the harbour of Lorne. " * 5, question) == label
 
 
@@ -140,7 +140,7 @@ def test_of_options_the_most_familiar_is_chosen(question: str, label: str) -> No
         ("An hour and 29 minutes ago I told you a riddle. Which one was it?", "One more riddle: what is full of holes? Sponges."),
     ],
 )
-def test_how_long_ago_finds_what_was_said_then(question: str, what: str) -> None:
+def test_a_question_about_a_time_ago_finds_that_turn(question: str, what: str) -> None:
     says: list[Says] = [
         "A riddle: what has roots? Trees.",
         timedelta(minutes=30),
@@ -153,7 +153,7 @@ def test_how_long_ago_finds_what_was_said_then(question: str, what: str) -> None
     assert _answer(*says) == what
 
 
-def test_the_trace_tells_of_a_needle_whether_it_was_stored_retrieved_and_used() -> None:
+def test_the_trace_shows_whether_a_needle_was_stored_retrieved_and_used() -> None:
     says = ["My sister lives in Lisbon.", "My aunt has a boat.", "Does it rain?", "Where does my sister live?", "Where is my hamster?"]
     traces = Traces()
     replies = _replies(*says)
@@ -177,13 +177,13 @@ def test_beyond_the_window_it_remembers_nothing() -> None:
 
 
 def test_the_window_holds_the_newest_and_the_question_too() -> None:
-    told, question = "My favourite fruit is the quince.", "What is my favourite fruit?"
-    assert _talk(told, question, notebook=_notebook(40))[-1] == told
-    assert _talk(told, "x" * 400, question, notebook=_notebook(40))[-1] == "I don't know."
-    assert _talk(told, question + " x" * 100, notebook=_notebook(1))[-1] == "OK.", "of a message no more than the window is read"
+    statement, question = "My favourite fruit is the quince.", "What is my favourite fruit?"
+    assert _talk(statement, question, notebook=_notebook(40))[-1] == statement
+    assert _talk(statement, "x" * 400, question, notebook=_notebook(40))[-1] == "I don't know."
+    assert _talk(statement, question + " x" * 100, notebook=_notebook(1))[-1] == "OK.", "of a message no more than the window is read"
 
 
-def test_the_same_turn_again_is_answered_the_same_and_stored_once(tmp_path: Path) -> None:
+def test_a_repeated_turn_gets_the_same_reply_and_is_stored_once(tmp_path: Path) -> None:
     notebook = _notebook()
     says = ["My dog is Rex.", "My dog is Bella.", "Name all my dogs in JSON."]
     first = _talk(*says, notebook=notebook)
@@ -223,16 +223,16 @@ def test_it_resumes_from_a_snapshot_with_the_same_replies(tmp_path: Path, cut: i
 
 
 def test_observing_remembers_as_replying_does() -> None:
-    asked, told = _notebook(), _notebook()
+    asked, statement = _notebook(), _notebook()
     replies = _talk(*CONVERSATION, notebook=asked)
 
     async def tell() -> None:
         for n, (text, reply) in enumerate(zip(CONVERSATION, replies, strict=True)):
-            await told.observe(Message(text, START + n * PACE, f"t{n}"), reply)
+            await statement.observe(Message(text, START + n * PACE, f"t{n}"), reply)
 
     trio.run(tell)
     question = "What is my favourite tree?"
-    assert _talk(question, notebook=told, first=99) == _talk(question, notebook=asked, first=99) == ["My favourite tree is the elm."]
+    assert _talk(question, notebook=statement, first=99) == _talk(question, notebook=asked, first=99) == ["My favourite tree is the elm."]
 
 
 def test_reset_forgets_everything() -> None:
@@ -265,16 +265,16 @@ def test_reset_forgets_everything() -> None:
         "\udcff",
     ],
 )
-def test_a_damaged_snapshot_is_refused_and_changes_nothing(tmp_path: Path, damaged: str | None) -> None:
+def test_a_damaged_snapshot_is_rejected_and_changes_nothing(tmp_path: Path, damaged: str | None) -> None:
     notebook = _notebook()
-    told = "My favourite fruit is the quince."
-    _talk(told, notebook=notebook)
+    statement = "My favourite fruit is the quince."
+    _talk(statement, notebook=notebook)
     if damaged is not None:
         (tmp_path / "notebook.json").write_bytes(damaged.encode(errors="surrogateescape"))
     with pytest.raises(AgentError, match=r"notebook cannot read its snapshot notebook\.json") as caught:
         trio.run(notebook.load, tmp_path)
     assert "\n" not in str(caught.value)
-    assert _talk("What is my favourite fruit?", notebook=notebook, first=9) == [told]
+    assert _talk("What is my favourite fruit?", notebook=notebook, first=9) == [statement]
 
 
 _FRAGMENTS = [
@@ -311,7 +311,7 @@ def test_it_never_raises_and_is_deterministic(tmp_path_factory: Any, says: list[
 
 
 @pytest.mark.parametrize("at", [datetime.min, datetime.max])
-def test_any_date_will_do(at: datetime) -> None:
+def test_any_date_works(at: datetime) -> None:
     notebook = _notebook()
     trio.run(notebook.observe, Message("A riddle.", START, "1"), "OK.")
     assert trio.run(notebook.reply, Message("What riddle did I tell you 3 weeks ago?", at, "2")).text == "A riddle."
@@ -341,17 +341,17 @@ SIZE = 10_000_000
         '"a ',
     ],
 )
-def test_a_huge_message_is_no_trouble(piece: str) -> None:
+def test_a_huge_message_is_harmless(piece: str) -> None:
     notebook = _notebook()
-    told = "My favourite fruit is the quince."
+    statement = "My favourite fruit is the quince."
     began = time.process_time()
     _talk(piece * (SIZE // len(piece)), "What is my name, " + piece * (SIZE // len(piece)) + "?", notebook=notebook)
     assert time.process_time() - began < 60
-    assert _talk(told, "What is my favourite fruit?", notebook=notebook, first=9)[-1] == told
+    assert _talk(statement, "What is my favourite fruit?", notebook=notebook, first=9)[-1] == statement
 
 
-def test_a_long_conversation_costs_little_by_the_turn() -> None:
-    """A look at each of eight thousand statements for each of two thousand questions would take minutes."""
+def test_a_turn_of_a_long_conversation_takes_little_time() -> None:
+    """Comparing two thousand questions with eight thousand statements each would take minutes."""
     says = [
         f"My favourite dish number {n} is stew no{n}, and it rains." if n % 5 else f"What goes with stew no{n - 1}?"
         for n in range(1, 10_001)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("impatient")
 
 @pytest.fixture
 def vendors_own(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server stands where the vendor's own would be."""
+    """The fake server takes the place of the vendor's own."""
     monkeypatch.setattr(OpenAICore, "vendor", replace(OPENAI, url=server.base_url("openai")))
 
 
@@ -35,10 +35,10 @@ def complete(model: OpenAICore, **options: Any) -> str:
     return trio.run(ask)
 
 
-def test_the_longest_answer_has_the_name_that_the_server_knows(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    complete(core(base_url=server.base_url("openai")), most=7)
+def test_the_answer_limit_has_the_name_that_the_server_knows(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    complete(core(base_url=server.base_url("openai")), max_tokens=7)
     monkeypatch.setattr(OpenAICore, "vendor", replace(OPENAI, url=server.base_url("openai")))
-    complete(core(), most=8)
+    complete(core(), max_tokens=8)
     limits = [{name: value for name, value in asked.body.items() if "tokens" in name} for asked in server.asked]
     assert limits == [{"max_tokens": 7}, {"max_completion_tokens": 8}]
 
@@ -52,7 +52,7 @@ def test_tokens_are_counted_as_the_model_does(server: Server, model: str, encodi
     assert core(model, base_url=server.base_url("openai")).count(text) == Tokenizer(encoding).count(text)
 
 
-def test_those_of_unknown_models_are_taken_to_be_more(server: Server) -> None:
+def test_tokens_of_unknown_models_are_overestimated(server: Server) -> None:
     text = "My cat is called Ada. " * 10
     assert core("llama-3", base_url=server.base_url("openai")).count(text) >= 1.2 * Tokenizer("o200k_base").count(text)
 
@@ -70,7 +70,7 @@ def test_the_window_is_filled_as_the_provider_counts(server: Server) -> None:
 
 
 @pytest.mark.usefixtures("vendors_own")
-def test_what_a_model_takes_is_known_for_the_vendors_own() -> None:
+def test_the_window_of_the_vendors_own_models_is_known() -> None:
     assert core("gpt-4o").window == 128_000
     assert OpenAIAgent("gpt-4o", OpenAIAgent.Options()).context == 128_000 - 4096
     assert core("no-such-model").window is None
@@ -86,7 +86,7 @@ def test_what_a_model_takes_is_known_for_the_vendors_own() -> None:
         (None, "openai/gpt-4o"),
     ],
 )
-def test_it_is_named_after_whose_server_it_is(base_url: str | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_named_after_the_servers_provider(base_url: str | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
     found = core(base_url=base_url)
     assert found.name == name
@@ -94,46 +94,46 @@ def test_it_is_named_after_whose_server_it_is(base_url: str | None, name: str, m
 
 
 @pytest.mark.usefixtures("vendors_own")
-def test_the_environment_does_not_lead_it_elsewhere(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_does_not_change_its_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     assert complete(core()) == "re: Where is the parcel?"
 
 
 @pytest.mark.parametrize("closed", [True, False])
-def test_a_schema_is_strict_where_it_can_be(server: Server, closed: bool) -> None:
+def test_a_schema_is_strict_if_possible(server: Server, closed: bool) -> None:
     schema = {"type": "object", "properties": {}} | ({"additionalProperties": False} if closed else {})
     complete(core(base_url=server.base_url("openai")), schema=schema)
     assert server.asked[0].body["response_format"]["json_schema"]["strict"] is closed
 
 
 class Refusal(BaseModel):
-    """The model's own words for that it will not."""
+    """The model's own words of refusal."""
 
     choices: list[dict[str, Any]] = [{"index": 0, "message": {"role": "assistant", "content": None, "refusal": "I must not."}}]
 
 
-def test_a_refusal_in_words_is_told(server: Server) -> None:
+def test_a_refusal_is_quoted(server: Server) -> None:
     server.script([Raw(Refusal().model_dump_json().encode())])
-    with pytest.raises(AgentError, match=r"refuses to answer: I must not\."):
+    with pytest.raises(AgentError, match=r"refused to answer: I must not\."):
         complete(core(base_url=server.base_url("openai")))
 
 
 @pytest.mark.parametrize("code", ["rate_limit_exceeded", "some_error"])
-def test_an_error_in_the_middle_of_a_stream_is_tried_again(server: Server, code: str) -> None:
+def test_an_error_in_the_middle_of_a_stream_is_retried(server: Server, code: str) -> None:
     piece = {"choices": [{"index": 0, "delta": {"content": "Half"}, "finish_reason": None}]}
     error = {"error": {"message": "not now", "code": code}}
-    body = "".join(f"data: {json.dumps(each)}\n\n" for each in (piece, error)).encode()
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in (piece, error)).encode()
     server.script([Raw(body, headers={"content-type": "text/event-stream"})])
     assert complete(core(base_url=server.base_url("openai"), stream=True)) == "re: Where is the parcel?"
 
 
 def test_a_server_that_answers_a_stream_with_one_piece_is_an_error(server: Server) -> None:
     server.always = Raw(json.dumps({"choices": []}).encode())
-    with pytest.raises(AgentError, match="broke off its answer before the end"):
+    with pytest.raises(AgentError, match="stopped before the end of its answer"):
         complete(core(base_url=server.base_url("openai"), stream=True))
 
 
-def test_null_where_text_was_due_is_an_error(server: Server) -> None:
+def test_null_instead_of_text_is_an_error(server: Server) -> None:
     server.always = Say(None)
-    with pytest.raises(AgentError, match="NoneType where text was due"):
+    with pytest.raises(AgentError, match="expected text, got NoneType"):
         complete(core(base_url=server.base_url("openai")))

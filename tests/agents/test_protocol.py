@@ -1,4 +1,4 @@
-"""The protocol with agents in another process: what may come, and what is made of it, over HTTP and over pipes alike."""
+"""The protocol with agents in another process, over HTTP and over pipes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from longspan.agents.base import AgentError, Message, Reply, Usage
 from longspan.agents.outside.exec import ExecAgent
 from longspan.agents.outside.http import HttpAgent
-from longspan.agents.outside.protocol import LARGEST_TRACE, Done, Given, Hello, Saved, line, printable, read
+from longspan.agents.outside.protocol import MAX_TRACE, EmptyAnswer, HelloAnswer, ReplyAnswer, SaveAnswer, encode_request, printable, read
 from longspan.agents.outside.remote import RemoteAgent
 from longspan.simulator.agent import has_snapshots, observes, repeatable
 from longspan.simulator.snapshots import Snapshots
@@ -35,10 +35,10 @@ def message(text: str, turn: str = "t-1", hour: int = 9) -> Message:
 
 
 def heard(reply: Reply) -> list[str]:
-    return [each["text"] for each in json.loads(reply.text)["heard"]]
+    return [request["text"] for request in json.loads(reply.text)["heard"]]
 
 
-# Answers, whatever they are.
+# Parsing answers.
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def heard(reply: Reply) -> list[str]:
         (b'{"text": "half', "not JSON"),
         (b'{"text": "\xff"}', "not UTF-8"),
         ('{"text": "x"}'.encode("utf-16"), "not UTF-8"),
-        (b'["text"]', "a list where a JSON object is due"),
-        (b"7", "a number where"),
-        (b'"text"', "a text where"),
-        (b"null", "null where"),
+        (b'["text"]', "a list, expected a JSON object"),
+        (b"7", "a number, expected"),
+        (b'"text"', "a text, expected"),
+        (b"null", "null, expected"),
         (b"{}", "text: Field required"),
         (b'{"text": 7}', "text: Input should be a valid string"),
         (b'{"text": null}', "text: Input should be a valid string"),
@@ -61,12 +61,12 @@ def heard(reply: Reply) -> list[str]:
         (b'{"text": "x", "usage": {"input_tokens": 1.5}}', "usage.input_tokens"),
         (b'{"text": "x", "usage": {"input_tokens": true}}', "usage.input_tokens"),
         (b'{"text": "x", "usage": {"input_tokens": 1' + b"0" * 30 + b"}}", "usage.input_tokens"),
-        (b'{"text": "x", "usage": {"cached_tokens": 1}}', "are a part of input_tokens"),
+        (b'{"text": "x", "usage": {"cached_tokens": 1}}', "must not exceed input_tokens"),
         (b'{"text": "x", "trace": []}', "trace"),
         (b'{"text": "x", "trace": {"written": [{"text": "no id"}]}}', "trace: written.0.id"),
         (b'{"text": "x", "trace": {"read": {"id": "m"}}}', "trace: read"),
         (b'{"text": "x", "trace": {"calls": [{"usage": {"tokens": 1}}]}}', "calls.0.usage.tokens: there is no such key"),
-        (b'{"text": "x", "trace": {"a": "' + b"x" * LARGEST_TRACE + b'"}}', "the trace has more than 1,048,576 bytes"),
+        (b'{"text": "x", "trace": {"a": "' + b"x" * MAX_TRACE + b'"}}', "the trace has more than 1,048,576 bytes"),
         (b'{"text": NaN}', "not JSON"),
         (b'{"text": "x", "trace": {"a": NaN}}', "not JSON"),
         (b'{"text": "x", "trace": {"a": -Infinity}}', "not JSON"),
@@ -77,13 +77,13 @@ def heard(reply: Reply) -> list[str]:
         (b"[" + b"{}," * 10**6 + b"{}]", "more than 1,000,000 objects and lists"),
         (b'{"error": "no key\\nat all \\u001b[31m"}', "failed: no key at all �[31m"),
         (b'{"error": {"code": 7}}', 'failed: {"code": 7}'),
-        (b'{"error": ""}', "failed: it does not say why"),
+        (b'{"error": ""}', "failed: no reason given"),
         (b'{"error": "' + b"x" * 10**6 + b'"}', "failed: xxx"),
     ],
 )
-def test_what_is_no_answer_is_told_in_one_line(answer: bytes, part: str) -> None:
+def test_an_invalid_answer_is_a_one_line_error(answer: bytes, part: str) -> None:
     with pytest.raises(AgentError) as caught:
-        read(answer, Given)
+        read(answer, ReplyAnswer)
     said = str(caught.value)
     assert part in said
     assert said.isprintable()
@@ -100,20 +100,20 @@ def test_what_is_no_answer_is_told_in_one_line(answer: bytes, part: str) -> None
         (b'{"protocol": 1, "repeatable": "yes"}', "repeatable"),
     ],
 )
-def test_a_wrong_greeting_says_what_is_wrong(answer: bytes, part: str) -> None:
+def test_an_invalid_hello_is_explained(answer: bytes, part: str) -> None:
     with pytest.raises(AgentError, match=part):
-        read(answer, Hello)
+        read(answer, HelloAnswer)
 
 
-def test_an_answer_in_full() -> None:
+def test_a_complete_answer_is_parsed() -> None:
     trace = {"written": [{"id": "m1", "text": "a", "of": 3}], "read": [{"turns": ["t"]}], "recent": {"since": "t"}, "prompt_tokens": 7}
     trace["calls"] = [{"for": "notes", "usage": {"input_tokens": 3}}]
     answer = {"text": "Ada", "usage": {"input_tokens": 9, "cached_tokens": 4, "output_tokens": 1}, "trace": trace}
-    assert read(json.dumps(answer).encode(), Given).reply() == Reply("Ada", Usage(9, 4, 1), trace)
+    assert read(json.dumps(answer).encode(), ReplyAnswer).reply() == Reply("Ada", Usage(9, 4, 1), trace)
 
 
 def test_lone_surrogates_become_question_marks() -> None:
-    reply = read(b'{"text": "a\\ud83d", "trace": {"\\udc00": "\\ud800"}}', Given).reply()
+    reply = read(b'{"text": "a\\ud83d", "trace": {"\\udc00": "\\ud800"}}', ReplyAnswer).reply()
     assert (reply.text, reply.trace) == ("a?", {"?": "?"})
 
 
@@ -130,12 +130,12 @@ answers = st.one_of(
 )
 
 
-@given(answers, st.sampled_from([Hello, Given, Saved, Done]))
-def test_any_bytes_are_an_answer_or_an_error_of_ours(answer: bytes, kind: Any) -> None:
+@given(answers, st.sampled_from([HelloAnswer, ReplyAnswer, SaveAnswer, EmptyAnswer]))
+def test_any_bytes_are_an_answer_or_an_agent_error(answer: bytes, kind: Any) -> None:
     problem = ""
     try:
         found = read(answer, kind)
-        if isinstance(found, Given):
+        if isinstance(found, ReplyAnswer):
             json.dumps(found.reply().trace, ensure_ascii=False, allow_nan=False).encode()
             found.reply().text.encode()
     except AgentError as error:
@@ -144,8 +144,8 @@ def test_any_bytes_are_an_answer_or_an_error_of_ours(answer: bytes, kind: Any) -
 
 
 @given(st.text(st.characters()))
-def test_whatever_is_said_is_sent_as_one_line(text: str) -> None:
-    sent = line("reply", "c", {"text": text})
+def test_any_text_is_sent_as_one_line(text: str) -> None:
+    sent = encode_request("reply", "c", {"text": text})
     assert sent.isascii()
     assert sent.count(b"\n") == 1
     assert sent.endswith(b"\n")
@@ -154,18 +154,18 @@ def test_whatever_is_said_is_sent_as_one_line(text: str) -> None:
 
 
 @given(st.text() | st.binary(), st.integers(10, 50))
-def test_what_is_shown_of_foreign_text_is_short_and_harmless(text: str | bytes, most: int) -> None:
-    shown = printable(text, most)
-    assert len(shown) <= most
+def test_quotes_of_foreign_text_are_short_and_harmless(text: str | bytes, limit: int) -> None:
+    shown = printable(text, limit)
+    assert len(shown) <= limit
     assert shown.isprintable()
 
 
-# The same agent over both.
+# The same agent over HTTP and pipes.
 
 
 @pytest.fixture(params=["exec", "http"])
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
-    """Makes agents that talk to a peer with these abilities; over HTTP those with the same abilities talk to one server."""
+    """Return a function that creates agents of a peer with given abilities. Over HTTP, those with equal abilities share a server."""
     servers: dict[str, str] = {}
 
     def make(can: str = "", repeatable: str = "", timeout: float = 20) -> RemoteAgent:
@@ -209,7 +209,7 @@ def test_a_message_carries_text_time_turn_and_an_id_of_the_conversation(make: Ma
     assert reply.trace == {"written": [{"id": "m1", "text": text}], "prompt_tokens": 7}
 
 
-def test_what_an_agent_can_do_is_asked_of_it(make: Make) -> None:
+def test_an_agents_abilities_come_from_its_hello(make: Make) -> None:
     able, unable = make(ALL, "repeatable"), make()
 
     async def script() -> None:
@@ -222,7 +222,7 @@ def test_what_an_agent_can_do_is_asked_of_it(make: Make) -> None:
     assert (has_snapshots(unable), observes(unable), repeatable(unable)) == (False, False, False)
 
 
-def test_an_agent_that_can_do_all_is_told_reset_saved_and_loaded(make: Make, tmp_path: Path) -> None:
+def test_an_agent_with_all_abilities_observes_resets_saves_and_loads(make: Make, tmp_path: Path) -> None:
     agent, twin = make(ALL), make(ALL)
 
     async def script() -> None:
@@ -234,20 +234,20 @@ def test_an_agent_that_can_do_all_is_told_reset_saved_and_loaded(make: Make, tmp
         assert heard(await agent.reply(message("anew", "t-4"))) == ["anew"]
         await agent.load(tmp_path)
         await twin.load(tmp_path)
-        for each in (agent, twin):
-            assert heard(await each.reply(message("again", "t-5"))) == ["told", "asked", "again"]
+        for copy in (agent, twin):
+            assert heard(await copy.reply(message("again", "t-5"))) == ["told", "asked", "again"]
 
     play([agent, twin], script)
 
 
-def test_what_an_agent_cannot_do_is_made_up_for(make: Make, tmp_path: Path) -> None:
+def test_missing_abilities_are_emulated(make: Make, tmp_path: Path) -> None:
     agent = make()
 
     async def script() -> None:
         await agent.observe(message("told", "t-1"), "OK.")
         reply = await agent.reply(message("asked", "t-2"))
         assert heard(reply) == ["told", "asked"]
-        assert all(each["call"] == "reply" for each in json.loads(reply.text)["heard"])
+        assert all(request["call"] == "reply" for request in json.loads(reply.text)["heard"])
         assert reply.besides == {"dropped": Usage(100, 10, 1)}, "what the dropped reply cost is kept apart"
         assert (await agent.reply(message("x", "t-3"))).besides == {}
         await agent.reset()
@@ -274,7 +274,7 @@ def test_conversations_know_nothing_of_each_other(make: Make) -> None:
     play(agents, script)
 
 
-def test_a_server_is_told_when_a_conversation_is_over_and_it_begins_anew_afterwards(make: Make) -> None:
+def test_a_server_learns_that_a_conversation_has_ended_and_starts_a_new_one(make: Make) -> None:
     agent, other = make(ALL), make(ALL)
     if isinstance(agent, ExecAgent):
         return  # its process has ended
@@ -290,7 +290,7 @@ def test_a_server_is_told_when_a_conversation_is_over_and_it_begins_anew_afterwa
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"state": 1}', '{"state": 1, "now": 7}', '{"state": 1, "now": "noon"}', "[" * 10**5, "7"])
-def test_a_damaged_snapshot_is_told(make: Make, tmp_path: Path, content: str) -> None:
+def test_a_damaged_snapshot_is_an_error(make: Make, tmp_path: Path, content: str) -> None:
     (tmp_path / "state.json").write_text(content)
     agent = make(ALL)
 

@@ -63,18 +63,18 @@ def test_a_plain_method_is_enough(module: Module) -> None:
     assert _run(play) == ["one", "one two"]
 
 
-def test_an_async_method_may_give_a_whole_reply(module: Module) -> None:
+def test_an_async_method_may_return_a_reply_object(module: Module) -> None:
     agent = _agent(module, ASYNC)
     reply = trio.run(agent.reply, _message("hello"))
     assert (reply.text, reply.usage, reply.trace) == ("HELLO", Usage(output_tokens=3), {"memories": []})
 
 
-def test_a_plain_method_that_gives_a_coroutine_is_awaited(module: Module) -> None:
+def test_a_coroutine_from_a_plain_method_is_awaited(module: Module) -> None:
     agent = _agent(module, "class Mine:\n    def reply(self, m): return self.later(m)\n    async def later(self, m): return m.text\n")
     assert trio.run(agent.reply, _message("hello")).text == "hello"
 
 
-def test_a_blocking_method_does_not_hold_up_others(module: Module) -> None:
+def test_a_blocking_method_does_not_block_others(module: Module) -> None:
     source = """
 import threading
 go = threading.Event()
@@ -99,7 +99,7 @@ class Mine:
     assert replies == ["freed"]
 
 
-def test_what_is_missing_is_made_up_for(module: Module, tmp_path: Path) -> None:
+def test_missing_methods_are_emulated(module: Module, tmp_path: Path) -> None:
     agent = _agent(module, PLAIN)
 
     async def play() -> None:
@@ -133,7 +133,7 @@ class Mine:
 
 
 @pytest.mark.parametrize("a", ["", "async "])
-def test_what_is_there_is_used(module: Module, tmp_path: Path, a: str) -> None:
+def test_all_methods_of_the_class_are_used(module: Module, tmp_path: Path, a: str) -> None:
     agent = _agent(module, FULL.format(a=a), options="?greeting=good day")
     assert has_snapshots(agent)
 
@@ -160,7 +160,7 @@ def test_what_is_there_is_used(module: Module, tmp_path: Path, a: str) -> None:
         ("raise SystemExit(3)", "reply raised SystemExit: 3"),
         ("raise ValueError('x' * 10**6)", "reply raised ValueError: xxx"),
         ("raise StopIteration", "reply raised"),
-        ("return None", "reply returned NoneType; it has to return a str or a Reply"),
+        ("return None", "reply returned NoneType; it must return a str or a Reply"),
         ("return {'text': 'x'}", "reply returned dict"),
         ("from longspan.simulator.messages import Reply; return Reply(7)", "text"),
         ("from longspan.simulator.messages import Reply; return Reply('x', trace=[])", "trace"),
@@ -168,9 +168,9 @@ def test_what_is_there_is_used(module: Module, tmp_path: Path, a: str) -> None:
     ],
 )
 @pytest.mark.parametrize("a", ["", "async "])
-def test_what_goes_wrong_in_the_class_is_one_line(module: Module, body: str, part: str, a: str) -> None:
+def test_errors_of_the_class_are_one_line(module: Module, body: str, part: str, a: str) -> None:
     agent = _agent(module, f"class Mine:\n    {a}def reply(self, message):\n        {body}\n")
-    # In a thread of its own: Playwright's fixtures leave a loop of asyncio running in the tests' own.
+    # In a separate thread: Playwright's fixtures leave an asyncio loop running in the tests' thread.
     with ThreadPoolExecutor(1) as thread, pytest.raises(AgentError, match=re.escape(part)) as caught:
         thread.submit(trio.run, agent.reply, _message("x")).result()
     message = str(caught.value)
@@ -229,7 +229,7 @@ def test_a_call_can_be_cancelled(module: Module) -> None:
         ("class Mine:\n    def __init__(self, model): pass", "{m}:Mine?modle=x", ["options", "model"]),
     ],
 )
-def test_a_class_that_cannot_be_had_is_told_with_its_remedy(module: Module, source: str, spec: str, parts: list[str]) -> None:
+def test_the_error_for_a_class_that_cannot_be_loaded_has_a_remedy(module: Module, source: str, spec: str, parts: list[str]) -> None:
     with pytest.raises(InputError) as caught:
         make_agent(AgentSpec.parse(f"python:{spec.format(m=module(source))}"))
     for part in parts:
@@ -237,8 +237,8 @@ def test_a_class_that_cannot_be_had_is_told_with_its_remedy(module: Module, sour
     assert "\n" not in str(caught.value)
 
 
-def test_a_class_that_raises_when_made_is_named(module: Module) -> None:
-    with pytest.raises(AgentError, match="making it raised RuntimeError: no key"):
+def test_an_error_in_the_constructor_names_the_class(module: Module) -> None:
+    with pytest.raises(AgentError, match="its constructor raised RuntimeError: no key"):
         _agent(module, "class Mine:\n    def __init__(self): raise RuntimeError('no key')\n    def reply(self, m): ...\n")
 
 

@@ -16,7 +16,7 @@ def _message(text: str, turn: str = "1") -> Message:
     return Message(text, datetime(2024, 5, 1, 9, 0), turn)
 
 
-def test_oracle_says_what_it_was_prompted() -> None:
+def test_oracle_gives_the_prompted_reply() -> None:
     async def play() -> None:
         oracle = Oracle()
         assert isinstance(oracle, Prompted)
@@ -29,17 +29,17 @@ def test_oracle_says_what_it_was_prompted() -> None:
     trio.run(play)
 
 
-def test_oracle_makes_nothing_up() -> None:
+def test_oracle_without_a_prompt_is_an_error() -> None:
     async def play() -> None:
         oracle = Oracle()
-        with pytest.raises(AgentError, match="turn 1 without being given"):
+        with pytest.raises(AgentError, match="no ideal reply for turn 1"):
             await oracle.reply(_message("What colour?"))
         oracle.prompt("Blue.")
         await oracle.reply(_message("What colour?"))
-        with pytest.raises(AgentError, match="turn 2 without being given"):
+        with pytest.raises(AgentError, match="no ideal reply for turn 2"):
             await oracle.reply(_message("And now?", "2"))
         await oracle.reset()
-        with pytest.raises(AgentError, match="turn 1 without being given"):
+        with pytest.raises(AgentError, match="no ideal reply for turn 1"):
             await oracle.reply(_message("What colour?"))
 
     trio.run(play)

@@ -40,7 +40,7 @@ Install = Callable[[str, dict[str, str]], None]
         ("silent?", "silent", "", {}),
     ],
 )
-def test_a_spec_is_read(text: str, kind: str, target: str, options: dict[str, str]) -> None:
+def test_a_spec_is_parsed(text: str, kind: str, target: str, options: dict[str, str]) -> None:
     spec = AgentSpec.parse(text)
     assert (spec.kind, spec.target, dict(spec.options), str(spec)) == (kind, target, options, text.strip())
 
@@ -58,14 +58,14 @@ def test_a_spec_is_read(text: str, kind: str, target: str, options: dict[str, st
         ("notebook?window=8k&window=9k", "window is given twice"),
     ],
 )
-def test_a_spec_that_is_none_is_refused_in_one_line(text: str, part: str) -> None:
+def test_an_invalid_spec_is_rejected_in_one_line(text: str, part: str) -> None:
     with pytest.raises(InputError, match=re.escape(part)) as caught:
         AgentSpec.parse(text)
     assert "\n" not in str(caught.value)
 
 
 @given(st.text())
-def test_any_text_is_a_spec_or_refused(text: str) -> None:
+def test_any_text_is_a_spec_or_rejected(text: str) -> None:
     try:
         spec = AgentSpec.parse(text)
     except InputError:
@@ -74,7 +74,7 @@ def test_any_text_is_a_spec_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["oracle", "silent", "notebook"])
-def test_the_reference_agents_are_made_from_their_names(install: Install, kind: str) -> None:
+def test_reference_agents_are_created_by_name(install: Install, kind: str) -> None:
     agent = make_agent(AgentSpec.parse(kind))
     assert isinstance(agent, Agent)
     assert type(agent).__name__.lower() == kind
@@ -98,7 +98,7 @@ def test_every_kind_that_the_project_declares_can_be_loaded() -> None:
         ("oracle/gpt-4o", ["takes no model", "'gpt-4o'"]),
     ],
 )
-def test_a_wrong_spec_is_told_with_its_remedy(install: Install, text: str, parts: list[str]) -> None:
+def test_the_error_for_a_wrong_spec_has_a_remedy(install: Install, text: str, parts: list[str]) -> None:
     with pytest.raises(InputError) as caught:
         make_agent(AgentSpec.parse(text))
     message = str(caught.value)
@@ -107,7 +107,7 @@ def test_a_wrong_spec_is_told_with_its_remedy(install: Install, text: str, parts
         assert part in message
 
 
-def test_a_plugin_brings_a_kind(install: Install) -> None:
+def test_a_plugin_adds_a_kind(install: Install) -> None:
     install("quiet-agents", {"quiet": "longspan.agents.reference.silent:Silent"})
     assert isinstance(make_agent(AgentSpec.parse("quiet")), Silent)
     assert "quiet" in installed(GROUP)
@@ -127,7 +127,7 @@ def test_a_plugin_that_cannot_be_loaded_is_named(install: Install, value: str) -
         make_agent(AgentSpec.parse("broken"))
 
 
-def test_a_plugin_without_the_agent_methods_is_told_what_to_do(install: Install, module: Callable[[str], str]) -> None:
+def test_the_error_for_a_plugin_without_agent_methods_has_a_remedy(install: Install, module: Callable[[str], str]) -> None:
     name = module("class Half:\n    def __init__(self, target, options): pass\n    async def reply(self, message): ...\n")
     sys.path.insert(0, str(Path.cwd()))
     install("half-agents", {"half": f"{name}:Half"})
@@ -135,7 +135,7 @@ def test_a_plugin_without_the_agent_methods_is_told_what_to_do(install: Install,
         make_agent(AgentSpec.parse("half"))
 
 
-def test_nothing_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_kinds_installed_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longspan.simulator.plugins.entry_points", lambda group: [])
     with pytest.raises(InputError, match="install longspan"):
         make_agent(AgentSpec.parse("silent"))
@@ -145,14 +145,14 @@ def test_nothing_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     ("text", "size"),
     [("2k", 2000), ("32k", 32_000), ("1.5k", 1500), ("500000", 500_000), ("1", 1), (" 8K ", 8000), ("1.36M", 1_360_000)],
 )
-def test_a_size_is_read(text: str, size: int) -> None:
+def test_a_size_is_parsed(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
 @pytest.mark.parametrize(
     "text", ["", "0", "0k", "-1", "-2k", "1.5", "0.0001k", "k", "2kk", "2 thousand", "1e3", "nan", "inf", "٣k", "9" * 500, "2k\n3k"]
 )
-def test_a_size_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_size_is_rejected(text: str) -> None:
     with pytest.raises(InputError, match="whole number of tokens"):
         parse_size(text)
 

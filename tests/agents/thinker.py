@@ -1,4 +1,4 @@
-"""A core in memory for the memory agent: its answers follow from what it is asked."""
+"""A fake core for the memory agent, whose answers are determined by its prompts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longspan.agents.memory.ltm.options import LtmOptions
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
 from longspan.simulator.tokens import Tokenizer
 
-__all__ = ["START", "Thinker", "made", "message", "play", "purpose"]
+__all__ = ["START", "Thinker", "memory_agent", "message", "play", "purpose"]
 
 START = datetime(2024, 1, 1, 9, 0)
 
@@ -28,14 +28,14 @@ Answer = Callable[[str, str], str | Exception]
 
 
 def purpose(text: str) -> str:
-    """What a prompt's last message asks for: "queries", "notes" or "reply"."""
+    """Return what a prompt's last message asks for: "queries", "notes" or "reply"."""
     if "Do not answer it yet." in text:
         return "queries"
     return "notes" if text.startswith("You keep notes") else "reply"
 
 
 def sensible(kind: str, text: str) -> str:
-    """An answer that follows from the whole text, so that any difference in it shows."""
+    """Return an answer that depends on the whole text, so that any difference in it shows."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     words = " ".join(WORDS[int(digit, 16) % len(WORDS)] for digit in digest[:3])
     return {
@@ -46,14 +46,19 @@ def sensible(kind: str, text: str) -> str:
 
 
 class Thinker:
-    """Counts in cl100k tokens. `answer` gives what it says to a prompt's purpose and last text, or an error to raise; `takes`:
-    tokens that a prompt may have before it is refused. `prompts` is all that it was asked."""
+    """A core that counts cl100k tokens.
+
+    `answer` returns the answer for a prompt's purpose and last text, or an error to raise. `max_prompt`: the maximum tokens of a
+    prompt. `prompts` are all prompts so far.
+    """
 
     name = "made/thinker"
     overhead = 4
 
-    def __init__(self, answer: Answer = sensible, *, window: int | None = None, most_output: int = 100, takes: int | None = None) -> None:
-        self.answer, self.window, self.most_output, self.takes = answer, window, most_output, takes
+    def __init__(
+        self, answer: Answer = sensible, *, window: int | None = None, max_output: int = 100, max_prompt: int | None = None
+    ) -> None:
+        self.answer, self.window, self.max_output, self.max_prompt = answer, window, max_output, max_prompt
         self.prompts: list[list[ChatMessage]] = []
         self.count = Tokenizer().count
 
@@ -61,10 +66,10 @@ class Thinker:
         return sum(self.count(message.text) + self.overhead for message in messages)
 
     async def complete(
-        self, messages: Sequence[ChatMessage], *, most: int | None = None, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
         await trio.lowlevel.checkpoint()
-        if self.takes is not None and self.size(messages) > self.takes:
+        if self.max_prompt is not None and self.size(messages) > self.max_prompt:
             raise ContextOverflowError(f"{self.name}: the prompt is too long")
         self.prompts.append(list(messages))
         answer = self.answer(purpose(messages[-1].text), messages[-1].text)
@@ -76,8 +81,8 @@ class Thinker:
         return [prompt for prompt in self.prompts if purpose(prompt[-1].text) == kind]
 
 
-def made(core: Thinker, *, embedder: Embedder | None = None, **options: Any) -> MemoryAgent:
-    """A memory agent around `core`, with a context of 1,500 tokens unless told otherwise."""
+def memory_agent(core: Thinker, *, embedder: Embedder | None = None, **options: Any) -> MemoryAgent:
+    """Return a memory agent around `core`, with a context of 1,500 tokens by default."""
     return MemoryAgent(core, LtmOptions(**({"context": 1500} | options)), embedder or HashEmbedder(), Index())
 
 
@@ -86,7 +91,7 @@ def message(number: int, text: str) -> Message:
 
 
 def play(agent: MemoryAgent, turns: Sequence[tuple[str, str | None]], first: int = 0) -> list[Reply | None]:
-    """Play turns: a text, and the reply of those that the agent is only told of. Returns its replies."""
+    """Play turns: texts, each with a reply if the agent only observes it. Return the agent's replies."""
 
     async def all_of_them() -> list[Reply | None]:
         replies: list[Reply | None] = []

@@ -1,4 +1,4 @@
-"""A server on this machine that speaks the vendors' APIs: what their libraries are tested against. And one that is no chat model."""
+"""Fake servers on this machine: one that speaks the vendors' APIs, for tests of their libraries, and one for other JSON APIs."""
 
 from tests.loopback.acts import Act, Cut, Hang, Raw, Say, Status
 from tests.loopback.server import Asked, Server

@@ -1,4 +1,4 @@
-"""What the server does with a request, when a test says so."""
+"""Scripted reactions of the server to a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Act", "Cut", "Hang", "Raw", "Say", "Status"]
 
 @dataclass(frozen=True)
 class Say:
-    """Answer with a text. `ends` is the vendor's word for why it ended, `usage` whether it says what was used."""
+    """Answer with a text. `ends` is the vendor's finish reason. `usage`: whether the answer reports it."""
 
     text: str | None = "OK."
     ends: str | None = ""
@@ -19,7 +19,7 @@ class Say:
 
 @dataclass(frozen=True)
 class Status:
-    """Answer with an HTTP status and an error in the vendor's form."""
+    """Answer with an HTTP status and an error in the vendor's format."""
 
     status: int
     message: str = "not now"
@@ -29,7 +29,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Raw:
-    """Answer with these bytes, whatever they are."""
+    """Answer with these bytes."""
 
     body: bytes
     status: int = 200
@@ -38,14 +38,14 @@ class Raw:
 
 @dataclass(frozen=True)
 class Cut:
-    """Begin to answer with the text, and close the connection in the middle of it."""
+    """Start to answer with the text, and close the connection in the middle of it."""
 
     text: str = "The connection ends before this does."
 
 
 @dataclass(frozen=True)
 class Hang:
-    """Say nothing until the client goes away."""
+    """Do not answer until the client disconnects."""
 
 
 Act = Say | Status | Raw | Cut | Hang

@@ -1,4 +1,4 @@
-"""The three APIs: how each asks, answers, streams and complains."""
+"""The three vendors' APIs: their requests, answers, streams and errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["APIS", "Anthropic", "Api", "Block", "Google", "OpenAI", "Used"]
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of a prompt; `marked` where it ends at a cache breakpoint."""
+    """A piece of a prompt. `marked`: it ends at a cache breakpoint."""
 
     role: str
     text: str
@@ -22,7 +22,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Used:
-    """Tokens of a prompt in all, of them read from the cache and written to it, and of the answer."""
+    """The tokens of a prompt, how many of them were read from the cache and written to it, and the tokens of the answer."""
 
     prompt: int
     read: int
@@ -53,7 +53,7 @@ class Api:
         raise NotImplementedError
 
     def overflow(self, prompt: int, window: int) -> tuple[int, str, str]:
-        """Status, code and message for a prompt that is too long."""
+        """Return the status, code and message for a prompt that is too long."""
         raise NotImplementedError
 
 
@@ -102,11 +102,13 @@ class Anthropic(Api):
     path = re.compile(r"/v1/messages")
 
     def blocks(self, body: dict[str, Any]) -> list[Block]:
-        found = []
-        for role, content in [("system", body.get("system", "")), *((each["role"], each["content"]) for each in body["messages"])]:
-            parts = [{"text": content}] if isinstance(content, str) else content
-            found += [Block(role, part["text"], "cache_control" in part) for part in parts if part["text"]]
-        return found
+        messages = [{"role": "system", "content": body.get("system", "")}, *body["messages"]]
+        blocks = []
+        for message in messages:
+            content = message["content"]
+            texts = [{"text": content}] if isinstance(content, str) else content
+            blocks += [Block(message["role"], text["text"], "cache_control" in text) for text in texts if text["text"]]
+        return blocks
 
     def answer(self, text: str | None, ends: str | None, used: Used | None) -> dict[str, Any]:
         content = [{"type": "text", "text": text}] if text != "" else []
@@ -187,7 +189,7 @@ APIS: list[Api] = [OpenAI(), Anthropic(), Google()]
 
 
 def pieces(text: str) -> list[str]:
-    """A text in pieces of some words."""
+    """Split a text into pieces of a few words."""
     return re.findall(r"(?:\S*\s*){1,3}", text)[:-1]
 
 

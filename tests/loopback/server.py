@@ -1,4 +1,4 @@
-"""The server: threads, one for each connection; a log of what was asked; acts for tests, and plain answers otherwise."""
+"""The fake server: a thread for each connection, a log of requests, and scripted or plain answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FRAME = 4
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as it came, when (by the monotonic clock), and what it was answered that it used."""
+    """A request, its time by the monotonic clock, and the usage in its answer."""
 
     kind: str
     path: str
@@ -36,15 +36,16 @@ class Asked:
 
     @property
     def texts(self) -> list[tuple[str, str]]:
-        """Roles and texts of the prompt."""
+        """The roles and texts of the prompt."""
         api = next(api for api in APIS if api.kind == self.kind)
         return [(block.role, block.text) for block in api.blocks(self.body)]
 
 
 class Server:
-    """Answers after `latency` seconds with what `reply` makes of the last message. `window`: tokens a prompt may have.
+    """Answers after `latency` seconds with the result of `reply` for the last message.
 
-    `acts` are done for the next requests, one each, before it answers plainly again; `always` instead of plain answers.
+    `window`: the maximum tokens of a prompt. `weight`: its tokens per token of ours. `acts` are reactions to the next requests, one
+    each. `always` replaces plain answers.
     """
 
     def __init__(
@@ -78,11 +79,11 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def base_url(self, kind: str) -> str:
-        """What to give an agent of this kind as base_url."""
+        """Return the base_url for an agent of this kind."""
         return f"{self.address}/v1" if kind == "openai" else self.address
 
     def model(self, name: str = "gpt-4o") -> str:
-        """The spec of a model of OpenAI's that this server plays."""
+        """Return the spec of an OpenAI model on this server."""
         return f"openai/{name}?base_url={self.base_url('openai')}&timeout=20&stream=false"
 
     def script(self, acts: Iterable[Act]) -> None:
@@ -116,7 +117,7 @@ class Server:
             self._closing.wait(seconds)
 
     def act(self, api: Api, path: str, headers: dict[str, str], body: dict[str, Any]) -> tuple[Act, Used]:
-        """What to do with a request, and what it uses."""
+        """Return the reaction to a request, and its usage."""
         with self._lock:
             planned = self.acts.popleft() if self.acts else self.always
             blocks = api.blocks(body)
@@ -146,7 +147,7 @@ class _Http(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go away are part of the tests."""
+        """Ignore clients that disconnect: that is part of the tests."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -156,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_POST(self) -> None:
         owner = self.server.owner
@@ -203,23 +204,23 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
         self.wfile.flush()
 
-    def _stream(self, events: Iterable[str], whole: bool = True) -> None:
+    def _stream(self, events: Iterable[str], complete: bool = True) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for each in events:
-            content = each.encode()
+        for event in events:
+            content = event.encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
             self.wfile.flush()
-        if whole:
+        if complete:
             self.wfile.write(b"0\r\n\r\n")
         self.wfile.flush()
 
     def _cut(self, api: Api, text: str, used: Used, stream: bool) -> None:
         self.close_connection = True
         if stream:
-            return self._stream(list(api.events(text, api.ends, used))[:3], whole=False)
+            return self._stream(list(api.events(text, api.ends, used))[:3], complete=False)
         content = json.dumps(api.answer(text, api.ends, used)).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")

@@ -1,4 +1,4 @@
-"""A server on this machine that is no chat model: it answers each POST of JSON with what a function makes of it."""
+"""A fake JSON API on this machine: a function answers each POST."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Service"]
 
 @final
 class Service:
-    """`say` gives the status and the body for a request's JSON; `asked` holds the path, key and JSON of each."""
+    """`say` returns the status and body for a request's JSON. `asked` holds the path, key and JSON of each request."""
 
     def __init__(self, say: Callable[[dict[str, Any]], tuple[int, bytes]]) -> None:
         self.say = say
@@ -39,7 +39,7 @@ class Service:
                 self.wfile.write(content)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True

@@ -2,9 +2,9 @@
 
     ltm/openai/gpt-4o?memory=json&context=16k
 
-Prompts begin with what stays the same from turn to turn: the system message and the recent turns, to which each turn is
-added and of which a block leaves at once. What is new each time comes last: notes, memories and the message. So a
-provider that caches prefixes reads most of every prompt from its cache, and a local model has computed it already.
+A prompt starts with what stays the same from turn to turn: the system message and the recent turns, of which a whole block is
+dropped at once. What changes each time comes last: notes, memories and the message. So a provider that caches prefixes reads
+most of every prompt from its cache, and a local model has already computed it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import trio
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Usage
 from longspan.agents.memory.ltm import trace
-from longspan.agents.memory.ltm.budget import FRAME, QUERIES, Budget
+from longspan.agents.memory.ltm.budget import FRAME, MAX_QUERIES, Budget
 from longspan.agents.memory.ltm.calls import Calls
 from longspan.agents.memory.ltm.embedders import THREADS, DryEmbedder, Embedder, make_embedder
 from longspan.agents.memory.ltm.fragments import Fragment, Turn, fragments, pieces
-from longspan.agents.memory.ltm.history import History, Shown
+from longspan.agents.memory.ltm.history import History, PromptTurn
 from longspan.agents.memory.ltm.index import Index
-from longspan.agents.memory.ltm.memory import Found, Memories
+from longspan.agents.memory.ltm.memory import Memories, ScoredMemory
 from longspan.agents.memory.ltm.notes import Notes
 from longspan.agents.memory.ltm.options import LtmOptions, make_core
 from longspan.agents.memory.ltm.prompts import ago, prompt, stamped
 from longspan.agents.memory.ltm.scratchpad import make_pad
-from longspan.agents.memory.ltm.snapshot import Saved, State, read, write
+from longspan.agents.memory.ltm.snapshot import Snapshot, State, read_snapshot, write_snapshot
 from longspan.agents.models.chat import cut_middle
 from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean
 from longspan.agents.models.dry import DryCore
@@ -37,27 +37,27 @@ from longspan.simulator.grading.lenient_json import find_json
 
 __all__ = ["DryLtm", "LtmAgent", "MemoryAgent"]
 
-QUERY: Final = 300
-"""Characters of what the core looks for, at most."""
+MAX_QUERY: Final = 300
+"""The maximum characters of a query."""
 
-TIMES: Final = 3
-"""Of the times at which a memory was said, so many are told: the newest."""
+MAX_TIMES: Final = 3
+"""How many of the times at which a memory was said are shown: the newest."""
 
 OVERFLOWS: Final = 4
-"""How often a block is dropped and the core asked again because its prompt was too long after all."""
+"""How often a request that the provider finds too long is repeated with a block of turns dropped."""
 
 MARGIN: Final = 256
-"""Tokens that a provider may add to a prompt on its own."""
+"""Tokens that a provider may add to a prompt."""
 
-HIGH: Final = 2.0
-"""How many of a provider's tokens one of ours is believed to be, at most."""
+MAX_RATIO: Final = 2.0
+"""The maximum ratio of a provider's count of a prompt to our own."""
 
 
 class MemoryAgent(BaseAgent):
-    """Asks `core` with recent turns, and with what it remembers of older ones.
+    """Asks `core` with recent turns and memories of older ones.
 
-    A turn that is no longer recent is put into the vector database, in pieces, and noted: see `Memories` and `Notes`.
-    Raises InputError for a context that the core does not have.
+    A turn that is no longer recent is stored in the vector database, in pieces, and noted: see `Memories` and `Notes`. Raises
+    InputError if the context is larger than the core's window.
     """
 
     takes_target = True
@@ -83,25 +83,25 @@ class MemoryAgent(BaseAgent):
 
     @property
     def models(self) -> Mapping[str, str]:
-        """The models that are paid for: not one that runs in this process."""
+        """The models that cost money. One that runs in this process does not."""
         core = {} if self.core.name.startswith("gguf/") else {"agent": self.core.name}
         return core | ({"embedder": self._embedder.model} if self._embedder.model else {})
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
-        """The most that answering `message` can use."""
-        said = self._history.recent_tokens + self._size(stamped(message.text, message.sent_at))
+        """Return the maximum tokens that answering `message` can use."""
+        new = self._history.recent_tokens + self._size(stamped(message.text, message.sent_at))
         calls, tokens = (1, self.budget.context)
         if self._notes is not None:
-            noting, more = self._notes.worst(said)
+            noting, more = self._notes.worst_case(new)
             calls, tokens = noting + 2, more + 2 * self.budget.context
-        worst = {"agent": Usage(round(tokens * self._ratio) + calls * MARGIN, 0, calls * self.core.most_output)}
+        usage = {"agent": Usage(round(tokens * self._ratio) + calls * MARGIN, 0, calls * self.core.max_output)}
         if self._embedder.model:
             waiting = sum(map(self.core.count, self.memories.waiting))
-            worst["embedder"] = Usage(self.memories.tokens + 2 * (waiting + said) + QUERIES * QUERY + MARGIN)
-        return worst
+            usage["embedder"] = Usage(self.memories.tokens + 2 * (waiting + new) + MAX_QUERIES * MAX_QUERY + MARGIN)
+        return usage
 
     def without_model(self) -> DryLtm:
-        """This agent with a model that says what it is told to, and an embedder that asks nobody: for estimates."""
+        """Return this agent without its model and its embedder, for estimates."""
         embedder = DryEmbedder(self._embedder.model, self.core.count)
         return DryLtm(DryCore(self.core), self.options, embedder, Index(), self.target)
 
@@ -109,25 +109,25 @@ class MemoryAgent(BaseAgent):
         await self.memories.open()
 
     async def reply(self, message: Message) -> Reply:
-        over = self._history.find(message.turn_id)
-        if over is not None:
-            return Reply(over.reply)  # the same request again: nothing more was used
-        told = self._check_size(message)
+        finished = self._history.find(message.turn_id)
+        if finished is not None:
+            return Reply(finished.reply)  # the same request again: nothing more was used
+        trace_fields = self._check_size(message)
         calls = Calls(self.core)
-        text = self._user(message)
-        await self._leave(self._history.make_room(self._size(text)))
-        if self._notes is not None and await self._notes.take(calls):
-            told["notes"] = self._notes.pad.text
+        text = self._display(message)
+        await self._archive(self._history.make_room(self._size(text)))
+        if self._notes is not None and await self._notes.note_blocks(calls):
+            trace_fields["notes"] = self._notes.pad.text
         queries = await self._queries(calls, text)
-        found = await self.memories.search([*self._like(message), *queries], self.options.memories)
-        answer = await self._ask(calls, message, self._fitting(found), told)
+        memories = await self.memories.search([*self._pieces_like(message), *queries], self.options.memories)
+        answer = await self._ask(calls, message, self._fitting(memories), trace_fields)
         number = self._history.add(Turn(message.turn_id, clean(message.text), message.sent_at, answer))
-        told |= {"queries": queries, "written": trace.written(self._fragments(number)), "calls": calls.made}
-        return Reply(answer, calls.usage, told, self._embedded())
+        trace_fields |= {"queries": queries, "written": trace.written(self._fragments(number)), "calls": calls.records}
+        return Reply(answer, calls.usage, trace_fields, self._embedded())
 
     async def observe(self, message: Message, reply: str) -> None:
         if self._history.find(message.turn_id) is None:
-            await self._leave(self._history.make_room(self._size(self._user(message))))
+            await self._archive(self._history.make_room(self._size(self._display(message))))
             self._history.add(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply)))
 
     async def reset(self) -> None:
@@ -149,21 +149,21 @@ class MemoryAgent(BaseAgent):
             tokens=self.memories.tokens,
             ratio=self._ratio,
         )
-        await trio.to_thread.run_sync(write, folder, Saved(state, self._history.turns, vectors), limiter=THREADS)
+        await trio.to_thread.run_sync(write_snapshot, folder, Snapshot(state, self._history.turns, vectors), limiter=THREADS)
 
     async def load(self, folder: Path) -> None:
-        saved = await trio.to_thread.run_sync(read, folder, limiter=THREADS)
+        saved = await trio.to_thread.run_sync(read_snapshot, folder, limiter=THREADS)
         state = saved.state
         if state.made_with != self._made_with:
             raise AgentError(f"{folder}: a snapshot of agent ltm with other options: {state.made_with}; it is now {self._made_with}")
         await self.reset()
         try:
             self._history.restore(saved.turns, state.left)
-            remembered = []
+            stored = []
             for number in range(state.left):
-                remembered += self._fragments(number)
+                stored += self._fragments(number)
                 await trio.lowlevel.checkpoint()  # counting all of a long conversation takes a second
-            await self.memories.restore(remembered, saved.vectors)
+            await self.memories.restore(stored, saved.vectors)
             if self._notes is not None:
                 self._notes.restore(state.notes, state.blocks, state.left)
         except (ValueError, RecursionError) as error:
@@ -173,42 +173,42 @@ class MemoryAgent(BaseAgent):
 
     @property
     def _made_with(self) -> dict[str, Any]:
-        """What decides which turns are recent, and what becomes of the others."""
+        """The options that determine which turns are recent and how the others are stored."""
         names = ("memory", "chunk", "overlap", "dedupe", "eviction")
         return {"embedder": self._embedder.name, "room": self.budget.conversation} | {name: getattr(self.options, name) for name in names}
 
-    # One message, and one turn.
+    # A message, and a turn.
 
     def _size(self, text: str) -> int:
         return self.core.count(text) + self.core.overhead
 
-    def _user(self, message: Message | Turn) -> str:
-        """A message as prompts show it: with its time, and without its middle where it is larger than all the room there is."""
+    def _display(self, message: Message | Turn) -> str:
+        """Return a message as prompts show it: with its time, and with its middle cut if it is larger than the whole window."""
         text = stamped(clean(message.text), message.sent_at)
-        if self._size(text) <= self._history.most:
+        if self._size(text) <= self._history.max_tokens:
             return text
-        return cut_middle(text, self._history.most - self.core.overhead, self.core.count)
+        return cut_middle(text, self._history.max_tokens - self.core.overhead, self.core.count)
 
-    def _show(self, turn: Turn) -> Shown:
-        user = self._user(turn)
-        return Shown(ChatMessage("user", user), ChatMessage("assistant", turn.reply), self._size(user) + self._size(turn.reply))
+    def _show(self, turn: Turn) -> PromptTurn:
+        user = self._display(turn)
+        return PromptTurn(ChatMessage("user", user), ChatMessage("assistant", turn.reply), self._size(user) + self._size(turn.reply))
 
     def _check_size(self, message: Message) -> dict[str, Any]:
-        """The beginning of a trace, which tells of a message that is cut. Raises AgentError where it may not be."""
-        whole = self._size(stamped(clean(message.text), message.sent_at))
-        if whole <= self._history.most:
+        """Return the first field of a trace: how a message is cut. Raises AgentError if `overflow` forbids that."""
+        size = self._size(stamped(clean(message.text), message.sent_at))
+        if size <= self._history.max_tokens:
             return {}
         if self.options.overflow == "error":
             raise AgentError(
-                f"{self.core.name}: one message of {whole:,} tokens is larger than the whole window of {self._history.most:,}: "
-                "take a larger context=, or overflow=truncate"
+                f"{self.core.name}: a message of {size:,} tokens is larger than the whole window of {self._history.max_tokens:,}: "
+                "set a larger context=, or overflow=truncate"
             )
-        return {"truncated": {"from": whole, "to": self._size(self._user(message))}}
+        return {"truncated": {"from": size, "to": self._size(self._display(message))}}
 
-    # What is no longer recent.
+    # Turns that are no longer recent.
 
-    async def _leave(self, numbers: range) -> None:
-        """Remember turns that have just left the window, and have them noted."""
+    async def _archive(self, numbers: range) -> None:
+        """Store turns that have just left the window, and queue them for the notes."""
         if numbers:
             await self.memories.add([fragment for number in numbers for fragment in self._fragments(number)])
             if self._notes is not None:
@@ -217,30 +217,30 @@ class MemoryAgent(BaseAgent):
     def _fragments(self, number: int) -> list[Fragment]:
         return fragments(number, self._history.turns[number], self.core.count, self.options.chunk, self.options.overlap)
 
-    def _like(self, message: Message) -> list[str]:
-        """What is like a message: itself, or the beginning and the end of one that is longer than what is remembered."""
-        parts = pieces(clean(message.text), self.core.count, self.options.chunk, 0)
-        return parts if len(parts) < 3 else [parts[0], parts[-1]]
+    def _pieces_like(self, message: Message) -> list[str]:
+        """Return the queries for what resembles a message: its text, or the first and last piece of a long one."""
+        texts = pieces(clean(message.text), self.core.count, self.options.chunk, 0)
+        return texts if len(texts) < 3 else [texts[0], texts[-1]]
 
     async def _queries(self, calls: Calls, text: str) -> list[str]:
-        """What the core wants to look for: the message in other words, and what it does not say itself."""
+        """Return the core's own queries: the message in other words, and what it only implies."""
         if self._notes is None or not len(self.memories):
             return []
-        request = prompt("queries", notes=self._notes.pad.text, message=text, most=QUERIES)
-        answer = await calls.inner("queries", self._prompt(request))
+        request = prompt("queries", notes=self._notes.pad.text, message=text, most=MAX_QUERIES)
+        answer = await calls.inner_call("queries", self._prompt(request))
         if answer is None:
             return []
-        given = [found.value.get("queries") for found in find_json(answer[:10_000]) if isinstance(found.value, dict)]
-        wanted = given[-1] if given and isinstance(given[-1], list) else None
-        if wanted is None:
+        values = [found.value.get("queries") for found in find_json(answer[:10_000]) if isinstance(found.value, dict)]
+        queries = values[-1] if values and isinstance(values[-1], list) else None
+        if queries is None:
             calls.problem("no queries in the answer")
             return []
-        return [each[:QUERY] for each in wanted if isinstance(each, str) and each.strip()][:QUERIES]
+        return [query[:MAX_QUERY] for query in queries if isinstance(query, str) and query.strip()][:MAX_QUERIES]
 
-    def _fitting(self, found: Sequence[Found]) -> list[Found]:
-        """The memories that there is room for, the best first; then in the order of time."""
+    def _fitting(self, memories: Sequence[ScoredMemory]) -> list[ScoredMemory]:
+        """Return the best memories that fit into the budget, in order of time."""
         room, kept = self.budget.memories, []
-        for memory in found:
+        for memory in memories:
             tokens = self.core.count(memory.newest.text) + FRAME
             if tokens <= room:
                 room -= tokens
@@ -252,11 +252,11 @@ class MemoryAgent(BaseAgent):
     def _prompt(self, last: str) -> list[ChatMessage]:
         return [self._system, *self._history.recent(), ChatMessage("user", last)]
 
-    async def _ask(self, calls: Calls, message: Message, found: Sequence[Found], told: dict[str, Any]) -> str:
-        """The core's answer. A prompt that is too long for it after all is made shorter, a few times."""
-        memories = [{"when": _when(memory, message), "text": memory.newest.text} for memory in found]
+    async def _ask(self, calls: Calls, message: Message, memories: Sequence[ScoredMemory], trace_fields: dict[str, Any]) -> str:
+        """Return the core's answer. If the provider finds the prompt too long, retry a few times with fewer turns."""
+        dated = [{"when": _when(memory, message), "text": memory.newest.text} for memory in memories]
         notes = self._notes.pad.text if self._notes else ""
-        last = prompt("ask", notes=notes, memories=memories, message=self._user(message))
+        last = prompt("ask", notes=notes, memories=dated, message=self._display(message))
         for attempt in range(OVERFLOWS + 1):
             tokens = self._size(self._system.text) + self._history.recent_tokens + self._size(last)
             try:
@@ -264,20 +264,20 @@ class MemoryAgent(BaseAgent):
             except ContextOverflowError:
                 if attempt == OVERFLOWS or self._history.first_recent == len(self._history.turns):
                     raise
-                await self._leave(self._history.drop_block())
+                await self._archive(self._history.drop_block())
             else:
                 break
-        self._ratio = min(HIGH, max(self._ratio, completion.usage.input_tokens / tokens))
-        told |= {"prompt_tokens": tokens, "recent": self._recent(), "read": trace.read(found)}
+        self._ratio = min(MAX_RATIO, max(self._ratio, completion.usage.input_tokens / tokens))
+        trace_fields |= {"prompt_tokens": tokens, "recent": self._recent(), "read": trace.read(memories)}
         return completion.text
 
     def _recent(self) -> dict[str, Any]:
-        """Which turns the prompt showed: how many, and from which on."""
+        """Return which turns the prompt showed: how many, and the first one's id."""
         first, turns = self._history.first_recent, self._history.turns
         return {"turns": len(turns) - first, "since": turns[first].turn_id if first < len(turns) else None}
 
     def _embedded(self) -> dict[str, Usage]:
-        """What the embedder used since the last reply, where that costs something."""
+        """Return the embedder's usage since the last reply, if it costs money."""
         tokens, self.memories.tokens = self.memories.tokens, 0
         return {"embedder": Usage(tokens)} if tokens and self._embedder.model else {}
 
@@ -287,7 +287,7 @@ class LtmAgent(MemoryAgent):
     """A chat model with a long-term memory: a vector database, and notes that the model keeps."""
 
     class Options(LtmOptions):
-        """The agent's; what it does not know is its model's."""
+        """The agent's options. Others are passed on to its model."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, LtmOptions) else LtmOptions()
@@ -298,19 +298,19 @@ class LtmAgent(MemoryAgent):
 
 @final
 class DryLtm(MemoryAgent):
-    """A memory agent without its model, for estimates: it answers what it is told to, and counts what asking would have used."""
+    """A memory agent without its model, for estimates: it gives the replies it is handed and counts the tokens it would have used."""
 
     def __init__(self, core: DryCore, options: LtmOptions, embedder: Embedder, index: Index, target: str) -> None:
         super().__init__(core, options, embedder, index, target)
         self._dry = core
 
     def prompt(self, ideal: str) -> None:
-        """The next reply is to be `ideal`."""
+        """Set the next reply."""
         self._dry.reply = ideal
 
 
-def _when(memory: Found, message: Message) -> str:
-    """How long before a message a memory was said, each time."""
-    times = [ago(fragment.sent_at, message.sent_at) for fragment in memory.fragments[-TIMES:]]
-    more = f"{len(memory.fragments)} times, last " if len(memory.fragments) > TIMES else ""
+def _when(memory: ScoredMemory, message: Message) -> str:
+    """Return how long before a message a memory was said, for its newest times."""
+    times = [ago(fragment.sent_at, message.sent_at) for fragment in memory.fragments[-MAX_TIMES:]]
+    more = f"{len(memory.fragments)} times, last " if len(memory.fragments) > MAX_TIMES else ""
     return more + " and ".join(dict.fromkeys(times))

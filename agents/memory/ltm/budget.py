@@ -1,4 +1,4 @@
-"""How many tokens of a prompt are whose."""
+"""How a prompt's tokens are divided among its parts."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from longspan.agents.memory.ltm.options import CONTEXT, LtmOptions
 from longspan.agents.memory.ltm.prompts import prompt
 from longspan.agents.models.core import Core
 
-__all__ = ["FRAME", "QUERIES", "Budget"]
+__all__ = ["FRAME", "MAX_QUERIES", "Budget"]
 
-MEMORIES: Final = 4
-NOTES: Final = 16
-"""One in so many tokens of a prompt may be of memories, and of notes."""
+MEMORIES_DIVISOR: Final = 4
+NOTES_DIVISOR: Final = 16
+"""Memories and notes may take this fraction of a prompt's tokens: a quarter and a sixteenth."""
 
 FRAME: Final = 32
-"""Tokens that a memory takes beyond its text: when it was."""
+"""Tokens that a memory takes beyond its text, for its times."""
 
-QUERIES: Final = 3
-"""What the core may look for, besides what is like the message."""
+MAX_QUERIES: Final = 3
+"""How many queries the core may add to those taken from the message."""
 
-LEAST: Final = 64
-"""Tokens that have to be left for the conversation."""
+MIN_CONVERSATION: Final = 64
+"""The minimum tokens that must remain for the conversation."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The tokens of a prompt of `context` tokens: `fixed` for the system message and the words around everything, `memories`
-    and `notes` at most for these, and `conversation` for recent turns and the message. That room is the same for every
-    prompt, however much of the others it has: else turns would leave early, and the beginning of the prompt change."""
+    """How the `context` tokens of a prompt are divided.
+
+    `fixed` is for the system message and the template's text. `memories` and `notes` are maximums. `conversation` is for recent
+    turns and the message. It is the same in every prompt, however short its memories and notes: otherwise the start of the prompt
+    would change with them.
+    """
 
     context: int
     fixed: int
@@ -44,18 +47,18 @@ class Budget:
 
     @classmethod
     def of(cls, core: Core, options: LtmOptions, system: str) -> Budget:
-        """The budget that options ask for. Raises InputError where the core has no such context, or it is too small."""
+        """Return the budget that the options set. Raises InputError if the context is too small, or too large for the core."""
         context = _context(core, options)
-        notes = 0 if options.memory == "semantic" else context // NOTES
-        memories = min(context // MEMORIES, options.memories * (options.chunk + FRAME))
+        notes = 0 if options.memory == "semantic" else context // NOTES_DIVISOR
+        memories = min(context // MEMORIES_DIVISOR, options.memories * (options.chunk + FRAME))
         ask = prompt("ask", notes=" ", memories=[{"when": "", "text": ""}], message="")
-        queries = prompt("queries", notes=" ", message="", most=QUERIES)
+        queries = prompt("queries", notes=" ", message="", most=MAX_QUERIES)
         fixed = core.count(system) + 2 * core.overhead + max(core.count(ask), core.count(queries))
         budget = cls(context, fixed, memories, notes)
-        if budget.conversation < LEAST:
+        if budget.conversation < MIN_CONVERSATION:
             raise InputError(
-                f"agent ltm: context={context} is too small for {core.name}: {fixed + memories + notes:,} tokens of it are taken before "
-                "anything is said; take a larger context=, or a model with a larger window"
+                f"agent ltm: context={context} is too small for {core.name}: system message, notes and memories take "
+                f"{fixed + memories + notes:,} tokens of it; set a larger context=, or use a model with a larger window"
             )
         return budget
 
@@ -63,10 +66,10 @@ class Budget:
 def _context(core: Core, options: LtmOptions) -> int:
     if core.window is None:
         return options.context or CONTEXT
-    room = core.window - core.most_output
+    room = core.window - core.max_output
     if options.context is not None and options.context > room:
         raise InputError(
-            f"agent ltm: context={options.context} and an answer of {core.most_output:,} tokens are more than the {core.window:,} of "
-            f"{core.name}: take context={max(room, 0)} or less"
+            f"agent ltm: context={options.context} and an answer of {core.max_output:,} tokens are more than the {core.window:,} of "
+            f"{core.name}: set context={max(room, 0)} or less"
         )
     return options.context or min(CONTEXT, room)

@@ -1,4 +1,4 @@
-"""What one reply took: the core's calls, counted, and what went wrong in those that may."""
+"""The core's calls for one reply: their usage, and the problems of those that may fail."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Purpose = Literal["reply", "queries", "notes"]
 @final
 @dataclass(slots=True)
 class Calls:
-    """The calls of `core` for one reply, in order, as its trace will tell of them."""
+    """The calls of `core` for one reply, in order, as its trace shows them."""
 
     core: Core
     usage: Usage = field(default_factory=Usage)
-    made: list[dict[str, Any]] = field(default_factory=list)
+    records: list[dict[str, Any]] = field(default_factory=list)
 
     async def reply(self, messages: Sequence[ChatMessage]) -> Completion:
-        """The answer to the user. Raises AgentError, ContextOverflowError where the prompt is too long."""
+        """Return the answer to the user. Raises AgentError, or ContextOverflowError if the prompt is too long."""
         completion = await self.core.complete(messages)
         self._note("reply", completion.usage)
         return completion._replace(text=clean(completion.text))
 
-    async def inner(self, purpose: Purpose, messages: Sequence[ChatMessage]) -> str | None:
-        """The answer to a prompt of the agent's own; None where it failed: the turn goes on without it."""
+    async def inner_call(self, purpose: Purpose, messages: Sequence[ChatMessage]) -> str | None:
+        """Return the answer to a prompt of the agent's own, None if the call failed: the turn continues without it."""
         try:
             completion = await self.core.complete(messages)
         except AgentError as error:
@@ -40,12 +40,12 @@ class Calls:
         self._note(purpose, completion.usage)
         return clean(completion.text)
 
-    def problem(self, what: str) -> None:
-        """Tell what was wrong with the answer to the last call."""
-        self.made[-1]["problem"] = what[:300]
+    def problem(self, text: str) -> None:
+        """Record a problem with the answer to the last call."""
+        self.records[-1]["problem"] = text[:300]
 
     def _note(self, purpose: Purpose, usage: Usage) -> None:
-        self.made.append({"for": purpose, "usage": asdict(usage)})
+        self.records.append({"for": purpose, "usage": asdict(usage)})
         self.usage = Usage(
             self.usage.input_tokens + usage.input_tokens,
             self.usage.cached_tokens + usage.cached_tokens,

@@ -1,8 +1,8 @@
-"""Texts as vectors: the embedders that memories are found with.
+"""Embedders: turn texts into the vectors by which memories are found.
 
-hash            words and parts of words, hashed; offline, the same everywhere
-minilm          all-MiniLM-L6-v2 as Chroma brings it; downloaded once
-openai/MODEL    OpenAI's embeddings, or those of a server that speaks its API
+hash            hashed words and parts of words; offline, the same on every machine
+minilm          all-MiniLM-L6-v2 as packaged by Chroma; downloaded once
+openai/MODEL    embeddings from OpenAI or a server that speaks its API
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, final
 import trio
 
 from longspan.agents.base import AgentError, InputError, Usage
-from longspan.agents.models.api import dig, events, used
+from longspan.agents.models.api import dig, events, parse_usage
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.openai import OPENAI
 from longspan.agents.models.provider import Provider, ProviderOptions
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 __all__ = ["THREADS", "DryEmbedder", "Embedded", "Embedder", "HashEmbedder", "make_embedder"]
 
 THREADS: Final = trio.CapacityLimiter(4)
-"""Threads that embed and search: their own, so that agents that block threads do not keep them waiting."""
+"""Threads for embedding and searching. They are separate, so that agents that block threads do not delay them."""
 
 DIMENSIONS: Final = 512
-"""Of hashed vectors. Fewer, and words begin to share a place too often; with more nothing more is found."""
+"""The dimensions of hashed vectors. With fewer, too many words collide; with more, searches find no more."""
 
-COMMON: Final = 0.1
-"""What a word counts that says little, such as "the", against 1 for others."""
+STOP_WEIGHT: Final = 0.1
+"""The weight of a stop word, such as "the". Other words have a weight of 1."""
 
-PARTS: Final = 1.0
-"""What a word's parts count together, so that "harbours" is near "harbour"."""
+PARTS_WEIGHT: Final = 1.0
+"""The total weight of a word's parts, which bring "harbours" near "harbour"."""
 
-LENGTHS: Final = (4, 5)
-"""Characters of such a part."""
+PART_LENGTHS: Final = (4, 5)
+"""The lengths of these parts in characters."""
 
-STOP: Final = frozenset(
+STOP_WORDS: Final = frozenset(
     """a about above actually after again ago all also although always am an and another any anymore anyway are as at away back be
     because been before being below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't done
     down during each either else ever every everything few finally first for from further get gets getting go going gone got had has
@@ -61,7 +61,7 @@ STOP: Final = frozenset(
     gave said say saying says tell telling told mention mentioned remember remind recall know currently lately recently nowadays days
     moment present several later afterwards last earlier use using""".split()
 )
-"""Words that say little. Vectors depend on this list: do not change it."""
+"""Words that carry little meaning. Vectors depend on this list: do not change it."""
 
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
@@ -70,45 +70,47 @@ BATCH: Final = 100
 
 
 class Embedded(NamedTuple):
-    """Vectors of length 1, one a row, and the tokens that their provider counted (0: nobody has to be paid)."""
+    """Vectors of length 1, one in each row, and the tokens that their provider counted (0 if it is free)."""
 
     vectors: Vectors
     tokens: int
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts: near ones for texts that are about the same."""
+    """Turns texts into vectors: near ones for texts with similar meanings."""
 
     name: str
 
     @property
     def model(self) -> str | None:
-        """The model that is paid for, as PROVIDER/MODEL; None where it costs nothing."""
+        """The model that costs money, as PROVIDER/MODEL; None if it is free."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """A vector for each text, of which there is at least one. Raises AgentError."""
+        """Return a vector for each of `texts`, which must not be empty. Raises AgentError."""
         ...
 
 
 def make_embedder(name: str, url: str | None = None) -> Embedder:
-    """The embedder that `name` names; `url` is the base address for `openai/MODEL`. Raises InputError."""
+    """Return the embedder called `name`. `url` is the base address for `openai/MODEL`. Raises InputError."""
     kind, _, model = name.partition("/")
     if kind == "openai" and model:
         return OpenAIEmbedder(model, url)
     if url is not None:
-        raise InputError(f"embedder_url is for embedder=openai/MODEL, got embedder={name!s:.60}")
+        raise InputError(f"embedder_url requires embedder=openai/MODEL, got embedder={name!s:.60}")
     if name == "hash":
         return HashEmbedder()
     if name == "minilm":
         return MiniLMEmbedder()
-    raise InputError(f"there is no embedder {name!r:.60}; there are hash, minilm, openai/MODEL")
+    raise InputError(f"unknown embedder {name!r:.60}; expected hash, minilm or openai/MODEL")
 
 
 @final
 class HashEmbedder:
-    """Every word, and every part of it of four or five characters, has a place and a sign in the vector by its CRC-32; a
-    word said n times counts 1 + ln n. No weights by how rare a word is: those would change as memories are added."""
+    """Hashes words, and their parts of four or five characters, to a dimension and a sign by CRC-32.
+
+    A word that occurs n times counts 1 + ln n. Rarity has no weight, since it would change as memories are added.
+    """
 
     name = "hash"
     model = None
@@ -120,7 +122,7 @@ class HashEmbedder:
         import numpy as np
 
         vectors = np.stack([_hashed(text) for text in texts])
-        vectors[~vectors.any(axis=1), 0] = 1.0  # nothing in it: a place of its own, so that its length is 1 too
+        vectors[~vectors.any(axis=1), 0] = 1.0  # an empty text gets a vector of length 1 too
         return _unit(vectors)
 
 
@@ -138,16 +140,16 @@ def _hashed(text: str) -> Any:
 
 @lru_cache(maxsize=65_536)
 def _features(word: str) -> tuple[Any, Any]:
-    """Where a word goes in a vector, and with what values."""
+    """Return a word's dimensions in a vector, and its values there."""
     import numpy as np
 
-    if word in STOP:
-        found = [_place(f"word {word}", COMMON)]
+    if word in STOP_WORDS:
+        features = [_place(f"word {word}", STOP_WEIGHT)]
     else:
         framed = f"<{word}>"
-        parts = [framed[at : at + length] for length in LENGTHS for at in range(len(framed) - length + 1)]
-        found = [_place(f"word {word}", 1.0), *(_place(f"part {part}", PARTS / len(parts) ** 0.5) for part in parts)]
-    places, values = zip(*found, strict=True)
+        parts = [framed[at : at + length] for length in PART_LENGTHS for at in range(len(framed) - length + 1)]
+        features = [_place(f"word {word}", 1.0), *(_place(f"part {part}", PARTS_WEIGHT / len(parts) ** 0.5) for part in parts)]
+    places, values = zip(*features, strict=True)
     return np.array(places), np.array(values)
 
 
@@ -158,7 +160,7 @@ def _place(feature: str, value: float) -> tuple[int, float]:
 
 @final
 class DryEmbedder:
-    """Stands in for an embedder that is paid for: hashes, and counts the tokens that it would have used. For estimates."""
+    """Stands in for an embedder that costs money, for estimates: it hashes, and counts the tokens that would have been used."""
 
     def __init__(self, model: str | None, count: Callable[[str], int]) -> None:
         self.name, self.model = "dry", model
@@ -172,9 +174,9 @@ class DryEmbedder:
 
 @final
 class MiniLMEmbedder:
-    """all-MiniLM-L6-v2 in Chroma's packing, run by onnxruntime; it reads the first 256 word pieces of a text.
+    """all-MiniLM-L6-v2 as packaged by Chroma, run by onnxruntime. It reads the first 256 word pieces of a text.
 
-    Made, it makes sure that the model is there, and downloads it where it is not. Raises InputError where that fails.
+    The constructor downloads the model if necessary. It raises InputError if that fails.
     """
 
     name = "minilm"
@@ -188,8 +190,8 @@ class MiniLMEmbedder:
             self._function._download_model_if_not_exists()
         except Exception as error:
             raise InputError(
-                f"embedder=minilm: its model is not here and cannot be fetched ({one_line(error, 120)}); "
-                "go on once with a network, or take embedder=hash or embedder=openai/MODEL"
+                f"embedder=minilm: its model cannot be downloaded ({one_line(error, 120)}); "
+                "connect to a network, or use embedder=hash or embedder=openai/MODEL"
             ) from error
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
@@ -206,9 +208,9 @@ class MiniLMEmbedder:
 
 @final
 class OpenAIEmbedder:
-    """Asks an embeddings API like OpenAI's, under the limits of the models behind the same address.
+    """Uses OpenAI's embeddings API or a compatible one, under the same rate limits as models at the same address.
 
-    Raises InputError where the library, the key or a usable address is missing.
+    Raises InputError if the library, the key or a valid address is missing.
     """
 
     def __init__(self, model: str, url: str | None = None) -> None:
@@ -219,18 +221,18 @@ class OpenAIEmbedder:
     async def embed(self, texts: Sequence[str]) -> Embedded:
         import numpy as np
 
-        parts: list[Vectors] = []
+        batches: list[Vectors] = []
         tokens = 0
         for at in range(0, len(texts), BATCH):
-            part, usage = await self._provider.call(partial(self._ask, texts[at : at + BATCH]), tokens=sum(map(len, texts)) // 4)
-            parts.append(part)
+            batch, usage = await self._provider.call(partial(self._ask, texts[at : at + BATCH]), tokens=sum(map(len, texts)) // 4)
+            batches.append(batch)
             tokens += usage.input_tokens
-        if len({part.shape[1] for part in parts}) > 1:
+        if len({batch.shape[1] for batch in batches}) > 1:
             raise AgentError(f"{self.name}: its vectors do not all have the same length")
-        return Embedded(np.concatenate(parts), tokens)
+        return Embedded(np.concatenate(batches), tokens)
 
     async def _ask(self, texts: Sequence[str], client: Any) -> tuple[Vectors, Usage]:
-        """One request. Servers may answer anything; the library does not check it."""
+        """Make one request. The answer is checked here, since servers may send anything and the library does not check it."""
         import numpy as np
 
         create: Any = client.embeddings.with_streaming_response.create
@@ -238,18 +240,18 @@ class OpenAIEmbedder:
             (answer,) = events(await response.read(), stream=False)
         data = dig(answer, "data")
         try:
-            rows = {dig(each, "index"): dig(each, "embedding") for each in data} if isinstance(data, list) else {}
+            rows = {dig(row, "index"): dig(row, "embedding") for row in data} if isinstance(data, list) else {}
             vectors = np.array([rows[number] for number in range(len(texts))], dtype=np.float32)
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise TransientError("gave something else than a vector for each text") from None
+            raise TransientError("did not give a vector for each text") from None
         if vectors.ndim != 2 or not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
-            raise TransientError("gave vectors that are not of numbers, or have no direction")
-        counted = used(inputs=dig(answer, "usage", "prompt_tokens"), cached=0, output=0)
-        return _unit(vectors), counted or Usage(sum(map(len, texts)) // 4)
+            raise TransientError("gave vectors that are zero or not finite")
+        usage = parse_usage(inputs=dig(answer, "usage", "prompt_tokens"), cached=0, output=0)
+        return _unit(vectors), usage or Usage(sum(map(len, texts)) // 4)
 
 
 def _unit(vectors: Any) -> Vectors:
-    """Rows of length 1."""
+    """Scale rows to length 1."""
     import numpy as np
 
     unit: Vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)

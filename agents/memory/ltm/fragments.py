@@ -1,4 +1,4 @@
-"""Turns in pieces that are remembered one by one."""
+"""Fragments: the pieces of turns that are stored as memories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNITS = (re.compile(r"(?<=\n)(?=.)", re.DOTALL), re.compile(r"(?<=[.!?…]\s)(?
 
 
 class Turn(NamedTuple):
-    """What was said in a turn, and when (virtual time)."""
+    """A turn's message and reply, and its virtual time."""
 
     turn_id: str
     text: str
@@ -25,7 +25,7 @@ class Turn(NamedTuple):
 
 
 class Fragment(NamedTuple):
-    """A turn, or a piece of one: `id` is the turn's number in the conversation and the piece's in the turn."""
+    """A turn or a piece of one. `id` is the turn's number in the conversation and the piece's number in the turn."""
 
     id: str
     turn_id: str
@@ -34,8 +34,11 @@ class Fragment(NamedTuple):
 
 
 def fragments(number: int, turn: Turn, count: Count, size: int, overlap: int) -> list[Fragment]:
-    """Turn number `number` in pieces of about `size` tokens at most. One that is short enough is one piece: question and
-    answer explain each other. Pieces of a longer one overlap by up to `overlap` tokens, and say who speaks."""
+    """Split turn number `number` into pieces of at most about `size` tokens.
+
+    A short turn is one piece, since message and reply explain each other. Pieces of a longer one overlap by up to `overlap` tokens
+    and name their speaker.
+    """
     whole = f"User: {turn.text}\nAssistant: {turn.reply}"
     texts = [whole]
     if count(whole) > size:
@@ -44,39 +47,41 @@ def fragments(number: int, turn: Turn, count: Count, size: int, overlap: int) ->
         if texts and len(answers) == 1 and count(texts[-1]) + count(answers[0]) <= size:
             texts[-1] = f"{texts[-1]}\n{answers.pop()}"
         texts += answers
-    return [Fragment(f"{number}.{part}", turn.turn_id, turn.sent_at, text) for part, text in enumerate(texts)]
+    return [Fragment(f"{number}.{piece}", turn.turn_id, turn.sent_at, text) for piece, text in enumerate(texts)]
 
 
 def pieces(text: str, count: Count, size: int, overlap: int) -> list[str]:
-    """`text` in pieces of about `size` tokens at most, cut between lines, sentences or words where that is possible. A piece
-    begins with the end of the one before: whole units, `overlap` tokens at most."""
-    found: list[str] = []
-    held: list[tuple[str, int]] = []
+    """Split `text` into pieces of at most about `size` tokens, cut between lines, sentences or words if possible.
+
+    A piece starts with the last units of the previous one, up to `overlap` tokens.
+    """
+    texts: list[str] = []
+    units: list[tuple[str, int]] = []
     tokens = 0
     for unit, length in _units(text, count, size):
-        if held and tokens + length > size:
-            found.append("".join(part for part, _ in held).strip())
-            held = _tail(held, min(overlap, size - length))
-            tokens = sum(each for _, each in held)
-        held.append((unit, length))
+        if units and tokens + length > size:
+            texts.append("".join(part for part, _ in units).strip())
+            units = _tail(units, min(overlap, size - length))
+            tokens = sum(unit_length for _, unit_length in units)
+        units.append((unit, length))
         tokens += length
-    found.append("".join(part for part, _ in held).strip())
-    return [piece for piece in found if piece]
+    texts.append("".join(part for part, _ in units).strip())
+    return [piece for piece in texts if piece]
 
 
-def _tail(held: list[tuple[str, int]], most: int) -> list[tuple[str, int]]:
-    """The last units of at most `most` tokens."""
-    kept: list[tuple[str, int]] = []
-    for unit in reversed(held):
-        most -= unit[1]
-        if most < 0:
+def _tail(units: list[tuple[str, int]], max_tokens: int) -> list[tuple[str, int]]:
+    """Return the last units of together at most `max_tokens` tokens."""
+    tail: list[tuple[str, int]] = []
+    for unit in reversed(units):
+        max_tokens -= unit[1]
+        if max_tokens < 0:
             break
-        kept.append(unit)
-    return kept[::-1]
+        tail.append(unit)
+    return tail[::-1]
 
 
 def _units(text: str, count: Count, size: int, level: int = 0) -> Iterator[tuple[str, int]]:
-    """`text` in the largest units of at most `size` tokens, with their tokens."""
+    """Split `text` into the largest units of at most `size` tokens, and count their tokens."""
     tokens = count(text)
     if tokens <= size or len(text) < 2:
         yield text, tokens

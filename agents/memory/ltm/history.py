@@ -1,4 +1,4 @@
-"""The turns of the conversation: all of them, and which are recent enough to be shown in every prompt."""
+"""The conversation's turns, and which of them are recent enough to be shown in prompts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from longspan.agents.memory.ltm.fragments import Turn
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.window import Eviction, Window
 
-__all__ = ["History", "Shown"]
+__all__ = ["History", "PromptTurn"]
 
 
-class Shown(NamedTuple):
-    """A turn as prompts show it, and its tokens."""
+class PromptTurn(NamedTuple):
+    """A turn as shown in prompts, and its tokens."""
 
     user: ChatMessage
     assistant: ChatMessage
@@ -22,14 +22,14 @@ class Shown(NamedTuple):
 
 @final
 class History:
-    """All turns, by their number: 0, 1, 2... The recent ones, with the next message, have at most `most` tokens.
+    """All turns, by number from 0. The recent ones, with the next message, have at most `max_tokens` tokens.
 
-    Which are recent follows from the turns alone, not from whether they were asked or told of. So an agent that is shown
-    turns again, after a break, is where it was.
+    Which turns are recent depends on the turns alone, not on whether the agent answered or observed them. So an agent that is shown
+    turns again, on resuming, reaches the same state.
     """
 
-    def __init__(self, most: int, eviction: Eviction, show: Callable[[Turn], Shown]) -> None:
-        self._window: Window[Shown] = Window(most, eviction)
+    def __init__(self, max_tokens: int, eviction: Eviction, show: Callable[[Turn], PromptTurn]) -> None:
+        self._window: Window[PromptTurn] = Window(max_tokens, eviction)
         self._show = show
         self.clear()
 
@@ -40,8 +40,8 @@ class History:
         self._window.clear()
 
     @property
-    def most(self) -> int:
-        return self._window.most
+    def max_tokens(self) -> int:
+        return self._window.max_tokens
 
     @property
     def recent_tokens(self) -> int:
@@ -49,32 +49,32 @@ class History:
 
     @property
     def first_recent(self) -> int:
-        """The number of the oldest turn that is recent; how many no longer are."""
+        """The number of the oldest recent turn, which is how many turns are no longer recent."""
         return len(self.turns) - len(self._window)
 
     def recent(self) -> Iterator[ChatMessage]:
-        """What prompts show, oldest first."""
-        return (message for shown in self._window for message in (shown.user, shown.assistant))
+        """Return the messages of recent turns, oldest first."""
+        return (message for turn in self._window for message in (turn.user, turn.assistant))
 
     def find(self, turn_id: str) -> Turn | None:
-        """The turn with this id, if it is over."""
+        """Return the finished turn with this id, None if there is none."""
         number = self._numbers.get(turn_id)
         return None if number is None else self.turns[number]
 
     def make_room(self, tokens: int) -> range:
-        """Let the oldest turns leave until `tokens` more fit in. Returns their numbers."""
+        """Drop the oldest turns from the window until `tokens` more fit. Return their numbers."""
         before = self.first_recent
         self._window.make_room(tokens)
         return range(before, self.first_recent)
 
     def drop_block(self) -> range:
-        """Let the oldest turns leave, a block. Returns their numbers."""
+        """Drop a block of the oldest turns from the window. Return their numbers."""
         before = self.first_recent
         self._window.drop_block()
         return range(before, self.first_recent)
 
     def add(self, turn: Turn) -> int:
-        """Add the newest turn. Returns its number."""
+        """Add the newest turn. Return its number."""
         number = len(self.turns)
         self._remember(turn)
         shown = self._show(turn)
@@ -82,16 +82,16 @@ class History:
         return number
 
     def restore(self, turns: Sequence[Turn], first_recent: int) -> None:
-        """Become a history of `turns`, recent from `first_recent` on. Raises ValueError where that cannot be."""
+        """Restore a history of `turns`, recent from `first_recent` on. Raises ValueError if they are inconsistent."""
         self.clear()
         if not 0 <= first_recent <= len(turns):
-            raise ValueError(f"{first_recent} turns of {len(turns)} cannot have left")
+            raise ValueError(f"{first_recent} of {len(turns)} turns cannot have left the window")
         for turn in turns[:first_recent]:
             self._remember(turn)
         for turn in turns[first_recent:]:
             self.add(turn)
         if len(self._numbers) < len(turns):
-            raise ValueError("a turn is there twice")
+            raise ValueError("a turn occurs twice")
 
     def _remember(self, turn: Turn) -> None:
         self._numbers[turn.turn_id] = len(self.turns)

@@ -1,4 +1,4 @@
-"""Chroma: which vectors are nearest. What they stand for is known elsewhere (`memory.py`)."""
+"""Nearest-neighbour search with Chroma. What the vectors represent is kept in `memory.py`."""
 
 from __future__ import annotations
 
@@ -18,28 +18,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Index"]
 
-AT_ONCE: Final = 1000
+BATCH: Final = 1000
 """Vectors added in one request."""
 
 NEAREST: Final = 200
-"""How many vectors are found. That is more than are wanted, since Chroma gives those of the same distance in any order: whoever
-asks can put them into an order of its own."""
+"""How many vectors a search returns. That is more than needed, since Chroma returns equally distant vectors in any order, and the
+caller imposes an order of its own."""
 
 HNSW: Final = {"space": "cosine", "max_neighbors": 32, "ef_construction": 200, "ef_search": 500}
-"""Chroma's index. With its own parameters (16, 100, 100) it missed 12 % of the ten nearest in the 9,143 memories of a 500k
-conversation, with these hardly any: with more to search (1500) it found no more of them, and took a quarter longer."""
+"""Chroma's index. With its own parameters (16, 100, 100) it missed 12% of the ten nearest among the 9,143 memories of a 500k
+conversation; with these it misses hardly any. A larger search (1500) found no more and took a quarter longer."""
 
 _URL = re.compile(r"(?P<scheme>https?)://(?P<host>[^\s/:?#@]+)(?::(?P<port>\d{1,5}))?/?")
 
 
 @final
 class Index:
-    """Vectors by number: 0, 1, 2... Blocks: call it in a thread. One call at a time.
+    """Vectors by number from 0. Its methods block: call them in a thread, one at a time.
 
-    Without `url` they are in this process, in Chroma's memory; with it in a new collection on that Chroma server. Either is
-    deleted by `clear`.
-
-    Raises InputError where chromadb is missing, or the address is none; later AgentError.
+    Without `url` the vectors are in this process, in Chroma's memory; with it in a new collection on that Chroma server. `clear`
+    deletes either. The constructor raises InputError if chromadb is missing or the address is invalid.
     """
 
     def __init__(self, url: str | None = None) -> None:
@@ -50,7 +48,7 @@ class Index:
         self._collection: Any = None
 
     def open(self) -> None:
-        """Make contact, where that is not made yet. Raises AgentError."""
+        """Connect, unless already connected. Raises AgentError."""
         if self._client is not None:
             return
         if self._address is None:
@@ -63,7 +61,7 @@ class Index:
             raise AgentError(f"no Chroma server answers at {self._url} ({one_line(error, 120)}); start one: chroma run") from error
 
     def clear(self) -> None:
-        """Forget all vectors, and let go of the server. Raises AgentError."""
+        """Delete all vectors and close the connection. Raises AgentError."""
         client, collection, self._client, self._collection = self._client, self._collection, None, None
         try:
             if collection is not None:
@@ -71,7 +69,7 @@ class Index:
                     client.delete_collection(collection.name)
         finally:
             if client is not None and self._url:
-                _hang_up(client)
+                _close_client(client)
 
     def add(self, first: int, vectors: Vectors) -> None:
         """Add vectors numbered from `first`. Adding them again is harmless. Raises AgentError."""
@@ -79,19 +77,19 @@ class Index:
         with self._errors():
             if self._collection is None:
                 self._collection = self._create()
-            for at in range(0, len(vectors), AT_ONCE):
-                batch = vectors[at : at + AT_ONCE]
+            for at in range(0, len(vectors), BATCH):
+                batch = vectors[at : at + BATCH]
                 ids = [str(first + number) for number in range(at, at + len(batch))]
                 self._collection.upsert(ids=ids, embeddings=batch)
 
     def nearest(self, vectors: Vectors) -> list[list[tuple[int, float]]]:
-        """For each vector, the numbers of the nearest with their cosine. Raises AgentError."""
+        """Return for each vector the numbers of its nearest and their cosines. Raises AgentError."""
         if self._collection is None:
             return [[] for _ in vectors]
         with self._errors():
-            found = self._collection.query(query_embeddings=vectors, n_results=NEAREST, include=["distances"])
-            pairs = zip(found["ids"], found["distances"], strict=True)
-            return [[(int(id), 1.0 - float(far)) for id, far in zip(*each, strict=True)] for each in pairs]
+            results = self._collection.query(query_embeddings=vectors, n_results=NEAREST, include=["distances"])
+            rows = zip(results["ids"], results["distances"], strict=True)
+            return [[(int(id), 1.0 - float(distance)) for id, distance in zip(*row, strict=True)] for row in rows]
 
     def _create(self) -> Any:
         name = f"longspan-{uuid4().hex}"
@@ -105,15 +103,15 @@ class Index:
         try:
             yield
         except Exception as error:
-            where = f"Chroma at {self._url}" if self._url else "Chroma"
-            raise AgentError(f"{where} failed: {one_line(error)}") from error
+            server = f"Chroma at {self._url}" if self._url else "Chroma"
+            raise AgentError(f"{server} failed: {one_line(error)}") from error
 
 
-def _hang_up(client: Any) -> None:
-    """Close a server's client, and its connections, which Chroma's `close` leaves open."""
-    for part in (client, client._admin_client):
+def _close_client(client: Any) -> None:
+    """Close a server's client and its connections, which Chroma's own `close` leaves open."""
+    for api in (client, client._admin_client):
         with suppress(AttributeError):
-            part._server._session.close()
+            api._server._session.close()
     client.close()
 
 
@@ -123,18 +121,18 @@ def _drop(client: Any, name: str) -> None:
 
 
 def _address(url: str) -> tuple[str, int, bool]:
-    """Host and port of a server, and whether it is spoken to in secret. Raises InputError for an address that is none."""
-    found = _URL.fullmatch(url)
-    if not found:
-        raise InputError(f"chroma_url is the address of a Chroma server, such as http://127.0.0.1:8000; got {url!r:.80}")
-    secure = found["scheme"] == "https"
-    return found["host"], int(found["port"] or (443 if secure else 80)), secure
+    """Return a server's host, port and whether it uses TLS. Raises InputError if the address is invalid."""
+    match = _URL.fullmatch(url)
+    if not match:
+        raise InputError(f"chroma_url: expected the address of a Chroma server, such as http://127.0.0.1:8000; got {url!r:.80}")
+    secure = match["scheme"] == "https"
+    return match["host"], int(match["port"] or (443 if secure else 80)), secure
 
 
 def _chroma() -> tuple[Any, Any]:
-    """The package, which takes most of a second to import, and settings under which nothing is sent anywhere.
+    """Return the package, whose import takes most of a second, and settings that send nothing anywhere.
 
-    Settings in a file .env or in the environment are another program's.
+    Settings in a .env file are ignored: they belong to another program.
     """
     try:
         chromadb, config = import_module("chromadb"), import_module("chromadb.config")

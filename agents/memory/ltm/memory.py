@@ -1,4 +1,4 @@
-"""Long-term memory: fragments of turns, found again by what they are about."""
+"""Long-term memory: fragments of turns, retrieved by meaning."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from longspan.agents.memory.ltm.index import Index
 if TYPE_CHECKING:
     from longspan.agents.memory.ltm.embedders import Vectors
 
-__all__ = ["Found", "Memories"]
+__all__ = ["Memories", "ScoredMemory"]
 
-WAITING: Final = 128
-"""Fragments that may wait to be embedded together. None waits when something is looked for."""
+MAX_WAITING: Final = 128
+"""How many fragments may wait to be embedded together. A search embeds all of them first."""
 
 
-class Found(NamedTuple):
-    """A memory: the fragments that say the same, oldest first, and the cosine by which it was found."""
+class ScoredMemory(NamedTuple):
+    """A memory that a search returned: its fragments with the same text, oldest first, and its cosine with the query."""
 
     number: int
     fragments: Sequence[Fragment]
@@ -38,11 +38,11 @@ class Found(NamedTuple):
 class Memories:
     """Fragments, embedded in batches in the order in which they were added.
 
-    With `dedupe`, fragments whose texts differ in nothing but case and white space are one memory: nothing is lost, since it
-    knows all its times, and it takes one place of the few that are shown. What says nearly the same is kept apart: a number
-    or a name that has changed is what many questions are about.
+    With `dedupe`, fragments whose texts differ only in case and white space are one memory. Nothing is lost, since it keeps all its
+    times, and it takes only one of the few places in a prompt. Nearly identical fragments stay separate: many questions are about
+    a number or a name that has changed.
 
-    `tokens` counts what the embedder's provider counted; take it and set it to 0. Calls may not overlap.
+    `tokens` sums what the embedder's provider counted; the caller resets it to 0. Calls must not overlap.
     """
 
     def __init__(self, embedder: Embedder, index: Index, *, dedupe: bool = True) -> None:
@@ -64,11 +64,11 @@ class Memories:
 
     @property
     def waiting(self) -> list[str]:
-        """The texts that are still to be embedded."""
+        """The texts that are waiting to be embedded."""
         return [memory[0].text for memory in self._memories[self._embedded :]]
 
     async def open(self) -> None:
-        """Make contact with the database. Raises AgentError."""
+        """Connect to the database. Raises AgentError."""
         await trio.to_thread.run_sync(self._index.open, limiter=THREADS)
 
     async def reset(self) -> None:
@@ -77,44 +77,46 @@ class Memories:
         await trio.to_thread.run_sync(self._index.clear, limiter=THREADS)
 
     async def add(self, fragments: Sequence[Fragment]) -> None:
-        """Remember fragments. Raises AgentError where they cannot be embedded or stored."""
+        """Add fragments. Raises AgentError if they cannot be embedded or stored."""
         for fragment in fragments:
             self._note(fragment)
-        if len(self._memories) - self._embedded >= WAITING:
+        if len(self._memories) - self._embedded >= MAX_WAITING:
             await self.flush()
 
     async def flush(self) -> None:
-        """Embed and store what waits for it. Raises AgentError."""
+        """Embed and store all waiting fragments. Raises AgentError."""
         texts = self.waiting
         if texts:
             vectors, tokens = await self._embedder.embed(texts)
             self.tokens += tokens
             await self._store(_rounded(vectors))
 
-    async def search(self, queries: Sequence[str], most: int) -> list[Found]:
-        """At most `most` memories that have to do with any of the queries (cosine above 0), nearest first; of those as near the
-        newest. Raises AgentError."""
+    async def search(self, queries: Sequence[str], limit: int) -> list[ScoredMemory]:
+        """Return at most `limit` memories with a cosine above 0 to any of the queries, nearest first, newer ones first among equals.
+
+        Raises AgentError.
+        """
         await self.flush()
-        if not self._memories or not queries or not most:
+        if not self._memories or not queries or not limit:
             return []
         vectors, tokens = await self._embedder.embed(queries)
         self.tokens += tokens
         nearest = await trio.to_thread.run_sync(self._index.nearest, vectors, limiter=THREADS)
         scores: dict[int, float] = {}
-        for number, score in (each for found in nearest for each in found):
+        for number, score in (pair for pairs in nearest for pair in pairs):
             if not 0 <= number < len(self._memories):
-                raise AgentError(f"Chroma knows of a memory {number} that was never stored: another program writes its collection")
+                raise AgentError(f"Chroma returned a memory {number} that was never stored: another program writes to its collection")
             scores[number] = max(round(score, 6), scores.get(number, 0.0))
-        best = sorted((number for number, score in scores.items() if score > 0), key=lambda number: (-scores[number], -number))[:most]
-        return [Found(number, tuple(self._memories[number]), scores[number]) for number in best]
+        best = sorted((number for number, score in scores.items() if score > 0), key=lambda number: (-scores[number], -number))[:limit]
+        return [ScoredMemory(number, tuple(self._memories[number]), scores[number]) for number in best]
 
     async def vectors(self) -> bytes:
-        """All vectors, two bytes a number, in the order of the memories; with their fragments what `restore` needs."""
+        """Return all vectors as 16-bit floats, in the order of the memories. `restore` needs them and the fragments."""
         await self.flush()
         return bytes(self._vectors)
 
     async def restore(self, fragments: Sequence[Fragment], vectors: bytes) -> None:
-        """Become the memory of `fragments` with these vectors. Raises ValueError where they do not belong together."""
+        """Restore the memories of `fragments` with these vectors. Raises ValueError if the two do not match."""
         import numpy as np
 
         await self.reset()
@@ -122,21 +124,21 @@ class Memories:
             self._note(fragment)
         if not self._memories:
             if vectors:
-                raise ValueError("there are vectors and nothing that they stand for")
+                raise ValueError("there are vectors without memories")
             return
         dimensions, rest = divmod(len(vectors), 2 * len(self._memories))
         if rest or not dimensions:
-            raise ValueError(f"{len(vectors)} bytes of vectors do not fit {len(self._memories)} memories")
-        found = np.frombuffer(vectors, dtype="<f2").astype(np.float32).reshape(len(self._memories), dimensions)
-        if not np.isfinite(found).all() or not found.any(axis=1).all():
-            raise ValueError("a vector is not one of numbers, or has no direction")
-        await self._store(found)
+            raise ValueError(f"{len(vectors)} bytes of vectors do not match {len(self._memories)} memories")
+        array = np.frombuffer(vectors, dtype="<f2").astype(np.float32).reshape(len(self._memories), dimensions)
+        if not np.isfinite(array).all() or not array.any(axis=1).all():
+            raise ValueError("a vector is zero or not finite")
+        await self._store(array)
 
     def _note(self, fragment: Fragment) -> None:
         number = len(self._memories)
         if self._dedupe:
-            said = " ".join(fragment.text.casefold().split()).encode("utf-8", "replace")
-            number = self._known.setdefault(hashlib.blake2b(said, digest_size=16).digest(), number)
+            text = " ".join(fragment.text.casefold().split()).encode("utf-8", "replace")
+            number = self._known.setdefault(hashlib.blake2b(text, digest_size=16).digest(), number)
         if number < len(self._memories):
             self._memories[number].append(fragment)
         else:
@@ -144,7 +146,7 @@ class Memories:
 
     async def _store(self, vectors: Vectors) -> None:
         if self._dimensions not in (0, vectors.shape[1]):
-            raise AgentError(f"embedder {self._embedder.name} made vectors of {self._dimensions} and of {vectors.shape[1]} numbers")
+            raise AgentError(f"embedder {self._embedder.name} gave vectors of {self._dimensions} and of {vectors.shape[1]} dimensions")
         await trio.to_thread.run_sync(self._index.add, self._embedded, vectors, limiter=THREADS)
         self._dimensions = vectors.shape[1]
         self._vectors += vectors.astype("<f2").tobytes()
@@ -152,7 +154,7 @@ class Memories:
 
 
 def _rounded(vectors: Vectors) -> Vectors:
-    """Vectors as they will be read back from two bytes a number, so that a copy finds what the original finds."""
+    """Round vectors to 16-bit floats, as snapshots store them, so that a restored agent finds the same memories."""
     import numpy as np
 
     rounded: Vectors = vectors.astype("<f2").astype(np.float32)

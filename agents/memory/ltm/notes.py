@@ -1,4 +1,4 @@
-"""Keeping the scratchpad: turns that are no longer recent go to the core, which notes what will be needed."""
+"""Updating the scratchpad: the core notes what will be needed from turns that are no longer recent."""
 
 from __future__ import annotations
 
@@ -17,85 +17,87 @@ from longspan.agents.models.core import ChatMessage
 __all__ = ["Notes"]
 
 FRAME: Final = 16
-"""Tokens that a message's frame may take."""
+"""The maximum tokens that frame a message."""
 
 
 @final
 class Notes:
-    """A scratchpad, and the blocks of turns that are still to be noted, oldest first.
+    """A scratchpad, and the blocks of turns that are waiting to be noted, oldest first.
 
-    A block is noted in calls of its own, of at most `most` tokens each, that show it and the notes alone. So the notes follow
-    from the turns and the core's answers: when a block is noted, at once or after a break, changes nothing.
+    A block is noted in separate calls of at most `max_tokens` tokens, which show only the block and the notes. So the notes depend
+    only on the turns and the core's answers, not on when a block is noted.
     """
 
-    def __init__(self, pad: Pad, history: History, most: int, count: Count) -> None:
+    def __init__(self, pad: Pad, history: History, max_tokens: int, count: Count) -> None:
         self.pad = pad
         self.blocks: deque[range] = deque()
         self._history = history
-        self._most = most
+        self._max_tokens = max_tokens
         self._count = count
 
     def add(self, numbers: range) -> None:
-        """Have a block of turns noted, next time."""
+        """Queue a block of turns."""
         self.blocks.append(numbers)
 
     def restore(self, text: str, blocks: Sequence[tuple[int, int]], left: int) -> None:
-        """Become notes with this text, and these blocks, of the `left` turns that are no longer recent, still to be noted.
-        Raises ValueError where they cannot be."""
+        """Restore the notes' text and the waiting blocks. `left` is the number of turns that are no longer recent.
+
+        Raises ValueError if these are inconsistent.
+        """
         ends = [end for block in blocks for end in block]
         if blocks and (ends != sorted(ends) or ends[0] < 0 or ends[-1] != left or any(first >= end for first, end in blocks)):
-            raise ValueError(f"{blocks!r:.80} are not the blocks that were last to leave, {left} turns in all")
+            raise ValueError(f"{blocks!r:.80} are not the last blocks of the {left} turns that left the window")
         self.pad.restore(text)
         self.blocks = deque(range(first, end) for first, end in blocks)
 
     @property
     def frame(self) -> int:
-        """Tokens of a prompt without what is noted and what is shown."""
-        return self._count(prompt(self.pad.template, notes="", messages="", most=self.pad.most)) + FRAME
+        """Tokens of a prompt without notes and turns."""
+        return self._count(prompt(self.pad.template, notes="", messages="", most=self.pad.max_tokens)) + FRAME
 
-    async def take(self, calls: Calls) -> bool:
-        """Note all blocks. Returns whether there were any. Never fails: an answer that is of no use changes nothing."""
-        taken = bool(self.blocks)
+    async def note_blocks(self, calls: Calls) -> bool:
+        """Note all blocks. Return whether there were any. Never fails: an unusable answer changes nothing."""
+        any_blocks = bool(self.blocks)
         while self.blocks:
             for messages in self._portions(self._turns(self.blocks[0])):
-                text = prompt(self.pad.template, notes=self.pad.text, messages=messages, most=self.pad.most)
-                answer = await calls.inner("notes", [ChatMessage("user", text)])
+                text = prompt(self.pad.template, notes=self.pad.text, messages=messages, most=self.pad.max_tokens)
+                answer = await calls.inner_call("notes", [ChatMessage("user", text)])
                 problem = self.pad.update(answer) if answer is not None else None
                 if problem:
                     calls.problem(problem)
             self.blocks.popleft()
-        return taken
+        return any_blocks
 
-    def worst(self, more: int) -> tuple[int, int]:
-        """How many calls, with how many tokens of prompts at most, it takes to note all blocks and turns of `more` tokens."""
-        tokens = more + sum(self._count(self._told(turn)) + FRAME for block in self.blocks for turn in self._turns(block))
+    def worst_case(self, more: int) -> tuple[int, int]:
+        """Return the maximum calls, and tokens of their prompts, for noting all blocks and turns of `more` tokens."""
+        tokens = more + sum(self._count(self._render(turn)) + FRAME for block in self.blocks for turn in self._turns(block))
         calls = len(self.blocks) + 1 + 2 * tokens // self._room
-        return calls, tokens + calls * (self.frame + self.pad.most)
+        return calls, tokens + calls * (self.frame + self.pad.max_tokens)
 
     @property
     def _room(self) -> int:
-        """Tokens of turns that one call shows."""
-        return max(1, self._most - self.frame - self.pad.most)
+        """The maximum tokens of turns in one call."""
+        return max(1, self._max_tokens - self.frame - self.pad.max_tokens)
 
     def _turns(self, block: range) -> Sequence[Turn]:
         return self._history.turns[block.start : block.stop]
 
     def _portions(self, turns: Sequence[Turn]) -> Iterator[str]:
-        """What was said in turns, in portions that one call can show. Of a turn that is larger the middle is left out."""
-        held: list[str] = []
+        """Return the turns' texts in portions for one call each. A turn that is too large has its middle cut."""
+        texts: list[str] = []
         room = self._room
         for turn in turns:
-            told = self._told(turn)
-            tokens = self._count(told) + 1
+            text = self._render(turn)
+            tokens = self._count(text) + 1
             if tokens > self._room:
-                told = cut_middle(told, self._room, self._count)
+                text = cut_middle(text, self._room, self._count)
                 tokens = self._room
-            if held and tokens > room:
-                yield "\n".join(held)
-                held, room = [], self._room
-            held.append(told)
+            if texts and tokens > room:
+                yield "\n".join(texts)
+                texts, room = [], self._room
+            texts.append(text)
             room -= tokens
-        yield "\n".join(held)
+        yield "\n".join(texts)
 
-    def _told(self, turn: Turn) -> str:
+    def _render(self, turn: Turn) -> str:
         return f"{stamped(turn.text, turn.sent_at)}\nAssistant: {turn.reply}"

@@ -1,4 +1,4 @@
-"""What `ltm/CORE...?option=value` takes: options of its own, and those of its core."""
+"""The options of `ltm/CORE?option=value`: its own, and those of its core."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from longspan.simulator.errors import first_problem
 __all__ = ["CONTEXT", "LtmOptions", "make_core"]
 
 CONTEXT: Final = 16_000
-"""Tokens of a prompt, unless told otherwise (GoodAI, section 4.2)."""
+"""The default tokens of a prompt (GoodAI, section 4.2)."""
 
 _CORE = re.compile(r"(?P<kind>[A-Za-z][\w-]*)[/:](?P<model>.+)", re.DOTALL)
 
 
 class LtmOptions(AgentOptions):
-    """`context`: tokens of a prompt at most (default: 16k, or what the model takes where that is less)."""
+    """`context`: the maximum tokens of a prompt (default: 16k, or the model's window if that is smaller)."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -38,30 +38,30 @@ class LtmOptions(AgentOptions):
     overflow: Literal["error", "truncate"] = "error"
 
     @model_validator(mode="after")
-    def _overlap_leaves_something_new(self) -> LtmOptions:
+    def _overlap_is_at_most_half(self) -> LtmOptions:
         if self.overlap > self.chunk // 2:
             raise ValueError(f"overlap={self.overlap} is more than half of chunk={self.chunk}")
         return self
 
 
 def make_core(target: str, options: LtmOptions) -> Core:
-    """The core that `KIND/MODEL` names, made with the options that are not the agent's own.
+    """Return the core `KIND/MODEL` with those options that are not the agent's own.
 
-    Raises InputError for a target that is none, and for an option that neither has.
+    Raises InputError for an invalid target, and for an option that neither agent nor core has.
     """
-    named = _CORE.fullmatch(target)
-    if not named:
-        raise InputError(f"agent ltm needs a model to think with: ltm/KIND/MODEL, such as ltm/openai/gpt-4o; got ltm/{target!s:.60}")
-    cls = core_class(named["kind"])
+    match = _CORE.fullmatch(target)
+    if not match:
+        raise InputError(f"agent ltm needs a model: ltm/KIND/MODEL, such as ltm/openai/gpt-4o; got ltm/{target!s:.60}")
+    cls = core_class(match["kind"])
     model: type[BaseModel] = cls.Options
-    given = dict(options.model_extra or {})
+    core_options = dict(options.model_extra or {})
     known = [info.alias or name for name, info in model.model_fields.items()]
-    there_are = f"ltm's options are {', '.join(LtmOptions.model_fields)}; those of {named['kind']} are {', '.join(known)}"
-    for name in given:
+    all_options = f"ltm's options are {', '.join(LtmOptions.model_fields)}; those of {match['kind']} are {', '.join(known)}"
+    for name in core_options:
         if name not in known:
-            raise InputError(f"agent ltm/{target}: there is no option {name!r:.40}; {there_are}")
+            raise InputError(f"agent ltm/{target}: unknown option {name!r:.40}; {all_options}")
     try:
-        core: Core = cls(named["model"], model.model_validate(given))
+        core: Core = cls(match["model"], model.model_validate(core_options))
     except ValidationError as error:
-        raise InputError(f"agent ltm/{target}: option {first_problem(error)}; {there_are}") from None
+        raise InputError(f"agent ltm/{target}: option {first_problem(error)}; {all_options}") from None
     return core

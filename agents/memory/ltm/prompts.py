@@ -1,4 +1,4 @@
-"""What the core is told: templates, and times in words."""
+"""Prompts for the core: templates, and times in words."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from longspan.simulator.templating import environment
 
 __all__ = ["ago", "prompt", "stamped"]
 
-HERE: Final = Path(__file__).parent / "templates"
+TEMPLATES: Final = Path(__file__).parent / "templates"
 
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 @cache
 def _environment() -> Environment:
-    return environment(HERE, trim_blocks=True, lstrip_blocks=True)
+    return environment(TEMPLATES, trim_blocks=True, lstrip_blocks=True)
 
 
 def prompt(template: str, **values: Any) -> str:
-    """The text of a template with `values` filled in."""
+    """Render a template with `values`."""
     return _environment().get_template(f"{template}.j2").render(values)
 
 
 def stamped(text: str, sent_at: datetime) -> str:
-    """A message with its virtual time. It is absolute, so that the message stays the same in every later prompt."""
+    """Return a message with its virtual time, which is absolute so that the message stays the same in all later prompts."""
     return f"[{sent_at:%a %Y-%m-%d %H:%M:%S}] {text}"
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """How long ago something was, in its largest two units: "2 days 3 hours ago"."""
-    left = max(timedelta(), now - then) // timedelta(seconds=1)
-    parts = []
-    for name, seconds in _UNITS:
-        number, left = divmod(left, seconds)
+    """Return how long ago something was, in the two largest units: "2 days 3 hours ago"."""
+    rest = max(timedelta(), now - then) // timedelta(seconds=1)
+    amounts = []
+    for unit, seconds in _UNITS:
+        number, rest = divmod(rest, seconds)
         if number:
-            parts.append(f"{number} {name}{'s'[: number != 1]}")
-    return f"{' '.join(parts[:2])} ago" if parts else "just now"
+            amounts.append(f"{number} {unit}{'s'[: number != 1]}")
+    return f"{' '.join(amounts[:2])} ago" if amounts else "just now"

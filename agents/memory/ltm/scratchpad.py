@@ -1,4 +1,4 @@
-"""Notes that the core keeps for itself: a JSON object, or text. Bounded, and changed by whatever it answers."""
+"""The scratchpad: notes that the core keeps, as a JSON object or text, limited in size and updated by its answers."""
 
 from __future__ import annotations
 
@@ -10,89 +10,91 @@ from longspan.simulator.grading.lenient_json import find_json
 
 __all__ = ["JsonPad", "Pad", "TextPad", "make_pad"]
 
-READ: Final = 100_000
-"""Characters of an answer that are looked at."""
+MAX_CHARACTERS: Final = 100_000
+"""The maximum characters of an answer that are parsed."""
 
-DEEPEST: Final = 8
-"""Objects and lists inside others, beyond which a value is left out."""
+MAX_DEPTH: Final = 8
+"""The maximum nesting of objects and lists. Deeper values are left out."""
 
 
 class Pad(Protocol):
-    """A scratchpad of at most `most` tokens. `template` names the prompt that asks for its update."""
+    """A scratchpad of at most `max_tokens` tokens. `template` is the name of the prompt that asks for an update."""
 
     template: str
-    most: int
+    max_tokens: int
 
     @property
     def text(self) -> str:
-        """What is noted, as prompts show it; empty where nothing is."""
+        """The notes as shown in prompts; empty if there are none."""
         ...
 
     def update(self, answer: str) -> str | None:
-        """Change it as an answer says. Returns what was wrong with the answer, None where nothing was. Never raises."""
+        """Apply an answer. Return the problem with it, None if there is none. Never raises."""
         ...
 
     def restore(self, text: str) -> None:
-        """Become what `text` was. Raises ValueError where it is no scratchpad's."""
+        """Restore the notes from their `text`. Raises ValueError if that is invalid."""
         ...
 
 
-def make_pad(kind: Literal["json", "text"], most: int, count: Callable[[str], int]) -> Pad:
-    """An empty scratchpad of at most `most` tokens by `count`."""
-    return JsonPad(most, count) if kind == "json" else TextPad(most, count)
+def make_pad(kind: Literal["json", "text"], max_tokens: int, count: Callable[[str], int]) -> Pad:
+    """Return an empty scratchpad of at most `max_tokens` tokens by `count`."""
+    return JsonPad(max_tokens, count) if kind == "json" else TextPad(max_tokens, count)
 
 
 @final
 class JsonPad:
-    """A JSON object. An update is a merge patch (RFC 7396): null takes a key away, an object goes into the one there is, any
-    other value stands in for the old one. What is too much makes the keys go that were changed longest ago."""
+    """A JSON object. An update is a merge patch (RFC 7396): null removes a key, an object is merged, any other value replaces the old.
+
+    If the notes grow too large, the keys that were changed longest ago are dropped.
+    """
 
     template = "notes_json"
 
-    def __init__(self, most: int, count: Callable[[str], int]) -> None:
-        self.most = most
+    def __init__(self, max_tokens: int, count: Callable[[str], int]) -> None:
+        self.max_tokens = max_tokens
         self._count = count
         self._notes: dict[str, Any] = {}
 
     @property
     def text(self) -> str:
-        return _dumped(self._notes) if self._notes else ""
+        return _to_json(self._notes) if self._notes else ""
 
     def update(self, answer: str) -> str | None:
-        found = [each.value for each in find_json(answer[:READ]) if isinstance(each.value, dict)]
-        if not found:
+        patches = [found.value for found in find_json(answer[:MAX_CHARACTERS]) if isinstance(found.value, dict)]
+        if not patches:
             return "no JSON object in the answer"
-        self._notes = _merged(self._notes, _bounded(found[-1], DEEPEST))
+        self._notes = _merge_patch(self._notes, _limit_depth(patches[-1], MAX_DEPTH))
         return self._shorten()
 
     def restore(self, text: str) -> None:
         notes = json.loads(text) if text else {}
-        if not isinstance(notes, dict) or _bounded(notes, DEEPEST) != notes:
-            raise ValueError("the notes are not a JSON object that could have been noted")
+        if not isinstance(notes, dict) or _limit_depth(notes, MAX_DEPTH) != notes:
+            raise ValueError("the notes are not a JSON object, or are nested too deeply")
         self._notes = notes
 
     def _shorten(self) -> str | None:
-        """Let the oldest keys go until what is left is short enough."""
-        room = self.most - self._count("{}")
+        """Drop the oldest keys until the rest is short enough."""
+        room = self.max_tokens - self._count("{}")
         kept: list[str] = []
         for key in reversed(self._notes):
-            room -= self._count(_dumped({key: self._notes[key]}))  # a little more than it takes inside the whole
+            room -= self._count(_to_json({key: self._notes[key]}))  # a little more than it takes inside the object
             if room < 0:
                 break
             kept.append(key)
-        gone = len(self._notes) - len(kept)
+        dropped = len(self._notes) - len(kept)
         self._notes = {key: self._notes[key] for key in reversed(kept)}
-        return f"the notes outgrew {self.most} tokens: {gone} of their oldest keys are gone" if gone else None
+        return f"the notes exceeded {self.max_tokens} tokens: {dropped} of their oldest keys were dropped" if dropped else None
 
 
 @final
 class TextPad:
-    """Text. An update is the whole of it anew; what is too much goes from its end."""
+    """Text. An update replaces all of it. Text that grows too large is cut at its end."""
 
     template = "notes_text"
 
-    def __init__(self, most: int, count: Callable[[str], int]) -> None:
-        self.most = most
+    def __init__(self, max_tokens: int, count: Callable[[str], int]) -> None:
+        self.max_tokens = max_tokens
         self._count = count
         self._text = ""
 
@@ -101,42 +103,42 @@ class TextPad:
         return self._text
 
     def update(self, answer: str) -> str | None:
-        text = answer[:READ].strip().removeprefix("```").removesuffix("```").strip()
+        text = answer[:MAX_CHARACTERS].strip().removeprefix("```").removesuffix("```").strip()
         if not text:
             return "no notes in the answer"
         low, high = 0, len(text)
-        if self._count(text) <= self.most:
+        if self._count(text) <= self.max_tokens:
             low = high
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (middle, high) if self._count(text[:middle]) <= self.most else (low, middle - 1)
+            low, high = (middle, high) if self._count(text[:middle]) <= self.max_tokens else (low, middle - 1)
         self._text = text[:low].rstrip()
-        return None if low == len(text) else f"the notes outgrew {self.most} tokens: their end is gone"
+        return None if low == len(text) else f"the notes exceeded {self.max_tokens} tokens: their end was cut"
 
     def restore(self, text: str) -> None:
         self._text = text
 
 
-def _merged(old: Any, patch: Any) -> Any:
-    """A value with a patch applied to it. Keys that it changes come last."""
+def _merge_patch(old: Any, patch: Any) -> Any:
+    """Return a value with a patch applied to it. Changed keys come last."""
     if not isinstance(patch, dict):
         return patch
-    whole = dict(old) if isinstance(old, dict) else {}
+    merged = dict(old) if isinstance(old, dict) else {}
     for key, value in patch.items():
-        before = whole.pop(key, None)
+        old_value = merged.pop(key, None)
         if value is not None:
-            whole[key] = _merged(before, value)
-    return whole
+            merged[key] = _merge_patch(old_value, value)
+    return merged
 
 
-def _bounded(value: Any, depth: int) -> Any:
-    """A value as it can be noted: what is nested too deep becomes None, which a patch takes for nothing."""
+def _limit_depth(value: Any, depth: int) -> Any:
+    """Return a value with those nested too deeply replaced by None, which a patch ignores."""
     if isinstance(value, dict):
-        return {str(key): _bounded(each, depth - 1) for key, each in value.items()} if depth else None
+        return {str(key): _limit_depth(item, depth - 1) for key, item in value.items()} if depth else None
     if isinstance(value, list):
-        return [_bounded(each, depth - 1) for each in value] if depth else None
+        return [_limit_depth(item, depth - 1) for item in value] if depth else None
     return value
 
 
-def _dumped(notes: dict[str, Any]) -> str:
+def _to_json(notes: dict[str, Any]) -> str:
     return json.dumps(notes, ensure_ascii=False)

@@ -1,10 +1,10 @@
-"""Snapshots of the memory agent: three files, from which the vector database is made anew.
+"""Snapshots of the memory agent: three files, from which the vector database is rebuilt.
 
-    turns.jsonl    all turns, one a line: [turn_id, text, sent_at, reply]
-    vectors.f2     the vectors of the memories, two bytes a number, in the order in which they were stored
-    state.json     the rest
+    turns.jsonl    all turns, one on each line: [turn_id, text, sent_at, reply]
+    vectors.f2     the vectors of the memories as 16-bit floats, in the order in which they were stored
+    state.json     everything else
 
-What Chroma itself writes is no snapshot: it goes on changing, and is ahead of the journal after a crash.
+Chroma's own files cannot serve as a snapshot: they keep changing, and after a crash they are ahead of the journal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longspan.agents.base import AgentError
 from longspan.agents.memory.ltm.fragments import Turn
 from longspan.simulator.errors import first_problem, one_line
 
-__all__ = ["Saved", "State", "read", "write"]
+__all__ = ["Snapshot", "State", "read_snapshot", "write_snapshot"]
 
 TURNS: Final = "turns.jsonl"
 VECTORS: Final = "vectors.f2"
@@ -30,9 +30,11 @@ STATE: Final = "state.json"
 
 @final
 class State(BaseModel):
-    """What turns and vectors do not say. `made_with`: the options that decide what they mean; `left`: how many turns are no
-    longer recent; `blocks`: those that are still to be noted, by first turn and turn after the last; `tokens`: what the
-    embedder used since the last reply."""
+    """The state beyond turns and vectors.
+
+    `made_with`: the options that determine their meaning. `left`: how many turns are no longer recent. `blocks`: the blocks that
+    are waiting to be noted, by first turn and the turn after the last. `tokens`: the embedder's tokens since the last reply.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -45,15 +47,15 @@ class State(BaseModel):
     ratio: Annotated[float, Field(ge=1, le=2, allow_inf_nan=False)]
 
 
-class Saved(NamedTuple):
-    """A snapshot."""
+class Snapshot(NamedTuple):
+    """The contents of a snapshot."""
 
     state: State
     turns: Sequence[Turn]
     vectors: bytes
 
 
-def write(folder: Path, saved: Saved) -> None:
+def write_snapshot(folder: Path, saved: Snapshot) -> None:
     """Write a snapshot into an empty folder. Raises OSError."""
     with (folder / TURNS).open("w", encoding="utf-8", newline="\n") as file:
         for turn in saved.turns:
@@ -63,25 +65,25 @@ def write(folder: Path, saved: Saved) -> None:
     (folder / STATE).write_text(saved.state.model_dump_json(), encoding="utf-8")
 
 
-def read(folder: Path) -> Saved:
-    """The snapshot in a folder. Raises AgentError where it is missing, or is not one."""
+def read_snapshot(folder: Path) -> Snapshot:
+    """Return the snapshot in a folder. Raises AgentError if it is missing or invalid."""
     try:
         state = State.model_validate_json((folder / STATE).read_bytes())
         turns = list(_turns((folder / TURNS).read_bytes()))
-        return Saved(state, turns, (folder / VECTORS).read_bytes())
+        return Snapshot(state, turns, (folder / VECTORS).read_bytes())
     except ValidationError as error:
         raise AgentError(f"{folder / STATE}: not a snapshot of agent ltm: {first_problem(error)}") from None
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise AgentError(f"{folder}: not a snapshot of agent ltm that can be read: {one_line(error)}") from error
+        raise AgentError(f"{folder}: not a snapshot of agent ltm: {one_line(error)}") from error
 
 
 def _turns(content: bytes) -> Iterator[Turn]:
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         entry: Any = json.loads(line)
         if not isinstance(entry, list) or len(entry) != 4 or not all(isinstance(part, str) for part in entry):
-            raise ValueError(f"{TURNS}, line {number}: a turn is four texts")
+            raise ValueError(f"{TURNS}, line {number}: a turn must be four strings")
         turn_id, text, sent_at, reply = entry
         at = datetime.fromisoformat(sent_at)
         if at.tzinfo is not None:
-            raise ValueError(f"{TURNS}, line {number}: virtual time has no zone")
+            raise ValueError(f"{TURNS}, line {number}: virtual time must not have a time zone")
         yield Turn(turn_id, text, at, reply)

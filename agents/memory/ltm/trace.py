@@ -1,4 +1,4 @@
-"""What a reply tells of how it came about (`Reply.trace`), bounded in size."""
+"""A reply's trace (`Reply.trace`), limited in size."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from longspan.agents.memory.ltm.fragments import Fragment
-from longspan.agents.memory.ltm.memory import Found
+from longspan.agents.memory.ltm.memory import ScoredMemory
 
 __all__ = ["read", "shortened", "written"]
 
-LONGEST: Final = 300
-"""Characters of a text. The whole of it is in the journal, with the turn that it is of."""
+MAX_TEXT: Final = 300
+"""The maximum characters of a text. The journal has all of it, in the turn it comes from."""
 
-MOST: Final = 20
-"""Memories of one turn, and turns of one memory."""
+MAX_ITEMS: Final = 20
+"""The maximum memories of a turn, and turns of a memory."""
 
 
 def written(fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
-    """The memories that a turn becomes."""
-    return [{"id": fragment.id, "text": shortened(fragment.text)} for fragment in fragments[:MOST]]
+    """Return the memories made from a turn."""
+    return [{"id": fragment.id, "text": shortened(fragment.text)} for fragment in fragments[:MAX_ITEMS]]
 
 
-def read(found: Sequence[Found]) -> list[Mapping[str, Any]]:
-    """The memories that a prompt showed, with the turns that they are of, newest last, and the cosine of each."""
+def read(memories: Sequence[ScoredMemory]) -> list[Mapping[str, Any]]:
+    """Return the memories that a prompt showed, with the cosine and the turns of each, newest last."""
     return [
         {
             "id": memory.newest.id,
-            "turns": [fragment.turn_id for fragment in memory.fragments[-MOST:]],
+            "turns": [fragment.turn_id for fragment in memory.fragments[-MAX_ITEMS:]],
             "text": shortened(memory.newest.text),
             "score": round(memory.score, 4),
         }
-        for memory in found
+        for memory in memories
     ]
 
 
 def shortened(text: str) -> str:
-    """A text, or its beginning."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    """Return a text, or its start if it is too long."""
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"

@@ -1,4 +1,4 @@
-"""gguf/PATH: a chat model in this process as an agent."""
+"""gguf/PATH: an agent that is a chat model in this process."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["GgufAgent"]
 
 @final
 class GgufAgent(ChatAgent):
-    """A chat model from a GGUF file as an agent."""
+    """An agent that is a chat model from a GGUF file."""
 
     class Options(ChatOptions, GgufOptions):
-        """The agent's and the model's."""
+        """The options of the agent and the model."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()

@@ -22,18 +22,18 @@ from longspan.simulator.errors import one_line
 __all__ = ["GgufCore", "GgufOptions"]
 
 MAGIC: Final = b"GGUF"
-"""What a GGUF file begins with."""
+"""The first bytes of a GGUF file."""
 
 ESCAPES: Final = str.maketrans({"%": "%25", "?": "%3F", "&": "%26"})
-"""How a spec writes what would mean something else in it."""
+"""Characters of a path that a spec must escape."""
 
 
 class GgufOptions(CoreOptions):
-    """`n_ctx`: tokens that the model takes (default: 8,192, or what it was trained on where that is less); `gpu_layers`: how many
-    layers the GPU computes, -1 for all; `threads`: processors used (default: half of them); `temperature` 0 takes the
-    likeliest token, and above it `seed` decides, among the likeliest that together have the probability `top_p`;
-    `repetition_penalty` makes tokens less likely that are there already, in prompt or answer; `max_tokens`: of an answer;
-    `conversations`: how many keep what was computed of them, each in a cache of its own."""
+    """`n_ctx`: the tokens of the window (default: 8,192, or what the model was trained on if that is less). `gpu_layers`: layers
+    computed on the GPU, -1 for all. `threads`: processors used (default: half of them). `temperature`: 0 takes the likeliest
+    token; above 0, tokens are sampled, with `seed`, from the likeliest with the total probability `top_p`. `repetition_penalty`: makes
+    tokens of prompt and answer less likely to be repeated. `max_tokens`: of an answer. `conversations`: how many have a cache
+    each."""
 
     n_ctx: Tokens | None = None
     gpu_layers: int = Field(default=0, ge=-1, le=10_000)
@@ -46,8 +46,8 @@ class GgufOptions(CoreOptions):
     conversations: int = Field(default=4, ge=1, le=1000)
 
 
-class _Load(NamedTuple):
-    """What makes a loaded model another one: the file, as it was last changed, and how it is loaded."""
+class _ModelKey(NamedTuple):
+    """Identifies a loaded model: the file, its time of change and size, and how it is loaded."""
 
     path: Path
     changed: tuple[int, int]
@@ -60,16 +60,15 @@ class _Load(NamedTuple):
 class _Loaded(NamedTuple):
     model: Model
     prompts: Prompts
-    turn: trio.CapacityLimiter
+    one_call: trio.CapacityLimiter
 
 
 @final
 class GgufCore:
-    """The chat model in the file `target`, a path. Those with the same file and options share one in the process, and take turns.
-    Calls may overlap.
+    """The chat model in the file `target`, a path.
 
-    The model is loaded as it is made, which takes seconds for a large one. Raises InputError where there is none, or it is no
-    chat model.
+    Cores of the same file and options share one model in the process. Calls may overlap; they run one at a time. The constructor
+    loads the model, which takes seconds for a large one. It raises InputError if the file is missing or is not a chat model.
     """
 
     Options = GgufOptions
@@ -78,82 +77,82 @@ class GgufCore:
         self.options = options or GgufOptions()
         self.name = f"gguf/{target.translate(ESCAPES)}"
         try:
-            self._loaded = _load(_wanted(target, self.options))
+            self._loaded = _load(_model_key(target, self.options))
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from error.__cause__
         self.overhead = self._loaded.prompts.overhead
         self.window: int | None = self._loaded.model.window - self._loaded.prompts.base
-        self.most_output = self.options.max_tokens
+        self.max_output = self.options.max_tokens
 
     def count(self, text: str) -> int:
-        """Tokens of a text inside a prompt, by the model's own tokenizer and template."""
+        """Return the tokens of a text inside a prompt, by the model's own tokenizer and template."""
         return self._loaded.prompts.count(text)
 
     async def complete(
-        self, messages: Sequence[ChatMessage], *, most: int | None = None, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        """The model's answer. Cancelled, it stops after the token, or the few of a prompt, that it is at."""
-        most = most or self.most_output
+        """Return the model's answer. When cancelled, it stops after the current token or batch of the prompt."""
+        max_tokens = max_tokens or self.max_output
 
         def work() -> Completion:
             try:
-                return self._complete(messages, most, schema)
+                return self._complete(messages, max_tokens, schema)
             finally:
                 trio.from_thread.check_cancelled()
 
-        return await trio.to_thread.run_sync(work, limiter=self._loaded.turn)
+        return await trio.to_thread.run_sync(work, limiter=self._loaded.one_call)
 
-    def _complete(self, messages: Sequence[ChatMessage], most: int, schema: Mapping[str, Any] | None) -> Completion:
+    def _complete(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None) -> Completion:
         model, prompts, _ = self._loaded
         try:
             prompt = prompts.tokens(messages)
-            if len(prompt) + most > model.window:
+            if len(prompt) + max_tokens > model.window:
                 raise ContextOverflowError(
-                    f"a prompt of {len(prompt):,} tokens and an answer of {most:,} are more than the {model.window:,} of n_ctx"
+                    f"a prompt of {len(prompt):,} tokens and an answer of {max_tokens:,} are more than n_ctx={model.window}"
                 )
             grammar = _grammar(json.dumps(schema)) if schema is not None else None
             options = self.options
             sampling = Sampling(options.temperature, options.seed, grammar, options.top_p, options.repetition_penalty)
-            said = model.generate(prompt, most, owner=self, sampling=sampling, stopped=_cancelled)
+            generated = model.generate(prompt, max_tokens, owner=self, sampling=sampling, stopped=_cancelled)
         except AgentError as error:
             raise type(error)(f"{self.name}: {error}") from error.__cause__
-        return Completion(said.text, Usage(len(prompt), said.cached, said.tokens))
+        return Completion(generated.text, Usage(len(prompt), generated.cached, generated.tokens))
 
 
-def _wanted(target: str, options: GgufOptions) -> _Load:
-    """What is to be loaded. Raises InputError where there is no such file."""
+def _model_key(target: str, options: GgufOptions) -> _ModelKey:
+    """Return the key of the model to load. Raises InputError if there is no such file."""
     path = Path(target).absolute()
     if not path.is_file():
-        raise InputError(f"there is no file {path}")
+        raise InputError(f"file {path} does not exist")
     try:
         with path.open("rb") as file:
-            begins = file.read(len(MAGIC))
+            magic = file.read(len(MAGIC))
         status = path.stat()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    if begins != MAGIC:
-        raise InputError(f"{path} is no GGUF file: it does not begin with {MAGIC.decode()}")
+    if magic != MAGIC:
+        raise InputError(f"{path} is not a GGUF file: it does not start with {MAGIC.decode()}")
     changed = (status.st_mtime_ns, status.st_size)
-    return _Load(path, changed, options.n_ctx, options.gpu_layers, options.threads, options.conversations)
+    return _ModelKey(path, changed, options.n_ctx, options.gpu_layers, options.threads, options.conversations)
 
 
 @cache
-def _tried(path: Path, changed: tuple[int, int]) -> None:
-    """Raises InputError for a file that is not to be loaded; each is tried once."""
+def _check_file(path: Path, changed: tuple[int, int]) -> None:
+    """Raise InputError if the file is unsafe to load. Each file is tried once."""
     try_out(path)
 
 
 @cache
-def _load(wanted: _Load) -> _Loaded:
-    """A model, loaded once in the process, and a limit of one call at a time."""
-    path, changed, window, gpu_layers, threads, contexts = wanted
-    _tried(path, changed)
+def _load(key: _ModelKey) -> _Loaded:
+    """Return a model, loaded once in the process, and its limit of one call at a time."""
+    path, changed, window, gpu_layers, threads, contexts = key
+    _check_file(path, changed)
     model = Model(path, window=window, gpu_layers=gpu_layers, threads=threads, contexts=contexts)
     return _Loaded(model, Prompts(model.vocabulary), trio.CapacityLimiter(1))
 
 
 def _cancelled() -> bool:
-    """Whether the task for which this thread works was cancelled."""
+    """Return whether the task that this thread works for was cancelled."""
     try:
         trio.from_thread.check_cancelled()
     except trio.Cancelled:
@@ -163,9 +162,9 @@ def _cancelled() -> bool:
 
 @lru_cache(maxsize=64)
 def _grammar(schema: str) -> str:
-    """The grammar (GBNF) of what a JSON schema allows. Raises AgentError for a schema that it cannot say."""
+    """Return the grammar (GBNF) of a JSON schema. Raises AgentError for a schema that a grammar cannot express."""
     try:
         grammar: str = import_module("llama_cpp.llama_grammar").json_schema_to_gbnf(schema)
     except Exception as error:
-        raise AgentError(f"the JSON schema cannot be made a grammar: {one_line(error)}") from error
+        raise AgentError(f"the JSON schema cannot be converted to a grammar: {one_line(error)}") from error
     return grammar

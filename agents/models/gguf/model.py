@@ -1,8 +1,7 @@
-"""A model loaded by llama.cpp, and the conversations whose prompts it has computed.
+"""A model loaded by llama.cpp, with a cache for each of several conversations.
 
-Each conversation has a context of its own, a cache of keys and values. Of the other ways to keep several (sequences in one
-cache, shared or divided; states copied out and in) none was faster, and a context takes memory only once it is needed:
-docs/performance.md has the figures.
+Each conversation has its own context: a cache of keys and values. The alternatives (sequences in one cache, shared or divided;
+states copied out and in) were not faster, and a context takes memory only once it is used. docs/performance.md has the figures.
 """
 
 from __future__ import annotations
@@ -16,27 +15,27 @@ from typing import Any, Final, NamedTuple, final
 from weakref import ref
 
 from longspan.agents.base import AgentError, InputError
-from longspan.agents.models.gguf.library import complaint, library, load
+from longspan.agents.models.gguf.library import library, load, take_error
 from longspan.agents.models.gguf.vocabulary import Vocabulary
 
 __all__ = ["Generated", "Model", "Sampling"]
 
-WINDOW: Final = 8192
-"""Tokens of a conversation, unless told otherwise. Models are trained on more, but the cache of all that may not fit into memory."""
+DEFAULT_WINDOW: Final = 8192
+"""The default tokens of a conversation. Models are trained on more, but a cache of that size may not fit into memory."""
 
 BATCH: Final = 64
 GPU_BATCH: Final = 512
-"""Tokens of a prompt computed together: as few as are no slower than more, since nothing can be stopped in between."""
+"""Tokens of a prompt computed together: the fewest that are no slower than more, since a batch cannot be interrupted."""
 
 TAIL: Final = 64
-"""Tokens at the end of a prompt by which its conversation is known again."""
+"""Tokens at the end of a prompt that identify its conversation."""
 
 
 class Sampling(NamedTuple):
-    """How a token is chosen: the likeliest at temperature 0, else drawn; of those that `grammar` (in GBNF) allows, if there is one.
+    """How a token is chosen: the likeliest at temperature 0, else sampled.
 
-    `top_p`: drawn are only the likeliest that together have this probability. `penalty`: by which tokens are made less likely that
-    stand in the prompt or the answer; 1 for none.
+    `grammar` (in GBNF) restricts the tokens. `top_p`: only the likeliest that together have this probability are sampled.
+    `penalty`: makes tokens of prompt and answer less likely; 1 for no penalty.
     """
 
     temperature: float = 0.0
@@ -46,11 +45,11 @@ class Sampling(NamedTuple):
     penalty: float = 1.0
 
 
-LIKELIEST: Final = Sampling()
+GREEDY: Final = Sampling()
 
 
 class Generated(NamedTuple):
-    """What a model said, in how many tokens, and how many tokens of its prompt had been computed before."""
+    """A model's answer, its tokens, and the tokens of the prompt that had been computed before."""
 
     text: str
     tokens: int
@@ -59,36 +58,37 @@ class Generated(NamedTuple):
 
 @final
 class _Context:
-    """A conversation's cache: whose it is, which tokens are in it, the end of its last prompt, and when it was used last."""
+    """A conversation's cache: its owner, its tokens, the end of its last prompt, and the number of the call that last used it."""
 
     def __init__(self, handle: Any) -> None:
         self.handle = handle
-        self.owner: Callable[[], object | None] = _nobody
+        self.owner: Callable[[], object | None] = _no_owner
         self.tokens: list[int] = []
         self.tail = b""
         self.used = 0
 
     def shared(self, prompt: Sequence[int]) -> int:
-        """How many tokens of `prompt` it begins with; without the last, which is computed in any case."""
-        most = min(len(self.tokens), len(prompt) - 1)
-        return next((at for at in range(most) if self.tokens[at] != prompt[at]), most)
+        """Return how many tokens at its start it shares with `prompt`. The last one of `prompt` does not count: it is always
+        computed."""
+        limit = min(len(self.tokens), len(prompt) - 1)
+        return next((at for at in range(limit) if self.tokens[at] != prompt[at]), limit)
 
     def continued_by(self, prompt: Sequence[int]) -> bool:
-        """Whether `prompt` goes on with its conversation, of which the oldest turns may have been dropped."""
+        """Return whether `prompt` continues its conversation, whose oldest turns may have been dropped."""
         return 2 * self.shared(prompt) >= len(self.tokens) or self.tail in array("i", prompt).tobytes()
 
 
-def _nobody() -> None:
-    """The owner of a context that may be taken."""
+def _no_owner() -> None:
+    """The owner of a context that is free."""
 
 
 @final
 class Model:
-    """The model in the GGUF file `path`, with a window of so many tokens for each of at most `contexts` conversations.
+    """The model in the GGUF file `path`, with a window of `window` tokens for each of at most `contexts` conversations.
 
-    `gpu_layers` layers are computed on the GPU, all for -1; without `threads`, half of the processors are used. To be used
-    by one thread at a time. Raises InputError for a file that is no such model, for a window that it was not trained on
-    or that has no room in memory, and for a GPU that is not there.
+    `gpu_layers` layers are computed on the GPU, all for -1. Without `threads`, half of the processors are used. Use it in one
+    thread at a time. Raises InputError if the file is not a chat model, the window is larger than in training or does not fit
+    into memory, or the GPU is missing.
     """
 
     def __init__(
@@ -96,36 +96,36 @@ class Model:
     ) -> None:
         self._llama = llama = library()
         if gpu_layers and not llama.llama_supports_gpu_offload():
-            raise InputError("gpu_layers: llama.cpp was compiled for no GPU, or finds none; leave it out, or install it for yours")
+            raise InputError("gpu_layers: llama.cpp was built without GPU support or finds no GPU; leave it out, or install a GPU build")
         self._model = load(path, n_gpu_layers=gpu_layers)
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
-            raise InputError("it is no model that goes on with a text, as chat models do")
+            raise InputError("it is not a text generation model, as chat models are")
         trained: int = llama.llama_model_n_ctx_train(self._model)
-        self.window = window or min(WINDOW, trained)
+        self.window = window or min(DEFAULT_WINDOW, trained)
         if self.window > trained:
             raise InputError(f"n_ctx={self.window} is more than the {trained:,} tokens that the model was trained on")
         self.vocabulary = Vocabulary(self._model)
         self._batch = GPU_BATCH if gpu_layers else BATCH
         self._threads = threads or max(1, (cpu_count() or 1) // 2)
-        self._most = contexts
+        self._max_contexts = contexts
         self._contexts: list[_Context] = []
         self._calls = 0
-        if not self._grow():
-            raise InputError(f"there is no memory for n_ctx={self.window}, take less: {complaint()}")
+        if not self._add_context():
+            raise InputError(f"not enough memory for n_ctx={self.window}, set a smaller one: {take_error()}")
 
     def close(self) -> None:
-        """Free its memory. It is used no more."""
+        """Free its memory. It cannot be used afterwards."""
         while self._contexts:
             self._llama.llama_free(self._contexts.pop().handle)
         self._llama.llama_model_free(self._model)
 
     def generate(
-        self, prompt: Sequence[int], most: int, *, owner: object, sampling: Sampling = LIKELIEST, stopped: Callable[[], bool] = bool
+        self, prompt: Sequence[int], max_tokens: int, *, owner: object, sampling: Sampling = GREEDY, stopped: Callable[[], bool] = bool
     ) -> Generated:
-        """What the model says after `prompt`, at most `most` tokens; prompt and answer together fit into the window.
+        """Return the model's answer to `prompt`, of at most `max_tokens` tokens. Together they must fit into the window.
 
-        What has been computed for `owner` and is still kept is not computed again. Once `stopped` says so it says no more.
-        Raises AgentError where llama.cpp fails.
+        Tokens still cached for `owner` are not computed again. The answer ends early once `stopped` returns True. Raises
+        AgentError if llama.cpp fails.
         """
         with self._sampler(sampling, prompt) as sampler:
             context = self._context(prompt, owner)
@@ -135,40 +135,40 @@ class Model:
                     return Generated("", 0, cached)
                 self._compute(context, prompt[start : start + self._batch])
             context.tail = array("i", prompt[-TAIL:]).tobytes()
-            answer = self._answer(context, most, sampler, stopped)
+            answer = self._answer(context, max_tokens, sampler, stopped)
         return Generated(self.vocabulary.text(answer), len(answer), cached)
 
-    def _answer(self, context: _Context, most: int, sampler: Any, stopped: Callable[[], bool]) -> list[int]:
+    def _answer(self, context: _Context, max_tokens: int, sampler: Any, stopped: Callable[[], bool]) -> list[int]:
         answer: list[int] = []
         while True:
             token = self._llama.llama_sampler_sample(sampler, context.handle, -1)
             if self.vocabulary.ends(token):
                 return answer
             answer.append(token)
-            if len(answer) >= most or stopped():
+            if len(answer) >= max_tokens or stopped():
                 return answer
             self._compute(context, [token])
 
     def _compute(self, context: _Context, tokens: Sequence[int]) -> None:
-        """Add tokens to a context, and compute what comes after them. After an error nothing in it is relied on."""
-        given = (self._llama.llama_token * len(tokens))(*tokens)
-        code = self._llama.llama_decode(context.handle, self._llama.llama_batch_get_one(given, len(tokens)))
+        """Add tokens to a context and compute what follows them. After an error the context counts as empty."""
+        batch = (self._llama.llama_token * len(tokens))(*tokens)
+        code = self._llama.llama_decode(context.handle, self._llama.llama_batch_get_one(batch, len(tokens)))
         if code:
             context.tokens.clear()
-            raise AgentError(f"llama.cpp failed to go on with a conversation ({code}): {complaint()}")
+            raise AgentError(f"llama.cpp failed to continue a conversation ({code}): {take_error()}")
         context.tokens += tokens
 
     # Contexts.
 
     def _context(self, prompt: Sequence[int], owner: object) -> _Context:
-        """The context of the owner's that `prompt` goes on with; or one of nobody's, a new one, or the one used longest ago."""
-        known = [context for context in self._contexts if context.owner() is owner and context.continued_by(prompt)]
+        """Return the owner's context that `prompt` continues; else a free one, a new one, or the least recently used."""
+        own = [context for context in self._contexts if context.owner() is owner and context.continued_by(prompt)]
         free = [context for context in self._contexts if context.owner() is None]
-        if known:
-            chosen = max(known, key=lambda context: context.shared(prompt))
+        if own:
+            chosen = max(own, key=lambda context: context.shared(prompt))
         elif free:
             chosen = free[0]
-        elif len(self._contexts) < self._most and self._grow():
+        elif len(self._contexts) < self._max_contexts and self._add_context():
             chosen = self._contexts[-1]
         else:
             chosen = min(self._contexts, key=lambda context: context.used)
@@ -176,14 +176,14 @@ class Model:
         chosen.used, chosen.owner = self._calls, ref(owner)
         return chosen
 
-    def _grow(self) -> bool:
-        """Add a context. False where there is no memory for it."""
+    def _add_context(self) -> bool:
+        """Add a context. Return False if there is not enough memory for it."""
         llama = self._llama
         params = llama.llama_context_default_params()
         params.n_ctx = self.window
         params.n_batch = params.n_ubatch = self._batch
         params.n_threads = params.n_threads_batch = self._threads
-        params.n_outputs_max = 1  # only what comes after the last token is of interest
+        params.n_outputs_max = 1  # only what follows the last token is needed
         params.no_perf = True
         handle = llama.llama_init_from_model(self._model, params)
         if handle:
@@ -191,11 +191,11 @@ class Model:
         return bool(handle)
 
     def _trim(self, context: _Context, prompt: Sequence[int]) -> int:
-        """Drop what the context holds beyond its part of `prompt`, and return how much that is."""
+        """Drop the context's tokens after those it shares with `prompt`. Return how many remain."""
         memory = self._llama.llama_get_memory(context.handle)
         shared = context.shared(prompt)
         if not self._llama.llama_memory_seq_rm(memory, 0, shared, -1):
-            shared = 0  # a model with a state instead of a cache: it cannot go back
+            shared = 0  # a recurrent model has a state instead of a cache, which cannot be rolled back
             self._llama.llama_memory_clear(memory, True)
         del context.tokens[shared:]
         return shared
@@ -210,7 +210,7 @@ class Model:
             if sampling.grammar is not None:
                 rules = llama.llama_sampler_init_grammar(self.vocabulary.handle, sampling.grammar.encode(), b"root")
                 if not rules:
-                    raise AgentError(f"llama.cpp does not take the grammar of a JSON schema: {complaint()}")
+                    raise AgentError(f"llama.cpp rejected the grammar of a JSON schema: {take_error()}")
                 llama.llama_sampler_chain_add(chain, rules)
             if sampling.penalty != 1:
                 llama.llama_sampler_chain_add(chain, self._penalty(sampling.penalty, prompt))
@@ -226,7 +226,7 @@ class Model:
             llama.llama_sampler_free(chain)
 
     def _penalty(self, penalty: float, prompt: Sequence[int]) -> Any:
-        """What makes tokens less likely that have been there, those of the prompt included."""
+        """Return a sampler that makes tokens that already occur less likely, including those of the prompt."""
         llama = self._llama
         tokens = llama.llama_vocab_n_tokens(self.vocabulary.handle)
         sampler = llama.llama_sampler_init_penalties(tokens, self.window, penalty, 0.0, 0.0)

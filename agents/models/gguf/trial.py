@@ -1,5 +1,4 @@
-"""Tries a GGUF file out in a process of its own: llama.cpp ends the process over some that are damaged, and a chat template may
-never come to an end."""
+"""Tries out a GGUF file in a process of its own: llama.cpp aborts on some damaged files, and a chat template may loop forever."""
 
 from __future__ import annotations
 
@@ -16,42 +15,42 @@ from longspan.agents.models.gguf.vocabulary import Vocabulary
 
 __all__ = ["main", "try_out"]
 
-SECONDS: Final = 60
-"""How long the trial may take; a vocabulary of 128,000 tokens takes less than one."""
+TIMEOUT: Final = 60
+"""Seconds that the trial may take. A vocabulary of 128,000 tokens takes less than one."""
 
-TINY: Final = 256
+CONTEXT: Final = 256
 """Tokens of the trial's context."""
 
-REFUSED: Final = 3
-"""The exit code of a trial that ended with an error of ours."""
+REJECTED: Final = 3
+"""The exit code of a trial that rejected the file with an InputError."""
 
 
 def try_out(path: Path) -> None:
-    """Raises InputError for a file that has no tokens and chat template to work with."""
+    """Raise InputError if the file's vocabulary or chat template does not work."""
     library()
     command = [sys.executable, "-P", "-c", "from longspan.agents.models.gguf.trial import main; main()", str(path)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        done = subprocess.run(  # noqa: S603
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
+        trial = subprocess.run(  # noqa: S603
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT, check=False
         )
     except subprocess.TimeoutExpired:
-        raise InputError(f"its chat template has come to no end after {SECONDS} seconds") from None
-    if done.returncode == REFUSED:
-        raise InputError(done.stdout.decode("utf-8", "replace").strip())
-    if done.returncode:
-        raise InputError("llama.cpp breaks down over it: the file is damaged")
+        raise InputError(f"its chat template did not finish within {TIMEOUT} seconds") from None
+    if trial.returncode == REJECTED:
+        raise InputError(trial.stdout.decode("utf-8", "replace").strip())
+    if trial.returncode:
+        raise InputError("llama.cpp crashes when loading it: the file is damaged")
 
 
 def main() -> None:
-    """The trial: all but the weights is loaded. Its exit code says how it went."""
+    """Run the trial, which loads everything but the weights. The exit code is its result."""
     llama = library()
     try:
         model = load(Path(sys.argv[1]), no_alloc=True, load_mode=llama.LLAMA_LOAD_MODE_NONE)
         Prompts(Vocabulary(model))
     except InputError as error:
         print(error)
-        sys.exit(REFUSED)
+        sys.exit(REJECTED)
     params = llama.llama_context_default_params()
-    params.n_ctx = TINY
+    params.n_ctx = CONTEXT
     llama.llama_init_from_model(model, params)

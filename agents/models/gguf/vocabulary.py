@@ -1,4 +1,4 @@
-"""A model's tokens."""
+"""A model's vocabulary: its tokens and its chat template."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ class Vocabulary:
         self.template = template.decode("utf-8", "replace") if template is not None else None
 
     @property
-    def edges(self) -> tuple[str, str]:
-        """What begins and what ends a text, as chat templates know them; empty where there is no such token."""
+    def begin_and_end(self) -> tuple[str, str]:
+        """The tokens that begin and end a text (BOS, EOS), spelled as in chat templates; empty if missing."""
         tokens = self._llama.llama_vocab_bos(self.handle), self._llama.llama_vocab_eos(self.handle)
-        begin, end = (self._written(token) if token >= 0 else "" for token in tokens)
+        begin, end = (self._spelling(token) if token >= 0 else "" for token in tokens)
         return begin, end
 
-    def controls(self) -> list[str]:
-        """How the tokens are written that steer the model, such as the marks between messages."""
+    def control_tokens(self) -> list[str]:
+        """Return the spellings of control tokens, such as the marks between messages."""
         every = range(self._llama.llama_vocab_n_tokens(self.handle))
-        return [self._written(token) for token in every if self._llama.llama_vocab_is_control(self.handle, token)]
+        return [self._spelling(token) for token in every if self._llama.llama_vocab_is_control(self.handle, token)]
 
     def ends(self, token: int) -> bool:
-        """Whether the model ends its answer with `token`."""
+        """Return whether `token` ends an answer."""
         return bool(self._llama.llama_vocab_is_eog(self.handle, token))
 
     def tokens(self, text: str) -> list[int]:
-        """The tokens of a text, control tokens among them where it has any written out. Raises AgentError for too long a text."""
+        """Return the tokens of a text, including control tokens that it spells. Raises AgentError if the text is too long."""
         data = text.encode("utf-8", "replace")
         room = (self._llama.llama_token * (len(data) + 8))()
         count = self._llama.llama_tokenize(self.handle, data, len(data), room, len(room), False, True)
         if count < 0:
-            raise AgentError(f"llama.cpp makes no tokens of a text of {len(text):,} characters")
+            raise AgentError(f"llama.cpp cannot tokenize a text of {len(text):,} characters")
         return list(room[:count])
 
     def text(self, tokens: Sequence[int]) -> str:
-        """What tokens say; control tokens say nothing, and what is no UTF-8 becomes U+FFFD."""
-        given = (self._llama.llama_token * len(tokens))(*tokens)
+        """Return the text of tokens, without control tokens. Invalid UTF-8 becomes U+FFFD."""
+        array = (self._llama.llama_token * len(tokens))(*tokens)
         size = 16 * len(tokens) + 16
         while True:
             room = create_string_buffer(size)
-            count = self._llama.llama_detokenize(self.handle, given, len(tokens), room, size, False, False)
+            count = self._llama.llama_detokenize(self.handle, array, len(tokens), room, size, False, False)
             if count >= 0:
                 return room.raw[:count].decode("utf-8", "replace")
             size = -count
 
-    def _written(self, token: int) -> str:
-        found: bytes = self._llama.llama_vocab_get_text(self.handle, token)
-        return found.decode("utf-8", "replace")
+    def _spelling(self, token: int) -> str:
+        spelling: bytes = self._llama.llama_vocab_get_text(self.handle, token)
+        return spelling.decode("utf-8", "replace")

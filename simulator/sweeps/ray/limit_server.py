@@ -52,7 +52,7 @@ class Desk:
         self._ready.wait()
 
     def enter(self, owner: Owner, key: tuple[str, ...], limiter: type, limits: tuple[float, ...], slot: Any) -> Future[int]:
-        """A ticket, once the limiter `key` has let a request through (see `longspan.simulator.sweeps.shared_limits.Gate`)."""
+        """A ticket, once the limiter `key` has let a request through (see `longspan.simulator.sweeps.shared_limits.SharedLimits`)."""
         return self._ask(lambda: self._hold(owner, lambda: self._passing(key, limiter, limits, slot)))
 
     def reserve(self, owner: Owner, worst: float) -> Future[int]:
@@ -123,7 +123,7 @@ class Desk:
         shared = self._limiters.setdefault(key, limiter())
         shared.restrict(*limits)
         async with shared.slot(slot.tokens) as own:
-            yield lambda outcome: own.take_over(outcome) if outcome is not None else None
+            yield lambda outcome: own.copy_outcome(outcome) if outcome is not None else None
 
     @asynccontextmanager
     async def _paying(self, worst: float) -> AsyncIterator[Callable[[Any], None]]:

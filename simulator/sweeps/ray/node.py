@@ -24,7 +24,7 @@ from longspan.simulator.planning import replan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Heard, play_on
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, Shipper
-from longspan.simulator.sweeps.shared_limits import GATE
+from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
 from longspan.simulator.transcript import Turn
 
 __all__ = ["Order", "answer_of", "play"]
@@ -81,7 +81,7 @@ def play(hub: Any, order: Order) -> dict[str, Any]:
             path = run.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        GATE.set(_Gate(hub, order))
+        SHARED_LIMITS.set(_RemoteLimits(hub, order))
         error = trio.run(_Playing(hub, order, run).play)
     return {"error": None if error is None else str(error), "stopped": isinstance(error, StoppedError)}
 
@@ -160,15 +160,15 @@ def _soon(token: trio.lowlevel.TrioToken, action: Any) -> None:
 
 
 @final
-class _Gate:
-    """The limits of all the sweep's runs, kept at the hub (see simulator/gate.py)."""
+class _RemoteLimits:
+    """The limits of all the sweep's runs, kept at the hub (see simulator/sweeps/shared_limits.py)."""
 
     def __init__(self, hub: Any, order: Order) -> None:
         self._hub = hub
         self._owner = order.run, order.lease
 
     @asynccontextmanager
-    async def through(self, key: tuple[str, ...], limiter: type, limits: tuple[float, ...], slot: Any) -> AsyncIterator[None]:
+    async def admit(self, key: tuple[str, ...], limiter: type, limits: tuple[float, ...], slot: Any) -> AsyncIterator[None]:
         ticket = await answer_of(self._hub.enter.remote(self._owner, key, limiter, limits, slot))
         try:
             yield

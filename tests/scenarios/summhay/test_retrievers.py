@@ -206,7 +206,7 @@ def test_what_is_no_ranking_is_an_error(answer: bytes, reranks: Service, monkeyp
 
 def test_a_key_that_is_refused_is_said_in_a_line_without_the_key(reranks: Service, haystack: Haystack) -> None:
     reranks.say = lambda body: (401, json.dumps({"message": f"bad key {KEY}"}).encode())
-    with pytest.raises(InputError, match=r"reranker cohere/secret: .*refuses the key") as caught:
+    with pytest.raises(InputError, match=r"reranker cohere/secret: .*rejected the key") as caught:
         scores(haystack, haystack.subtopics[0], "rerank", "0", "cohere/secret")
     assert KEY not in str(caught.value)
 
