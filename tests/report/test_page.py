@@ -1,4 +1,4 @@
-"""The report of a run as a page: its form, its policy, its colours."""
+"""The report of a run as a page: its structure, its policy, its colours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.report.pages import Element, Page, data_of, report
 
 
-def test_it_is_a_page_that_can_be_found_ones_way_in(page: Page) -> None:
+def test_its_structure_is_accessible(page: Page) -> None:
     root = page.root
     assert page.source.startswith("<!doctype html>")
     assert root.one("html").attributes["lang"] == "en"
@@ -35,7 +35,7 @@ def test_it_is_a_page_that_can_be_found_ones_way_in(page: Page) -> None:
     assert all(label.words for label in root.one("form").all("label"))
 
 
-def test_every_link_leads_to_a_place_in_it_or_to_a_turn(page: Page, isolated: Path) -> None:
+def test_every_link_has_a_target(page: Page, isolated: Path) -> None:
     for each, conversations in ((page, ["main"]), (report(isolated), ["colours-1", "colours-2"])):
         places = {element.attributes.get("id") for element in each.root.all()}
         places |= {f"t-{id}-{turn['number']}" for id in conversations for turn in data_of(each, id)["turns"]}
@@ -44,7 +44,7 @@ def test_every_link_leads_to_a_place_in_it_or_to_a_turn(page: Page, isolated: Pa
         assert all(link.startswith("#") and link[1:] in places for link in links)
 
 
-def test_it_loads_nothing_and_runs_nothing_but_its_own_scripts(page: Page) -> None:
+def test_it_loads_nothing_and_runs_only_its_own_scripts(page: Page) -> None:
     head = [each for each in page.root.one("head").inside if isinstance(each, Element)]
     assert head[0].attributes == {"charset": "utf-8"}
     assert head[1].attributes["http-equiv"] == "Content-Security-Policy"
@@ -87,8 +87,12 @@ def test_its_colours_contrast_enough_to_be_read(page: Page, scheme: str) -> None
         low, high = sorted((light(one), light(other)))
         return (high + 0.05) / (low + 0.05)
 
-    texts = [(text, ground) for text in ("ink", "soft", "link", "part", "full", "low") for ground in ("page", "card", "aim")]
-    texts += [(badge, f"{badge}-page") for badge in ("full", "part", "low")] + [("ink", "none-page"), ("ink", "found"), ("ink", "track")]
+    texts = [(text, ground) for text in ("ink", "soft", "link", "part", "full", "low") for ground in ("page", "card", "target")]
+    texts += [(badge, f"{badge}-page") for badge in ("full", "part", "low")] + [
+        ("ink", "none-page"),
+        ("ink", "highlight"),
+        ("ink", "track"),
+    ]
     assert {pair for pair in texts if contrast(*pair) < 4.5} == set(), "WCAG 2.2, 1.4.3"
     marks = [("got", "track"), ("mark", "page"), ("mark", "track"), ("line", "card"), ("line", "page")]
     marks += [(grade, "card") for grade in ("full", "part", "low", "soft")]
