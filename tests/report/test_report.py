@@ -261,7 +261,7 @@ def test_an_interrupted_conversation_is_shown_as_far_as_it_went(woven: Path, tmp
     assert page.root.one("p", class_="score").words == "Between 0.00 and 2.00 of 2"
     assert "4 tests have no score: the lower bound counts them as 0, the upper as 1" in page.root.words
     assert figures_of(page)["Without a score"] == "4 4 agent error"
-    assert "that lies within these bounds" in page.root.words
+    assert "that is within these bounds" in page.root.words
     assert page.root.one("table", class_="scenarios").one("tbody").all("td", class_="n")[0].words == "0.00 to 1.00"
     assert page.root.one("div", class_="notice").words == "The agent failed. turn 4: the <agent> failed"
     assert len(data_of(page)["turns"]) == 5
