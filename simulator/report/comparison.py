@@ -30,13 +30,13 @@ def as_html(comparison: Comparison) -> str:
     priced = any(cell.cost_usd is not None for cell in comparison.cells.values())
     drawn = [name for name in FIGURES if name != "cost" or priced]
     figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, CAPTIONS[name]) for name in drawn}
-    shown = tables(comparison)
+    all_tables = tables(comparison)
     template = environment().get_template("compare.html.j2")
     return template.render(
         comparison=comparison,
         notes=notes(comparison),
-        scores=shown[0],
-        tables=shown[1:],
+        scores=all_tables[0],
+        tables=all_tables[1:],
         figures=figures,
         captions=CAPTIONS,
         policy=POLICY,

@@ -39,19 +39,19 @@ def inline_svg(drawn: bytes, name: str, title: str) -> Markup:
 
 def _attributes(given: dict[str, str], name: str) -> dict[str, str]:
     """An element's attributes, with the declarations of its style as attributes."""
-    made: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for qualified, value in given.items():
         key = qualified.rpartition("}")[2]
         if key == "style":
             pairs = (declaration.partition(":") for declaration in value.split(";") if declaration.strip())
-            made |= {property.strip(): _value(setting.strip(), name) for property, _, setting in pairs}
+            attributes |= {property.strip(): _value(setting.strip(), name) for property, _, setting in pairs}
         elif key == "id":
-            made["id"] = f"{name}-{value}"
+            attributes["id"] = f"{name}-{value}"
         elif key == "href":
-            made["href"] = value.replace("#", f"#{name}-", 1)
+            attributes["href"] = value.replace("#", f"#{name}-", 1)
         else:
-            made[key] = _value(value, name)
-    return made
+            attributes[key] = _value(value, name)
+    return attributes
 
 
 def _value(value: str, name: str) -> str:

@@ -52,9 +52,9 @@ def _hashes(names: Sequence[str]) -> str:
 @cache
 def environment(folder: Path = TEMPLATES) -> Environment:
     """The environment for the templates in `folder` and in `TEMPLATES`. Every value is made visible, then escaped."""
-    made = templating.environment(folder, TEMPLATES, autoescape=True, finalize=_visible, trim_blocks=True, lstrip_blocks=True)
-    made.globals |= {"asset": asset}
-    made.filters |= {
+    env = templating.environment(folder, TEMPLATES, autoescape=True, finalize=_visible, trim_blocks=True, lstrip_blocks=True)
+    env.globals |= {"asset": asset}
+    env.filters |= {
         "number": "{:,}".format,
         "figure": lambda value: "–" if value is None else f"{value:.2f}",
         "signed": _signed,
@@ -68,7 +68,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "script_json": script_json,
         "script_list": script_list,
     }
-    return made
+    return env
 
 
 def _signed(value: float) -> str:

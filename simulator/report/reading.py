@@ -43,13 +43,13 @@ class Turn:
     @classmethod
     def of(cls, conversation: str, turn: TranscriptTurn, max_chars: int = MAX_CHARS) -> Turn:
         """A turn with at most `max_chars` characters of its message and of its reply."""
-        made = cls(conversation, turn.message, Excerpt.of(turn.message.text, max_chars), turn.jumps)
+        shown = cls(conversation, turn.message, Excerpt.of(turn.message.text, max_chars), turn.jumps)
         if (reply := turn.reply) is not None:
-            made.reply, made.reply_tokens, made.asked = Excerpt.of(reply.text, max_chars), reply.tokens, reply.asked
-            made.repeated, made.seconds, made.dollars = bool(reply.repeated), turn.seconds, turn.dollars
+            shown.reply, shown.reply_tokens, shown.asked = Excerpt.of(reply.text, max_chars), reply.tokens, reply.asked
+            shown.repeated, shown.seconds, shown.dollars = bool(reply.repeated), turn.seconds, turn.dollars
             if reply.trace:
-                made.trace = Excerpt.of(json.dumps(reply.trace, ensure_ascii=False, indent=1), TRACE_CHARS)
-        return made
+                shown.trace = Excerpt.of(json.dumps(reply.trace, ensure_ascii=False, indent=1), TRACE_CHARS)
+        return shown
 
     @property
     def number(self) -> int:

@@ -73,12 +73,12 @@ def _depth(agent: str) -> int:
 
 def labels(agents: Sequence[str]) -> dict[str, str]:
     """A label for each agent. Agents whose labels would be equal after cutting are numbered."""
-    made: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for agent in agents:
         text = label(agent)
-        same = sum(label(other) == text for other in made)
-        made[agent] = f"{text} ({same + 1})" if same else text
-    return made
+        same = sum(label(other) == text for other in texts)
+        texts[agent] = f"{text} ({same + 1})" if same else text
+    return texts
 
 
 def label(agent: str) -> str:

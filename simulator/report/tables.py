@@ -139,7 +139,7 @@ def _pairs(comparison: Comparison, column: Column) -> Table:
 def _more(pair: Pair) -> str:
     if pair.corrected < ALPHA:
         return "significant"
-    return "none: the scores are equal" if pair.more is None else f"{pair.more:,}"
+    return "equal scores" if pair.more is None else f"{pair.more:,}"
 
 
 def _groups(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str]) -> Table:

@@ -205,10 +205,10 @@ def test_hovering_over_the_timeline_shows_the_turn_there(tab: Tab, mixed: Path) 
     mark = tab.get_by_role("link", name=re.compile("^question, turn")).first
     number = re.search(r"\d+$", mark.get_attribute("href") or "")
     assert number
-    said = next(e["text"] for e in journal(mixed.parent) if e["type"] == "message" and e["turn"] == int(number[0]))
+    text = next(e["text"] for e in journal(mixed.parent) if e["type"] == "message" and e["turn"] == int(number[0]))
     mark.locator("use").hover()
     expect(tab.locator("#preview a").first).to_have_text(f"#{number[0]}")
-    expect(tab.locator("#preview dd").first).to_have_text(" ".join(said.split()))
+    expect(tab.locator("#preview dd").first).to_have_text(" ".join(text.split()))
     filler = tab.locator(".lanes li").first.locator("svg")
     box = filler.bounding_box()
     assert box

@@ -75,7 +75,7 @@ def test_it_agrees_with_the_runs_own_results(tmp_path: Path) -> None:
         result = json.loads((folder / "result.json").read_text())
         cell = comparison.cells[result["agent"], AT_2K]
         assert cell.score == pytest.approx(result["score"], abs=1e-6)
-        assert cell.spread == pytest.approx(sum(each["std"] for each in result["scenarios"].values()), abs=1e-6)
+        assert cell.spread == pytest.approx(sum(scenario["std"] for scenario in result["scenarios"].values()), abs=1e-6)
         assert cell.certified == pytest.approx(result["certified"])
         for name, scenario in result["scenarios"].items():
             assert comparison.scenarios[AT_2K][name][result["agent"]].low == pytest.approx(scenario["score"], abs=1e-6)
@@ -173,9 +173,9 @@ def test_skills_and_distances_gather_tests_across_scenarios(tmp_path: Path) -> N
     assert skills["theory of mind"]["one"].tests == 3
     assert sum(groups["one"].tests for groups in comparison.distances.values()) == 33
     bins = ["0 to 1,000", "1,000 to 4,000", "4,000 to 16,000", "16,000 to 64,000", "64,000 to 256,000"]
-    found = [name.removesuffix(" tokens") for name in comparison.distances]
-    assert found == [each for each in bins if each in found]
-    assert len(found) >= 3
+    names = [name.removesuffix(" tokens") for name in comparison.distances]
+    assert names == [name for name in bins if name in names]
+    assert len(names) >= 3
 
 
 def test_neither_the_order_nor_the_folder_of_runs_changes_a_figure(tmp_path: Path) -> None:
@@ -193,14 +193,14 @@ def test_neither_the_order_nor_the_folder_of_runs_changes_a_figure(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "difference"),
     [
         ({"suite": {"name": "mine", "tests": 3, "scenarios": {"colours": {}}}}, "one plays suite ltm, the other mine"),
         ({"scenarios": ("colours", "jokes")}, "only one plays jokes"),
         ({"parameters": {"colours": {"changes": 8}}}, "colours.changes is None in one, 8 in the other"),
     ],
 )
-def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], difference: str, tmp_path: Path) -> None:
     made_run(tmp_path, "one", constant(1.0), name="a", scenarios=("colours",))
     made_run(tmp_path, "two", constant(1.0), name="b", **({"scenarios": ("colours",)} | other))  # type: ignore[arg-type]
     if "suite" in other:
@@ -208,13 +208,13 @@ def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], s
         (tmp_path / "b/result.json").write_text(json.dumps(result | {"suite": "mine"}))
     done = longspan("compare", ".", where=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"longspan: a and b cannot be compared: {said}; name the folders of runs that play the same")
+    assert done.stderr.startswith(f"longspan: a and b cannot be compared: {difference}; name the folders of runs that play the same")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize(
-    ("agent", "other", "said"),
+    ("agent", "other", "note_start"),
     [
         ("two", {"placement": "early"}, "Placement differs at 2k: early (two); uniform (one)"),
         ("two", {"tokenizer": "o200k_base"}, "The tokenizer differs at 2k: cl100k_base (one); o200k_base (two)"),
@@ -229,11 +229,11 @@ def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], s
         ("two", {"span": 4_000, "placement": "early"}, "Placement differs between the columns: early (4k); uniform (2k)"),
     ],
 )
-def test_other_differences_are_noted(agent: str, other: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_other_differences_are_noted(agent: str, other: dict[str, object], note_start: str, tmp_path: Path) -> None:
     made_run(tmp_path, "one", constant(1.0), scenarios=("colours", "jokes"))
     made_run(tmp_path, agent, constant(1.0), scenarios=("colours", "jokes"), **other)  # type: ignore[arg-type]
     comparison = load_comparison([tmp_path])
-    assert any(note.startswith(said) for note in notes(comparison)), notes(comparison)
+    assert any(note.startswith(note_start) for note in notes(comparison)), notes(comparison)
 
 
 def spoil(folder: Path, how: str) -> None:
@@ -266,7 +266,7 @@ def spoil(folder: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "reason"),
     [
         ("gone", "has no results: it is being played or was broken off"),
         ("no JSON", "not results of this version"),
@@ -279,25 +279,25 @@ def spoil(folder: Path, how: str) -> None:
         ("manifest", "not a manifest"),
     ],
 )
-def test_a_run_that_cannot_be_used_is_named_and_left_out(how: str, said: str, tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_used_is_named_and_left_out(how: str, reason: str, tmp_path: Path) -> None:
     made_run(tmp_path, "one", constant(1.0), name="good")
     spoil(made_run(tmp_path, "two", constant(1.0), name="bad"), how)
     comparison = load_comparison([tmp_path])
     assert comparison.agents == ["one"]
     (left_out,) = (note for note in notes(comparison) if note.startswith("Left out: "))
-    assert said in left_out
+    assert reason in left_out
     assert "bad" in left_out
     assert left_out in as_markdown(comparison).replace("\\", "")
     with pytest.raises(InputError, match="no run can be used: "):
         load_comparison([tmp_path / "bad"])
 
 
-@pytest.mark.parametrize(("path", "said"), [("nowhere", "there is no such folder"), ("empty", "there is no run in it")])
-def test_a_path_without_runs_is_refused(path: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("path", "error"), [("nowhere", "there is no such folder"), ("empty", "there is no run in it")])
+def test_a_path_without_runs_is_refused(path: str, error: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = longspan("compare", path, where=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert f"longspan: {path}: {said}" in done.stderr
+    assert f"longspan: {path}: {error}" in done.stderr
 
 
 # Formats.
@@ -350,14 +350,14 @@ def test_no_agent_name_breaks_the_markdown_tables(comparison: Comparison) -> Non
 
 
 def test_the_csv_has_all_figures_under_one_header_and_no_formula(comparison: Comparison) -> None:
-    found = list(csv.DictReader(io.StringIO(as_csv(comparison))))
-    assert list(found[0]) == list(CSV_COLUMNS)
-    assert {row["table"] for row in found} == {"scores", "pairs", "scenarios", "skills", "distances"}
+    rows = list(csv.DictReader(io.StringIO(as_csv(comparison))))
+    assert list(rows[0]) == list(CSV_COLUMNS)
+    assert {row["table"] for row in rows} == {"scores", "pairs", "scenarios", "skills", "distances"}
     assert len(rows_of(comparison, "scores")) == 3
     assert len(rows_of(comparison, "scenarios")) == 33
     (one,) = (row for row in rows_of(comparison, "scores") if row["agent"] == "one")
     assert (float(one["score"]), one["runs"], one["cost_usd"], one["maximum"]) == (pytest.approx(11 / 3, abs=1e-6), "2", "0.5", "11")
-    assert {row["agent"] for row in found} == {"one", HOSTILE, "'=cmd()"}
+    assert {row["agent"] for row in rows} == {"one", HOSTILE, "'=cmd()"}
 
 
 def test_no_agent_name_breaks_the_page(page: Path) -> None:
@@ -365,13 +365,13 @@ def test_no_agent_name_breaks_the_page(page: Path) -> None:
     assert read.comments == []
     assert read.root.all("script") == []
     assert read.root.all("style", type="text/css") == []
-    assert [each for each in read.root.all() if any(name == "style" or name.startswith("on") for name in each.attributes)] == []
+    assert [element for element in read.root.all() if any(name == "style" or name.startswith("on") for name in element.attributes)] == []
     assert read.root.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"] == POLICY
     assert "script-src 'none'" in POLICY
     assert len(read.root.all("svg")) == 4
-    ids = [each.attributes["id"] for each in read.root.all() if "id" in each.attributes]
+    ids = [element.attributes["id"] for element in read.root.all() if "id" in element.attributes]
     assert len(set(ids)) == len(ids)
-    used = {each.attributes["href"] for each in read.root.all("use")} | {each.attributes["href"] for each in read.root.all("a")}
+    used = {element.attributes["href"] for element in read.root.all("use")} | {element.attributes["href"] for element in read.root.all("a")}
     assert {href.removeprefix("#") for href in used} <= set(ids)
     rows = [row.words for row in read.root.all("table")[0].all("tr")]
     assert any("<script>alert(1)</script>" in row and "[U+202E]" in row for row in rows)
@@ -380,7 +380,7 @@ def test_no_agent_name_breaks_the_page(page: Path) -> None:
 def test_without_any_cost_the_page_has_no_figure_of_costs(tmp_path: Path) -> None:
     made_run(tmp_path, "free", lambda scenario, number: 0.5)
     (tmp_path / "page.html").write_text(as_html(load_comparison([tmp_path])), "utf-8")
-    figures = [each.attributes["id"] for each in Page(tmp_path / "page.html").root.all("figure")]
+    figures = [element.attributes["id"] for element in Page(tmp_path / "page.html").root.all("figure")]
     assert figures == ["figure-bars", "figure-spans", "figure-radar"]
 
 

@@ -60,14 +60,14 @@ def test_there_is_a_row_for_each_test_and_each_turn_with_every_column_in_order(f
     results = [json.loads((run / "result.json").read_text()) for run in runs]
     graded = [(run.name, test["id"]) for run, result in zip(runs, results, strict=True) for test in result["tests"]]
     assert [(row["run"], row["test"]) for row in tests] == graded
-    said = [
+    messages = [
         (run.name, id, entry["turn"])
         for run in runs
         for id in RunFolder(run).manifest.conversations
         for entry in journal(run, id)
         if entry["type"] == "message"
     ]
-    assert [(row["run"], row["conversation"], row["turn"]) for row in turns] == said
+    assert [(row["run"], row["conversation"], row["turn"]) for row in turns] == messages
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -82,20 +82,20 @@ def test_the_rows_hold_what_the_results_and_the_journal_say(format: str, runs: l
             assert (row["score"], row["machine_score"], row["status"]) == (test["score"], test["machine_score"], test["status"])
             assert row["chance"] == pytest.approx(test["chance"], abs=1e-6)
             assert (row["certified"], row["at_distance"], row["exempt"]) == (test["certified"], test["at_distance"], test["exempt"])
-            distances = [each["tokens"] for each in test["evidence"]]
+            distances = [pair["tokens"] for pair in test["evidence"]]
             assert (row["evidence"], row["evidence_nearest"], row["evidence_furthest"]) == (len(distances), min(distances), max(distances))
             assert row["skills"] == "; ".join(test["tags"])
             assert row["reason"] == test["reason"]
     turns = [row for row in read(out, format, "turns") if row["run"] == runs[0].name]
     entries = journal(runs[0])
-    for row, said in zip(turns, (entry for entry in entries if entry["type"] == "message"), strict=True):
-        reply = next(entry for entry in entries if entry["type"] == "reply" and entry["turn"] == said["turn"])
-        assert (row["message"], row["reply"]) == (said["text"], reply["text"])
+    for row, message in zip(turns, (entry for entry in entries if entry["type"] == "message"), strict=True):
+        reply = next(entry for entry in entries if entry["type"] == "reply" and entry["turn"] == message["turn"])
+        assert (row["message"], row["reply"]) == (message["text"], reply["text"])
         assert (row["kind"], row["test"], row["needle"], row["start"], row["end"]) == (
-            *(said["kind"], said.get("test"), said["needle"], said["start"]),
+            *(message["kind"], message.get("test"), message["needle"], message["start"]),
             reply["end"],
         )
-        assert (row["asked"], row["sent_at"]) == (reply["asked"], said["sent_at"])
+        assert (row["asked"], row["sent_at"]) == (reply["asked"], message["sent_at"])
         assert row["latency_s"] == (None if not reply.get("measured") else pytest.approx(reply["measured"]["latency_s"], abs=1e-6))
     assert {row["scenario"] for row in turns} == {None, "colours", "prospective_memory"}
 
@@ -186,7 +186,7 @@ def test_existing_files_are_not_overwritten(runs: list[Path], tmp_path: Path, ca
 def test_a_package_that_is_missing_is_named_with_its_extra(
     format: str, package: str, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [each for each in sys.modules if each.partition(".")[0] == package]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit, match="2"):

@@ -165,13 +165,13 @@ def test_one_or_two_scenarios_can_be_drawn(scenarios: tuple[str, ...], tmp_path:
 
 
 def test_agents_with_the_same_model_share_its_colour_and_differ_otherwise() -> None:
-    found = styles(LONG)
-    gpt = [found[agent] for agent in LONG[:3]]
+    by_agent = styles(LONG)
+    gpt = [by_agent[agent] for agent in LONG[:3]]
     assert len({style.colour for style in gpt}) == 1
     assert len({(style.hatch, style.dashes, style.fill) for style in gpt}) == 3
-    assert found["openai/gpt-4o"].hatch == "", "the model alone is solid, as in the paper"
+    assert by_agent["openai/gpt-4o"].hatch == "", "the model alone is solid, as in the paper"
     assert styles(list(reversed(LONG)))["openai/gpt-4o"].hatch == ""
-    assert len({style.colour for style in found.values()}) == 5
+    assert len({style.colour for style in by_agent.values()}) == 5
     more = styles([f"vendor/model-{number}" for number in range(20)])
     assert len(set(more.values())) == 20
     assert {style.colour for style in more.values()} == set(COLOURS)
@@ -223,7 +223,7 @@ def test_one_figure_goes_into_a_file_and_all_into_a_folder(tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "error"),
     [
         (["--figure", "bars", "--out", "x.gif"], "a figure is a file whose name ends in .svg, .png or .pdf"),
         (["--figure", "bars", "--out", "x.svg", "--format", "png"], "a figure is a file whose name ends in"),
@@ -236,7 +236,7 @@ def test_one_figure_goes_into_a_file_and_all_into_a_folder(tmp_path: Path, capsy
     ],
 )
 def test_bad_input_gets_one_line(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     made_run(tmp_path / "runs", "one", graded(0))
@@ -246,7 +246,7 @@ def test_bad_input_gets_one_line(
     with pytest.raises(SystemExit, match="2"):
         main(["plot", "runs", *arguments])
     printed = capsys.readouterr()
-    assert said in printed.err
+    assert error in printed.err
     assert printed.err.count("\n") == 1
     assert printed.out == ""
     assert sorted(tmp_path.rglob("*")) == before, "nothing is left half-written"

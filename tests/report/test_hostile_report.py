@@ -42,8 +42,8 @@ HOSTILE = [
 def test_a_reply_is_shown_unchanged_and_changes_nothing_else(woven: Path, page: Page, tmp_path: Path, text: str) -> None:
     changed = report(altered(woven, tmp_path, replying(text)))
     assert reply_of(changed) == text
-    (said,) = (turn for turn in changed.root.one("article", id="test-colours-1").all("dl", class_="exchange") if text in turn.text)
-    assert said.all("dd")[1].text == text
+    (exchange,) = (turn for turn in changed.root.one("article", id="test-colours-1").all("dl", class_="exchange") if text in turn.text)
+    assert exchange.all("dd")[1].text == text
     assert changed.root.skeleton == page.root.skeleton
     assert not changed.comments
 
@@ -93,7 +93,7 @@ def test_a_reply_of_ten_megabytes_is_shortened_and_its_length_shown(woven: Path,
     assert tail.endswith("<b> the end")
     assert (len(head) + len(tail), length) == (20_000, len(text))
     assert len(changed.source) < len(page.source) + 200_000
-    test = next(each for each in changed.root.all("ol", class_="said") if "begin <b>" in each.text)
+    test = next(turns for turns in changed.root.all("ol", class_="said") if "begin <b>" in turns.text)
     assert f"{len(text) - 800:,} of {len(text):,} characters left out; turn #1 has more" in test.words
 
 
@@ -126,5 +126,5 @@ def test_no_other_text_of_a_run_breaks_the_page(woven: Path, page: Page, tmp_pat
     assert changed.source.count("<script") == page.source.count("<script")
     assert "\x1b" not in changed.source
     assert "\u202e" not in changed.source
-    assert {each.text for each in changed.root.all("p", class_="reason")} == {"</p></article></script><script>[U+001B][U+202E]'\"><"}
-    assert any("[U+D800]" in each.text for each in changed.root.all("pre"))
+    assert {reason.text for reason in changed.root.all("p", class_="reason")} == {"</p></article></script><script>[U+001B][U+202E]'\"><"}
+    assert any("[U+D800]" in block.text for block in changed.root.all("pre"))

@@ -26,7 +26,7 @@ def logged(runs: Sequence[Path], out: Path) -> dict[str, Any]:
     from inspect_ai.log import list_eval_logs, read_eval_log
 
     assert export(load(runs)[0], "inspect", out) == []
-    listed = [Path(each.name) for each in list_eval_logs(str(out))]
+    listed = [Path(log.name) for log in list_eval_logs(str(out))]
     assert {path.name for path in listed} == {path.name for path in out.iterdir()}
     return {path.name: read_eval_log(str(out / path.name)) for path in listed}
 
@@ -55,30 +55,30 @@ def test_it_has_the_settings_and_the_scores(log: Any, woven: Path) -> None:
         "score_at_least": known["score"],
         "score_at_most": known["score"],
         "full_marks": 2,
-        "chance": pytest.approx(sum(each["chance"] for each in known["scenarios"].values())),
+        "chance": pytest.approx(sum(scenario["chance"] for scenario in known["scenarios"].values())),
         "certified": 1,
         "at_distance": 1,
     }
 
 
 def test_each_test_is_a_sample_with_its_turns_its_score_and_the_reason(log: Any, woven: Path) -> None:
-    said = {entry["turn"]: entry for entry in journal(woven) if entry["type"] == "message"}
+    messages = {entry["turn"]: entry for entry in journal(woven) if entry["type"] == "message"}
     replies = {entry["turn"]: entry["text"] for entry in journal(woven) if entry["type"] == "reply"}
     tests = result(woven)["tests"]
     samples = {sample.id: sample for sample in log.samples}  # the reader sorts them
     assert len(log.samples) == len(tests)
     for test in tests:
         sample = samples[test["id"]]
-        own = sorted({turn for turn, entry in said.items() if entry.get("test") == test["id"]} | set(test["turns"]))
+        own = sorted({turn for turn, entry in messages.items() if entry.get("test") == test["id"]} | set(test["turns"]))
         shown = [(message.role, message.text) for message in sample.messages]
-        assert shown == [pair for turn in own for pair in (("user", said[turn]["text"]), ("assistant", replies[turn]))]
-        assert [each.metadata["turn"] for each in sample.messages if each.role == "user"] == own
-        questions = [turn for turn in own if said[turn]["kind"] == "question"]
-        assert sample.input == "\n\n".join(said[turn]["text"] for turn in questions)
+        assert shown == [pair for turn in own for pair in (("user", messages[turn]["text"]), ("assistant", replies[turn]))]
+        assert [message.metadata["turn"] for message in sample.messages if message.role == "user"] == own
+        questions = [turn for turn in own if messages[turn]["kind"] == "question"]
+        assert sample.input == "\n\n".join(messages[turn]["text"] for turn in questions)
         given = sample.scores["longspan"]
         assert (given.value, given.explanation, given.answer) == (test["score"], test["reason"], replies[questions[-1]])
         assert sample.metadata["scenario"] == test["scenario"]
-        assert [each["tokens"] for each in sample.metadata["evidence"]] == [each["tokens"] for each in test["evidence"]]
+        assert [pair["tokens"] for pair in sample.metadata["evidence"]] == [pair["tokens"] for pair in test["evidence"]]
         assert (sample.metadata["certified"], sample.metadata["span_used"], sample.error) == (True, test["span_used"], None)
 
 

@@ -22,7 +22,7 @@ from tests.report.pages import Element, Page, altered, data_of, journal, reply_o
 def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: Page) -> None:
     result = grade_run(RunFolder(woven))
     summary = page.root.one("section", **{"aria-labelledby": "result"})
-    chance = sum(each.chance for each in result.scenarios.values())
+    chance = sum(scenario.chance for scenario in result.scenarios.values())
     assert summary.one("p", class_="score").words == "2.00 of 2"
     assert f"would score about {chance:.2f}; this is {2 - chance:.2f} above that" in summary.words
     figures = figures_of(page)
@@ -42,7 +42,7 @@ def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: P
 
 def figures_of(page: Page) -> dict[str, str]:
     figures = page.root.one("section", **{"aria-labelledby": "result"}).one("dl", class_="figures")
-    return {each.one("dt").words: each.one("dd").words for each in figures.all("div")}
+    return {figure.one("dt").words: figure.one("dd").words for figure in figures.all("div")}
 
 
 def test_the_score_has_the_interval_that_the_statistics_give(woven: Path) -> None:
@@ -114,13 +114,13 @@ def test_a_test_shows_its_grade_its_turns_in_order_and_what_was_expected(woven: 
     opened = next(entry for entry in journal(woven) if entry["type"] == "open" and entry["test"] == "colours-2")
     assert test.one("h4").words == "colours-2 ●score 1.00"
     assert test.one("p", class_="reason").text == result.reason
-    facts = {each.one("dt").words: each.one("dd").words for each in test.one("dl", class_="facts").all("div")}
+    facts = {fact.one("dt").words: fact.one("dd").words for fact in test.one("dl", class_="facts").all("div")}
     assert facts["Status"] == "scored"
     assert facts["Span used"] == f"{result.span_used:,} of 2,000 tokens, certified"
     assert facts["At distance"] == "yes"
     assert facts["Proof"] == f"turn #{result.turns[0]}"
-    said = test.one("ol", class_="said").inside
-    turns = [each for each in said if isinstance(each, Element)]
+    children = test.one("ol", class_="said").inside
+    turns = [element for element in children if isinstance(element, Element)]
     assert [turn.all("a")[0].attributes["href"] for turn in turns] == [f"#t-main-{message['turn']}" for message in messages]
     shown = [[m["text"], replies[m["turn"]]] for m in messages]
     shown[-1].append(opened["lines"][-1]["ideal"])
@@ -129,9 +129,9 @@ def test_a_test_shows_its_grade_its_turns_in_order_and_what_was_expected(woven: 
         ["needle"], ["needle"], ["needle"], ["question", "proof"]]  # fmt: skip
     assert turns[0].one("time").attributes["datetime"] == messages[0]["sent_at"]
     assert json.loads(test.one("pre").text) == opened["facts"]
-    for each in result.evidence:
-        (needle,) = (turn for turn in turns if turn.all("a")[0].words == f"#{each.needle_turn}")
-        text = f"{each.tokens:,} tokens before #{each.question_turn}, {each.tokens / 20:.0f}% of the span"
+    for pair in result.evidence:
+        (needle,) = (turn for turn in turns if turn.all("a")[0].words == f"#{pair.needle_turn}")
+        text = f"{pair.tokens:,} tokens before #{pair.question_turn}, {pair.tokens / 20:.0f}% of the span"
         assert needle.one("ul", class_="evidence").words == text
 
 
@@ -143,14 +143,14 @@ def test_needles_have_the_outcomes_that_traces_tell(woven: Path) -> None:
         turns = data_of(report(woven))["turns"]
         needles = [turn["number"] for turn in turns if turn.get("test") == "colours-1" and "needle" in turn["kinds"]]
         evidence = [type(test.evidence[0])(needle, question, 10, **fate) for needle, fate in zip(needles, fates, strict=False)]
-        tests = [each if each.id != test.id else each.model_copy(update={"evidence": evidence}) for each in result.tests]
+        tests = [other if other.id != test.id else other.model_copy(update={"evidence": evidence}) for other in result.tests]
         return manifest, result.model_copy(update={"tests": tests})
 
     test = report(woven, change).root.one("article", id="test-colours-1")
-    facts = {each.one("dt").words: each.one("dd").words for each in test.one("dl", class_="facts").all("div")}
+    facts = {fact.one("dt").words: fact.one("dd").words for fact in test.one("dl", class_="facts").all("div")}
     assert {name: value for name, value in facts.items() if name.startswith("Needles")} == {
         "Needles stored": "2 of 2", "Needles retrieved": "1 of 2", "Needles used": "0 of 1"}  # fmt: skip
-    outcomes = [[label.words for label in each.all("span", class_="label")] for each in test.all("ul", class_="evidence")]
+    outcomes = [[label.words for label in evidence.all("span", class_="label")] for evidence in test.all("ul", class_="evidence")]
     assert outcomes == [["stored", "retrieved", "not used"], ["stored", "not retrieved"]]
 
 
@@ -194,7 +194,7 @@ def test_without_javascript_the_essentials_are_there(woven: Path, page: Page) ->
 
 def test_each_of_several_conversations_has_anchors_of_its_own(isolated: Path) -> None:
     page = report(isolated)
-    assert [each.one("h3").words for each in page.root.all("section", class_="conversation")] == ["colours-1", "colours-2"]
+    assert [section.one("h3").words for section in page.root.all("section", class_="conversation")] == ["colours-1", "colours-2"]
     test = page.root.one("article", id="test-colours-2")
     assert {a.attributes["href"].rpartition("-")[0] for a in test.all("a")} == {"#t-colours-2"}
     assert "none of them had to be at distance" in page.root.words

@@ -19,8 +19,8 @@ def percent(share: float) -> str:
 
 
 def lane(page: Page, test: str) -> Element:
-    (found,) = (each for each in page.root.one("ol", class_="lanes").all("li") if each.all("a") and each.all("a")[0].text.endswith(test))
-    return found
+    (lane,) = (item for item in page.root.one("ol", class_="lanes").all("li") if item.all("a") and item.all("a")[0].text.endswith(test))
+    return lane
 
 
 def test_each_test_has_a_lane_with_its_turns_at_their_tokens(woven: Path, page: Page) -> None:

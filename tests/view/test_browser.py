@@ -152,11 +152,11 @@ def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path:
         other = visit(f"{server.home}runs/{run.name}/live", viewport=PHONE, is_mobile=True, color_scheme="dark")
         expect(other.page.locator("#t-main-0 dd").nth(1)).to_have_text("OK.")
         run.finish()
-        for each in (page, other.page):
-            expect(each.locator("#state")).to_have_text("Finished: the report has the results.")
-            expect(each.locator("[data-figure=tests]")).to_contain_text("2 of 2")
-            expect(each.locator("#test-colours-1")).to_have_class("low")
-            expect(each.locator("[data-figure=score]")).to_contain_text("0.00 of 1")
+        for tab in (page, other.page):
+            expect(tab.locator("#state")).to_have_text("Finished: the report has the results.")
+            expect(tab.locator("[data-figure=tests]")).to_contain_text("2 of 2")
+            expect(tab.locator("#test-colours-1")).to_have_class("low")
+            expect(tab.locator("[data-figure=score]")).to_contain_text("0.00 of 1")
         other.picture("view-live-phone", whole=True)
         assert other.faults() == []
         last = max(entry["turn"] for entry in journal(runs / run.name) if entry["type"] == "message" and entry["kind"] != "filler")
@@ -180,10 +180,10 @@ def test_a_killed_run_is_shown_as_far_as_it_went(visit: Open, tmp_path: Path) ->
         run.process.kill()
         run.process.wait()
         later = visit(first.page.url)
-        for each in (first, later):
-            expect(each.page.locator("li.waiting-turn dd").nth(1)).to_have_text("(no reply yet)")
-            expect(each.page.locator("#state")).to_contain_text("unless its process was killed")
-            each.leave()
+        for seen in (first, later):
+            expect(seen.page.locator("li.waiting-turn dd").nth(1)).to_have_text("(no reply yet)")
+            expect(seen.page.locator("#state")).to_contain_text("unless its process was killed")
+            seen.leave()
 
 
 def test_hostile_replies_are_only_text_while_a_run_is_followed(visit: Open, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_turns_tests_and_status_become_events(made: Path, name: str) -> None:
 def test_a_message_has_an_event_before_its_reply_and_another_after_it(made: Path, tmp_path: Path) -> None:
     entries = journal(made / ORACLE)
     place = next(i for i, entry in enumerate(entries) if entry["type"] == "message" and entry["turn"] == 2)
-    run = RunFolder(altered(made / ORACLE, tmp_path, lambda found: found.__delitem__(slice(place + 1, None))))
+    run = RunFolder(altered(made / ORACLE, tmp_path, lambda entries: entries.__delitem__(slice(place + 1, None))))
     rest = RunFolder(made / ORACLE).journal("main").read_bytes().splitlines(keepends=True)[place + 1 : place + 3]
 
     async def look(live: LiveRun) -> None:

@@ -70,9 +70,9 @@ def test_the_time_left_is_in_proportion_to_what_was_played(made: Path, tmp_path:
                 entry["measured"] = {"latency_s": 10.0}
 
     run = RunFolder(altered(made / ORACLE, tmp_path, steady))
-    found = followed(run)
-    half = next(figures for figures in found if figures["ended"] == 2)
-    assert half["left"] == pytest.approx(found[-1]["seconds"] - half["seconds"], rel=0.5)
+    figures_after = followed(run)
+    half = next(figures for figures in figures_after if figures["ended"] == 2)
+    assert half["left"] == pytest.approx(figures_after[-1]["seconds"] - half["seconds"], rel=0.5)
 
 
 def test_costs_are_summed_and_unknown_if_one_is(made: Path, tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_costs_are_summed_and_unknown_if_one_is(made: Path, tmp_path: Path) -> N
         for number, entry in enumerate(entry for entry in entries if entry["type"] == "reply"):
             entry |= {"usage": {"input_tokens": 1}, "cost_usd": {"agent": 0.25 if number < 3 else None}}
 
-    found = followed(RunFolder(altered(made / ORACLE, tmp_path, priced)))
-    assert next(figures["cost"] for figures in found if figures["turns"] == 3) == 0.75
-    assert found[-1]["cost"] is None
-    assert found[-1]["used"]
+    figures_after = followed(RunFolder(altered(made / ORACLE, tmp_path, priced)))
+    assert next(figures["cost"] for figures in figures_after if figures["turns"] == 3) == 0.75
+    assert figures_after[-1]["cost"] is None
+    assert figures_after[-1]["used"]
 
 
 def test_a_scenario_that_is_code_is_not_run(made: Path) -> None:

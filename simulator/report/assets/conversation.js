@@ -30,7 +30,7 @@ const Conversations = (() => {
 
   /** Create empty lists for some of a conversation's turns. */
   function lists(conversation, turns, pattern) {
-    const made = [];
+    const created = [];
     for (let from = 0; from < turns.length; from += BATCH) {
       const batch = turns.slice(from, from + BATCH);
       const list = Turns.make("ol", { "aria-label": `Turns ${batch[0].number} to ${batch.at(-1).number}` });
@@ -42,9 +42,9 @@ const Conversations = (() => {
         list.style.minHeight = "";
       });
       observer.observe(list);
-      made.push(list);
+      created.push(list);
     }
-    return made;
+    return created;
   }
 
   /** The search text as a pattern, or null. Any white space matches any other. */
@@ -91,11 +91,11 @@ const Conversations = (() => {
   /** Scroll to a turn and focus it. Returns false if there is no such turn. */
   function reveal(conversation, number) {
     if (!conversation?.turns[number]) return false;
-    const shown = () => [...conversation.list.children].find((list) => holds(list, number));
+    const listOf = () => [...conversation.list.children].find((list) => holds(list, number));
     const element = () => document.getElementById(Turns.address(conversation.id, number));
-    if (shown()) fill(shown());
+    if (listOf()) fill(listOf());
     if (!element()) clear();
-    for (const list of [shown().previousElementSibling, shown(), shown().nextElementSibling]) if (list) fill(list);
+    for (const list of [listOf().previousElementSibling, listOf(), listOf().nextElementSibling]) if (list) fill(list);
     const turn = element();
     for (const other of document.querySelectorAll(".target")) other.classList.remove("target");
     turn.classList.add("target");
