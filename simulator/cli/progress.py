@@ -1,4 +1,4 @@
-"""What a run shows at the terminal: while it plays, and when it is over."""
+"""A run at the terminal: its progress while it plays, and its scores afterwards."""
 
 from __future__ import annotations
 
@@ -22,70 +22,70 @@ from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.planning import Plan
 from longspan.simulator.runner import Heard, Outcome
 
-__all__ = ["Progress", "table_of", "tell"]
+__all__ = ["Progress", "print_outcome", "print_scores"]
 
 FIGURES: Final = {"turn": 70, "tokens": 61, "virtual time": 96, "open": 77, "score so far": 0}
-"""What is shown of a run while it plays, and of how many columns the terminal has to be for that."""
+"""Columns of the live table, each with the least width of the terminal at which it is shown."""
 
-LONG: Final = 20
-"""Rows beyond which a scenario's own table stands in the report alone."""
+MAX_ROWS: Final = 20
+"""Rows of a scenario's own table. A longer one is only in the report."""
 
-EDGES: Final = 2
+MARGIN: Final = 2
 GAP: Final = 3
-"""Columns of the terminal beside a table, and between two of its columns."""
+"""Characters around the live table, and between two of its columns."""
 
 
 @final
 class Progress:
-    """Live progress of several runs: turn, tokens, virtual time, open tests, running score.
+    """Live progress of several runs: turn, tokens, virtual time, open tests, score so far.
 
-    On a terminal it is a table that is kept up; elsewhere a line when a run begins and one for each tenth of its tests.
-    Where a person is the agent it shows nothing: the terminal is theirs, and their score is nothing for them to know yet.
+    On a terminal it is a live table. Elsewhere it is a line when a run starts, and one for each tenth of its tests.
+    Nothing is shown when a person is the agent: they use the terminal, and must not see their score yet.
     """
 
     def __init__(self, plans: Sequence[Plan], console: Console | None = None) -> None:
         self._console = console or Console()
         self._plans = list(plans)
         self._quiet = any(plan.agent.kind == "human" for plan in plans)
-        self._table_kept = self._console.is_terminal and bool(plans) and not self._quiet
+        self._live_table = self._console.is_terminal and bool(plans) and not self._quiet
         self._runs: dict[Path, _Run] = {}
         self._live = Live(console=self._console, get_renderable=self._table, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> Progress:
-        told: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        notes: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for plan in self._plans:
             late = f"the form of {', '.join(plan.manifest.late)} forbids early placement"
             for line in [*plan.manifest.left_out, *([late] if plan.manifest.late else [])]:
                 what, _, why = line.partition(": ")
-                told[what].append((plan.name, why and f": {why}"))
-        for what, each in told.items():
-            name, why = each[0]
-            line = f"{name}: {what}{why}" if len(each) == 1 else f"{len(each)} runs: {what}{why and f'; for {name}{why}'}"
+                notes[what].append((plan.name, why and f": {why}"))
+        for what, runs in notes.items():
+            name, why = runs[0]
+            line = f"{name}: {what}{why}" if len(runs) == 1 else f"{len(runs)} runs: {what}{why and f'; for {name}{why}'}"
             self._console.print(Text(line, style="yellow"), soft_wrap=not self._console.is_terminal)
-        if self._table_kept:
+        if self._live_table:
             self._live.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._table_kept:
+        if self._live_table:
             self._live.stop()
 
     def heard(self, heard: Heard) -> None:
-        """Take the next event of a conversation of a run. A terminal that has gone ends no run."""
+        """Take the next event of a run's conversation. A closed terminal does not stop the run."""
         if self._quiet:
             return
         try:
             self._heard(heard)
-        except (OSError, SystemExit):  # rich leaves the program where a pipe is closed
+        except (OSError, SystemExit):  # rich exits when a pipe is closed
             self._quiet = True
 
     def _heard(self, heard: Heard) -> None:
         run = self._runs.get(heard.folder)
         if run is None:
-            place = next((n for n, each in enumerate(self._plans) if each.name == heard.plan.name), 0)
+            place = next((n for n, plan in enumerate(self._plans) if plan.name == heard.plan.name), 0)
             run = self._runs[heard.folder] = _Run(heard.folder.name, RunStatus(heard.gradebook), place)
             if not self._console.is_terminal:
-                self._console.print(f"{run.name}: {run.total} tests begin", soft_wrap=True, markup=False, highlight=False)
+                self._console.print(f"{run.name}: {run.total} tests to play", soft_wrap=True, markup=False, highlight=False)
         ended = run.status.add(heard.conversation, heard.change)
         if ended is not None and not self._console.is_terminal and run.milestone():
             self._console.print(f"{run.name}: {run.line()}", soft_wrap=True, highlight=False, markup=False)
@@ -94,7 +94,7 @@ class Progress:
         shown, hidden = self._shown()
         fitting = ["tests", *(name for name, width in FIGURES.items() if self._console.width >= width)]
         rows = [{"tests": f"{run.ended}/{run.total}"} | dict(zip(FIGURES, run.figures(), strict=True)) for run in shown]
-        room = self._console.width - EDGES - sum(GAP + max([len(name), *(len(row[name]) for row in rows)]) for name in fitting)
+        room = self._console.width - MARGIN - sum(GAP + max([len(name), *(len(row[name]) for row in rows)]) for name in fitting)
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         table.add_column("run", no_wrap=True, min_width=min(24, room))
         for name in fitting:
@@ -103,12 +103,12 @@ class Progress:
             table.add_row(Text(_cut(run.name, room)), *(row[name] for name in fitting))  # rich would cut the figures too
         if hidden:
             done = sum(run.done for run in hidden)
-            table.caption = f"and {len(hidden)} more, {done} of them done"
+            table.caption = f"{len(hidden)} more runs, {done} finished"
             table.caption_justify = "left"
-        return table if self._runs else Text("making the tests ...")
+        return table if self._runs else Text("creating the tests ...")
 
     def _shown(self) -> tuple[list[_Run], list[_Run]]:
-        """The runs that the terminal has room for, those that still play before others, and the rest."""
+        """The runs that fit on the terminal, unfinished ones first, and the rest."""
         room = max(3, self._console.height - 6)
         runs = sorted(self._runs.values(), key=lambda run: (run.done, run.place))
         if len(runs) <= room:
@@ -118,13 +118,13 @@ class Progress:
 
 @final
 class _Run:
-    """One run as it is shown."""
+    """One row of the table."""
 
     def __init__(self, name: str, status: RunStatus, place: int) -> None:
         self.name = name
         self.status = status
         self.place = place
-        self._told = 0
+        self._tenths = 0
 
     @property
     def ended(self) -> int:
@@ -141,12 +141,12 @@ class _Run:
 
     def milestone(self) -> bool:
         """Whether another tenth of the tests has ended."""
-        tenth = 10 * self.ended // self.total
-        new, self._told = tenth > self._told, tenth
+        tenths = 10 * self.ended // self.total
+        new, self._tenths = tenths > self._tenths, tenths
         return new
 
     def figures(self) -> list[str]:
-        """Where the run is: turn, tokens, virtual time, open tests, score of the scenarios that have one."""
+        """Turn, tokens, virtual time, open tests, and the score so far of the scenarios that have one."""
         figures = self.status.figures()
         return [
             f"{figures.turns:,}",
@@ -157,33 +157,33 @@ class _Run:
         ]
 
     def line(self) -> str:
-        """The same in one line."""
+        """The same figures in one line."""
         turn, tokens, now, _, score = self.figures()
         return f"{self.ended}/{self.total} tests, turn {turn}, {tokens} tokens, {now}, score so far {score}"
 
 
 def _cut(name: str, room: int) -> str:
-    """A run's name in so many characters, with its end, which holds the seed."""
+    """A run's name cut to `room` characters. Its end, which has the seed, is kept."""
     return name if len(name) <= room else f"{name[: max(1, room - 9)]}…{name[-8:]}"
 
 
-def tell(outcome: Outcome, console: Console | None = None) -> None:
-    """Print what came out of a run: a table of scores by scenario, the total, and where everything lies."""
+def print_outcome(outcome: Outcome, console: Console | None = None) -> None:
+    """Print a run's scores, why it was interrupted if it was, and the paths of its folder and report."""
     console = console or Console()
     if outcome.result is not None:
-        table_of(outcome.result, console)
+        print_scores(outcome.result, console)
     if outcome.error is not None:
-        console.print(Text(f"broken off: {outcome.error}", style="red"))
+        console.print(Text(f"interrupted: {outcome.error}", style="red"))
         if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
-            console.print(f"more    {outcome.folder / 'incidents.jsonl'} has the traceback", soft_wrap=True, highlight=False, markup=False)
+            console.print(f"details {outcome.folder / 'incidents.jsonl'}", soft_wrap=True, highlight=False, markup=False)
         code = " --trust" if outcome.result is not None and reaches_out(outcome.result.agent) else ""
-        console.print(f"go on   longspan resume {outcome.folder}{code}", soft_wrap=True, highlight=False, markup=False)
+        console.print(f"resume  longspan resume {outcome.folder}{code}", soft_wrap=True, highlight=False, markup=False)
     for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
         console.print(f"{label:8}{path}", soft_wrap=True, highlight=False, markup=False)
 
 
-def table_of(result: Result, console: Console | None = None) -> None:
-    """Print a run's scores by scenario, and the total."""
+def print_scores(result: Result, console: Console | None = None) -> None:
+    """Print a run's scores by scenario, its scenarios' own tables, and the total."""
     console = console or Console()
     span = "" if all(test.exempt == "alone" for test in result.tests) else f" at {result.span:,} tokens"
     table = Table(title=Text(f"{result.suite}{span} · {result.agent} · seed {result.seed}"), title_justify="left")
@@ -203,15 +203,16 @@ def table_of(result: Result, console: Console | None = None) -> None:
         )
     console.print(table)
     for own in result.tables:
-        if len(own.rows) <= LONG:
+        if len(own.rows) <= MAX_ROWS:
             print_table(console, own)
-    if left := [own.title for own in result.tables if len(own.rows) > LONG]:
+    if left := [own.title for own in result.tables if len(own.rows) > MAX_ROWS]:
         console.print(Text(f"in the report: {', '.join(left)}"), style="dim")
     for test in result.tests:
         if test.status in ("unscored", "scenario_error"):
             console.print(Text(f"{test.id} has no score: {test.reason}", style="yellow"), soft_wrap=True)
-    if broken := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
-        console.print(Text(f"{broken} of {len(result.tests)} tests have no score: the conversation ended before they did", style="yellow"))
+    if unfinished := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
+        text = f"{unfinished} of {len(result.tests)} tests have no score: the conversation ended before they did"
+        console.print(Text(text, style="yellow"))
     low, high = result.score_bounds
     total = f"{result.score:.2f}" if result.score is not None else f"between {low:.2f} and {high:.2f}"
     console.print(

@@ -47,13 +47,13 @@ def run(
 
 def finish(outcomes: list[Outcome], json_: bool) -> int:
     """Print what came out of runs, and return the exit code."""
-    from longspan.simulator.cli.progress import tell
+    from longspan.simulator.cli.progress import print_outcome
 
     if json_:
         _print_json(outcomes)
     else:
         for outcome in outcomes:
-            tell(outcome)
+            print_outcome(outcome)
     if json_:
         for error in (outcome.error for outcome in outcomes if outcome.error is not None):
             print(f"longspan: {error}", file=sys.stderr)

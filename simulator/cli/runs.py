@@ -114,7 +114,7 @@ def score(
     import trio
 
     from longspan.simulator.answer_store import AnswerStore
-    from longspan.simulator.cli.progress import table_of
+    from longspan.simulator.cli.progress import print_scores
     from longspan.simulator.judging.background import judge_run
     from longspan.simulator.judging.cached_model import CachedModel
     from longspan.simulator.scoring import Scoring
@@ -131,7 +131,7 @@ def score(
     if json_:
         _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
-        table_of(result)
+        print_scores(result)
         typer.echo(_told(changed))
     return 0
 

@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that explains itself, made from the run's files alone."""
+"""The report of a run: one self-contained HTML file, made from the files in the run's folder."""
 
 from __future__ import annotations
 
@@ -22,34 +22,35 @@ from longspan.simulator.script import LAST
 
 __all__ = ["POLICY", "Reading", "report_of", "write_report"]
 
-NAME: Final = "report.html"
+FILE_NAME: Final = "report.html"
 
 SCRIPTS: Final = ("turns.js", "conversation.js", "timeline.js")
 STYLES: Final = ("base.css", "run.css")
 
-DISTANCES: Final = "Tokens between a needle and the question that needs it, their mean for each test. Tests of other scenarios in each row."
+DISTANCES_NOTE: Final = (
+    "A test's mean number of tokens between a needle and the question that needs it. Each row has tests of other scenarios."
+)
 
-PIECES: Final = 500
-"""Pieces of the template's that are written at once."""
+BUFFERED_PIECES: Final = 500
+"""Pieces of the rendered template that are written together."""
 
 POLICY: Final = policy(SCRIPTS, STYLES)
-"""The Content-Security-Policy of every report that this longspan writes."""
+"""The Content-Security-Policy of all reports."""
 
 
 def write_report(run: RunFolder, result: Result, reading: Reading | None = None) -> Path:
-    """Write `report.html` into a run's folder, whole or not at all, and return its path.
+    """Write `report.html` into a run's folder atomically and return its path.
 
-    All else it shows is read from the folder's manifest, journals and incidents; or from `reading`, which it uses up, where the
-    journals were read. A journal that is missing or breaks off is shown as far as it goes. Raises JournalError for one that is
-    damaged, OSError for a disk that refuses.
+    The conversations come from `reading`, which is changed, or else from the folder's journals. A missing or incomplete journal is
+    shown as far as it goes. Raises JournalError if a journal is damaged, OSError if the file cannot be written.
     """
-    path = run.path / NAME
+    path = run.path / FILE_NAME
     write_text(path, report_of(run, result, reading))
     return path
 
 
 def report_of(run: RunFolder, result: Result, reading: Reading | None = None) -> Iterator[str]:
-    """The page, piece by piece. All is read before the first. Raises JournalError for a damaged journal."""
+    """Yield the page in pieces. All files are read before the first one. Raises JournalError if a journal is damaged."""
     conversations = (reading or Reading.of(run)).conversations
     tests = {name: [Test.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
     page = environment().get_template("run.html.j2")
@@ -61,8 +62,8 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None) ->
         scenarios=tests,
         bounds={name: _bounds(group) for name, group in tests.items()},
         kinds=[
-            ("skills", "Skills", "A test counts for each skill that its scenario names.", grouped(result.tests, by_skill)),
-            ("distances", "Evidence distances", DISTANCES, grouped(result.tests, by_distance)),
+            ("skills", "Skills", "A test counts for each skill of its scenario.", grouped(result.tests, by_skill)),
+            ("distances", "Evidence distances", DISTANCES_NOTE, grouped(result.tests, by_distance)),
         ],
         panels=panels([test for group in tests.values() for test in group], conversations),
         conversations=conversations,
@@ -77,11 +78,11 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None) ->
         scripts=SCRIPTS,
         styles=STYLES,
     )
-    pieces.enable_buffering(PIECES)  # a write for each expression in the page would be many
+    pieces.enable_buffering(BUFFERED_PIECES)  # otherwise each expression in the template is a write
     return pieces
 
 
 def _bounds(tests: Iterable[Test]) -> tuple[float, float]:
-    """The least and the most that the mean score of `tests` can be, whatever those without a score deserve."""
+    """The lowest and highest possible mean score of `tests`: those without a score count as 0 or as 1."""
     results = [test.result for test in tests]
     return fmean(result.lowest for result in results), fmean(result.highest for result in results)

@@ -1,4 +1,4 @@
-"""A comparison as a page: one HTML file with its figures, that loads nothing and runs nothing."""
+"""A comparison as one HTML file with its figures. It loads nothing and has no scripts."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ __all__ = ["POLICY", "as_html"]
 STYLES: Final = ("base.css", "compare.css")
 
 POLICY: Final = policy((), STYLES)
-"""The Content-Security-Policy of every comparison that this longspan writes."""
+"""The Content-Security-Policy of all comparison pages."""
 
 CAPTIONS: Final[dict[FigureName, str]] = {
-    "bars": "Scores by span, as in the paper's Figure 5. A line is the 95 % interval; a pale end is what tests without a score could add.",
-    "spans": "Score against span, with 95 % intervals.",
-    "radar": "Mean scores of the scenarios, a circle for each span.",
-    "cost": "Score against what a run costs at list prices.",
+    "bars": "Scores by span, as in the paper's Figure 5. Lines are 95% intervals; pale ends are what tests without a score could add.",
+    "spans": "Score by span, with 95% intervals.",
+    "radar": "Mean score of each scenario, with one chart for each span.",
+    "cost": "Score by the cost of a run at list prices.",
 }
 
 
 def as_html(comparison: Comparison) -> str:
-    """The page. What agents and files say of themselves is escaped, and in figures an outline."""
+    """Return the page. Text from agents and files is escaped; in figures it is drawn as outlines."""
     priced = any(cell.cost_usd is not None for cell in comparison.cells.values())
     drawn = [name for name in FIGURES if name != "cost" or priced]
     figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, CAPTIONS[name]) for name in drawn}
-    shown = tables(comparison)
+    all_tables = tables(comparison)
     template = environment().get_template("compare.html.j2")
     return template.render(
         comparison=comparison,
         notes=notes(comparison),
-        scores=shown[0],
-        tables=shown[1:],
+        scores=all_tables[0],
+        tables=all_tables[1:],
         figures=figures,
         captions=CAPTIONS,
         policy=POLICY,

@@ -1,4 +1,4 @@
-"""The figures of a comparison: drawn by matplotlib, the same bytes each time, as files and for a page."""
+"""The figures of a comparison, drawn by matplotlib for files and pages. The same data gives the same bytes."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Format = Literal["svg", "png", "pdf"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 
 INK: Final = "#1d2126"
-"""What is written and drawn in, agents' colours apart. Nothing else has this colour, so that a page can replace it."""
+"""The colour of text and lines. Nothing else has this colour, so that a page can replace it."""
 
 METADATA: Final[dict[Format, dict[str, Any]]] = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
-"""What would differ between two drawings of the same."""
+"""Metadata that would make two files of the same figure differ, left out."""
 
 SETTINGS: Final[Any] = {
     "svg.hashsalt": "longspan",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
-    "text.parse_math": False,  # a dollar in an agent's name is a dollar
+    "text.parse_math": False,  # a dollar sign in an agent's name starts no formula
     "font.size": 10,
     "hatch.linewidth": 0.6,
     **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
@@ -46,19 +46,19 @@ SETTINGS: Final[Any] = {
 
 
 def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bool = False) -> bytes:
-    """One figure of a comparison as a file's content: the same bytes for the same comparison. For a `page` without background."""
+    """The content of a file with one figure of a comparison. For a `page` it has a transparent background."""
     return render(lambda drawn: _DRAWN[figure](comparison, drawn), format, page=page)
 
 
 def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False) -> bytes:
-    """The content of a file with the figure that `fill` fills: the same bytes each time, whatever matplotlib is set to."""
+    """The content of a file with the figure that `fill` draws, whatever matplotlib's settings are."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     content = io.BytesIO()
-    with matplotlib.rc_context(), _boxes_for_missing_letters():
-        matplotlib.rcdefaults()  # not as somebody's matplotlibrc has it
+    with matplotlib.rc_context(), _no_glyph_warnings():
+        matplotlib.rcdefaults()  # ignore the user's matplotlibrc
         matplotlib.rcParams.update(SETTINGS)
         drawn = Figure()
         FigureCanvasAgg(drawn)
@@ -68,8 +68,8 @@ def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False
 
 
 @contextmanager
-def _boxes_for_missing_letters() -> Iterator[None]:
-    """What the font lacks is drawn as boxes: nobody needs to be warned of names in other scripts."""
+def _no_glyph_warnings() -> Iterator[None]:
+    """Silence the warning about glyphs that the font lacks: names in other scripts are drawn as boxes."""
     import warnings
 
     with warnings.catch_warnings():
@@ -81,17 +81,17 @@ def _boxes_for_missing_letters() -> Iterator[None]:
 
 
 def _bars(comparison: Comparison, figure: Figure) -> None:
-    """The paper's Figure 5 (GoodAI): grouped bars by span. A pale end is what tests without a score could add."""
+    """Bars grouped by span, as in the paper's Figure 5 (GoodAI). The pale end is what tests without a score could add."""
     agents, looks = comparison.agents, styles(comparison.agents)
     figure.set_size_inches(max(6.0, 1.4 + 0.24 * (len(agents) + 1.2) * len(comparison.columns)), 4)
-    axes = _axes(figure, "score", _most(comparison))
+    axes = _axes(figure, "score", _max_score(comparison))
     width = 0.8 / len(agents)
     for place, column in enumerate(comparison.columns):
         for number, agent in enumerate(agents):
             cell = comparison.cells.get((agent, column))
             if cell is not None:
                 _bar(axes, place + (number - (len(agents) - 1) / 2) * width, width, cell, looks[agent])
-        cells = _of(comparison, column)
+        cells = _cells(comparison, column)
         _level(axes, place - 0.45, place + 0.45, max(cell.chance for cell in cells), (4, 2))
         _level(axes, place - 0.45, place + 0.45, max(cell.maximum for cell in cells), (1, 2))
     axes.set_xticks(range(len(comparison.columns)), [str(column) for column in comparison.columns])
@@ -109,7 +109,7 @@ def _bar(axes: Axes, at: float, width: float, cell: Cell, style: Style) -> None:
     if cell.interval is not None and cell.interval.high > cell.interval.low:
         middle, below, above = _error(cell)
         axes.errorbar(at, middle, yerr=[[below], [above]], color=INK, linewidth=0.9, capsize=min(3.0, 12 * width))
-    if not high:  # not to be taken for an agent that has no run there
+    if not high:  # an agent without a run here has no bar either
         axes.annotate("0", (at, 0), (0, 2), textcoords="offset points", ha="center", fontsize=8)
 
 
@@ -118,37 +118,37 @@ def _bar_look(style: Style) -> dict[str, Any]:
 
 
 def _spans(comparison: Comparison, figure: Figure) -> None:
-    """Score against span, with intervals. Isolated tests stand apart, before the spans."""
+    """Score by span, with intervals. Isolated tests are on the left, apart from the spans."""
     agents, looks = comparison.agents, styles(comparison.agents)
     figure.set_size_inches(max(7.5, 1.6 * len(comparison.columns)), 4.2)
-    axes = _axes(figure, "score", _most(comparison))
+    axes = _axes(figure, "score", _max_score(comparison))
     places = _places(comparison.columns)
     reach = max(places.values()) - min(places.values()) or 1.0
     for number, agent in enumerate(agents):
-        aside = (number - (len(agents) - 1) / 2) * reach * 0.006
-        points = [(places[c] + aside, cell, c.isolated) for c in comparison.columns if (cell := comparison.cells.get((agent, c)))]
+        offset = (number - (len(agents) - 1) / 2) * reach * 0.006
+        points = [(places[c] + offset, cell, c.isolated) for c in comparison.columns if (cell := comparison.cells.get((agent, c)))]
         _points(axes, points, looks[agent])
     for isolated in (True, False):
         columns = [column for column in comparison.columns if column.isolated is isolated]
         if columns:
-            _stairs(axes, [(places[c], max(cell.chance for cell in _of(comparison, c))) for c in columns], reach, (4, 2))
-            _stairs(axes, [(places[c], max(cell.maximum for cell in _of(comparison, c))) for c in columns], reach, (1, 2))
+            _stairs(axes, [(places[c], max(cell.chance for cell in _cells(comparison, c))) for c in columns], reach, (4, 2))
+            _stairs(axes, [(places[c], max(cell.maximum for cell in _cells(comparison, c))) for c in columns], reach, (1, 2))
     axes.set_xticks(list(places.values()), [str(column) for column in places], rotation=30 if len(places) > 6 else 0)
     axes.set_xlabel("span in tokens (logarithmic)")
     _legend(figure, axes, _lines(agents, looks), _levels())
 
 
 def _points(axes: Axes, points: Sequence[tuple[float, Cell, bool]], style: Style) -> None:
-    """An agent's scores; a line joins those of woven tests."""
+    """Draw an agent's scores. A line joins those of tests that are not isolated."""
     for isolated in (True, False):
-        chosen = [(at, *_error(cell)) for at, cell, apart in points if apart is isolated]
-        if chosen:
-            at, middle, below, above = zip(*chosen, strict=True)
+        values = [(at, *_error(cell)) for at, cell, alone in points if alone is isolated]
+        if values:
+            at, middle, below, above = zip(*values, strict=True)
             axes.errorbar(at, middle, yerr=[below, above], capsize=2.5, elinewidth=0.9, linewidth=1.5, **_line(style))
 
 
 def _radar(comparison: Comparison, figure: Figure) -> None:
-    """The scenarios' mean scores around a circle, one circle for each span. Grey: what guessing would score."""
+    """The scenarios' mean scores around a circle, with one circle for each span. Chance is grey."""
     agents, looks = comparison.agents, styles(comparison.agents)
     across = min(3, len(comparison.columns))
     down = -(-len(comparison.columns) // across)
@@ -183,10 +183,10 @@ def _circle(axes: Any, scenarios: Mapping[str, Mapping[str, Any]], agents: Seque
 
 
 def _cost(comparison: Comparison, figure: Figure) -> None:
-    """Score against dollars a run, a marker's shape for each span. Agents that report no cost are named below."""
+    """Score by dollars per run, with a marker for each span. Agents without a known cost are only in the legend."""
     agents, looks = comparison.agents, styles(comparison.agents)
     figure.set_size_inches(7.5, 4.2)
-    axes = _axes(figure, "score", _most(comparison))
+    axes = _axes(figure, "score", _max_score(comparison))
     marks = {column: MARKERS[number % len(MARKERS)] for number, column in enumerate(comparison.columns)}
     costs: list[float] = []
     for agent in agents:
@@ -203,54 +203,54 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
         axes.set_xlim(0, max(*costs, 1e-9) * 1.08)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     for column in comparison.columns:
-        axes.axhline(max(cell.chance for cell in _of(comparison, column)), color=INK, dashes=(4, 2), linewidth=0.8, alpha=0.6)
-    known = {agent for (agent, _), cell in comparison.cells.items() if cell.cost_usd is not None}
-    axes.set_xlabel("dollars a run, at list prices")
-    if not known:
+        axes.axhline(max(cell.chance for cell in _cells(comparison, column)), color=INK, dashes=(4, 2), linewidth=0.8, alpha=0.6)
+    priced = {agent for (agent, _), cell in comparison.cells.items() if cell.cost_usd is not None}
+    axes.set_xlabel("dollars per run, at list prices")
+    if not priced:
         axes.set_xticks([])
         axes.grid(visible=False)
-        axes.text(0.5, 0.5, "no run says what it cost", transform=axes.transAxes, ha="center")
-    named = {agent: f"{text}{'' if agent in known else ' (no cost known)'}" for agent, text in labels(agents).items()}
+        axes.text(0.5, 0.5, "no run has a known cost", transform=axes.transAxes, ha="center")
+    names = {agent: f"{text}{'' if agent in priced else ' (cost unknown)'}" for agent, text in labels(agents).items()}
     shapes = [_marker(str(column), mark) for column, mark in marks.items()]
-    _legend(figure, axes, [_marker(named[agent], "o", looks[agent]) for agent in agents], [*shapes, _levels()[0]])
+    _legend(figure, axes, [_marker(names[agent], "o", looks[agent]) for agent in agents], [*shapes, _levels()[0]])
 
 
 _DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {"bars": _bars, "spans": _spans, "radar": _radar, "cost": _cost}
 
 
-# ---- parts
+# ---- helpers
 
 
-def _axes(figure: Figure, what: str, most: float) -> Axes:
+def _axes(figure: Figure, label: str, top: float) -> Axes:
     axes = figure.add_subplot()
-    axes.set_ylim(0, most * 1.04)
-    axes.set_ylabel(what)
+    axes.set_ylim(0, top * 1.04)
+    axes.set_ylabel(label)
     axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
     axes.set_axisbelow(True)
     return axes
 
 
-def _of(comparison: Comparison, column: Column) -> list[Cell]:
-    return [cell for (_, where), cell in comparison.cells.items() if where == column]
+def _cells(comparison: Comparison, column: Column) -> list[Cell]:
+    return [cell for (_, place), cell in comparison.cells.items() if place == column]
 
 
-def _most(comparison: Comparison) -> float:
+def _max_score(comparison: Comparison) -> float:
     return max(cell.maximum for cell in comparison.cells.values())
 
 
 def _error(cell: Cell) -> tuple[float, float, float]:
-    """A cell's score (the lower bound), and how far its interval reaches below and above it."""
+    """A cell's score (its lower bound), and how far its interval extends below and above it."""
     middle = cell.bounds[0]
     low, high = (cell.interval.low, cell.interval.high) if cell.interval is not None else cell.bounds
     return middle, max(0.0, middle - low), max(0.0, high - middle)
 
 
 def _places(columns: Sequence[Column]) -> dict[Column, float]:
-    """Where columns stand on a logarithmic axis; isolated ones to the left of all spans, a step apart."""
-    woven = [log2(column.span) for column in columns if not column.isolated]
-    first, step = (min(woven), max(1.0, (max(woven) - min(woven)) / 5)) if woven else (0.0, 1.0)
-    apart = [column for column in columns if column.isolated]
-    places = {column: first - (len(apart) - number) * step for number, column in enumerate(apart)}
+    """The columns' places on a logarithmic axis. Isolated ones are to the left of all spans, a step apart."""
+    spans = [log2(column.span) for column in columns if not column.isolated]
+    first, step = (min(spans), max(1.0, (max(spans) - min(spans)) / 5)) if spans else (0.0, 1.0)
+    isolated = [column for column in columns if column.isolated]
+    places = {column: first - (len(isolated) - number) * step for number, column in enumerate(isolated)}
     return places | {column: log2(column.span) for column in columns if not column.isolated}
 
 
@@ -259,7 +259,7 @@ def _level(axes: Axes, start: float, end: float, value: float, dashes: tuple[flo
 
 
 def _stairs(axes: Axes, points: Sequence[tuple[float, float]], reach: float, dashes: tuple[float, ...]) -> None:
-    """A level that may change from point to point; a short one where there is but one point."""
+    """Draw a level that may change from point to point. With a single point it is a short line."""
     if len(points) == 1:
         _level(axes, points[0][0] - 0.06 * reach, points[0][0] + 0.06 * reach, points[0][1], dashes)
     else:
@@ -281,15 +281,15 @@ def _patch(text: str, looks: Mapping[str, Any]) -> Any:
 
 
 def _patches(agents: Sequence[str], looks: Mapping[str, Style]) -> list[Any]:
-    named = labels(agents)
-    return [_patch(named[agent], _bar_look(looks[agent])) for agent in agents]
+    names = labels(agents)
+    return [_patch(names[agent], _bar_look(looks[agent])) for agent in agents]
 
 
 def _lines(agents: Sequence[str], looks: Mapping[str, Style]) -> list[Any]:
     from matplotlib.lines import Line2D
 
-    named = labels(agents)
-    return [Line2D([], [], label=named[agent], linewidth=1.5, **_line(looks[agent])) for agent in agents]
+    names = labels(agents)
+    return [Line2D([], [], label=names[agent], linewidth=1.5, **_line(looks[agent])) for agent in agents]
 
 
 def _marker(text: str, mark: str, style: Style | None = None) -> Any:
@@ -308,10 +308,10 @@ def _levels() -> list[Any]:
     ]
 
 
-def _legend(figure: Figure, where: Any, agents: Sequence[Any], others: Sequence[Any]) -> None:
-    """The legend, below all else: nothing is hidden by it, however long the names are."""
+def _legend(figure: Figure, owner: Any, agents: Sequence[Any], others: Sequence[Any]) -> None:
+    """Draw the legend below the figure, where it hides nothing however long the names are."""
     handles = [*agents, *others]
     longest = max(len(line) for handle in handles for line in str(handle.get_label()).splitlines())
     columns = min(len(handles), 4 if longest <= 14 else 3 if longest <= 22 else 2 if longest <= 44 else 1)
-    bottom = -0.17 if where is not figure else 0.02
-    where.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, bottom), ncols=columns, fontsize=9, handlelength=2.6)
+    bottom = -0.17 if owner is not figure else 0.02
+    owner.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, bottom), ncols=columns, fontsize=9, handlelength=2.6)

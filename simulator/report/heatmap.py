@@ -1,4 +1,4 @@
-"""Heatmaps: the shaded tables of scenarios, drawn below each other as one figure."""
+"""Heatmaps: the shaded tables of scenarios, drawn as one figure."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_heatmaps", "heatmaps"]
 
-LEAST: Final = 3
-"""Shaded columns that make a heatmap."""
-TICKS: Final = 32
-"""Names along a side, at most."""
-VECTORS: Final = 3_000
-"""Cells that are drawn one by one; more become a picture."""
-MOST: Final = 40
+MIN_COLUMNS: Final = 3
+"""Shaded columns that a table needs to become a heatmap."""
+MAX_TICKS: Final = 32
+"""Labels along an axis."""
+MAX_VECTOR_CELLS: Final = 3_000
+"""A heatmap with more cells is drawn as a bitmap."""
+MAX_HEATMAPS: Final = 40
 """Heatmaps in a figure."""
 
 
 def heatmaps(tables: Sequence[Table]) -> list[Table]:
-    """The tables that can be drawn: those with three shaded columns or more beside each other."""
-    return [table for table in tables if len(_shaded(table)) >= LEAST and table.rows]
+    """The tables that can be drawn: those with at least `MIN_COLUMNS` adjacent shaded columns."""
+    return [table for table in tables if len(_shaded(table)) >= MIN_COLUMNS and table.rows]
 
 
 def draw_heatmaps(tables: Sequence[Table], format: Format) -> bytes:
-    """The tables as one file's content: the same bytes for the same tables."""
-    return render(lambda figure: _fill(figure, tables[:MOST]), format)
+    """The content of one file with all heatmaps. The same tables give the same bytes."""
+    return render(lambda figure: _fill(figure, tables[:MAX_HEATMAPS]), format)
 
 
 def _shaded(table: Table) -> range:
-    """The first shaded columns that stand beside each other."""
+    """The first run of adjacent shaded columns."""
     columns = list(zip(*table.shades, strict=True)) if table.shades else []
     shaded = [any(shade is not None for shade in column) for column in columns]
     begin = shaded.index(True) if any(shaded) else 0
@@ -50,17 +50,17 @@ def _fill(figure: Figure, tables: Sequence[Table]) -> None:
     grid = figure.add_gridspec(len(tables), 1, height_ratios=heights, hspace=0.9 / (sum(heights) / len(heights)))
     for number, table in enumerate(tables):
         axes = figure.add_subplot(grid[number, 0])
-        mesh = _one(axes, table)
+        mesh = _draw_table(axes, table)
         figure.colorbar(mesh, ax=axes, shrink=0.9, pad=0.02, ticks=[0, 0.5, 1])
 
 
-def _one(axes: Any, table: Table) -> Any:
-    """One table: its first column names the rows, the shaded ones are drawn."""
+def _draw_table(axes: Any, table: Table) -> Any:
+    """Draw one table. Its first column has the rows' labels, the shaded columns are drawn."""
     import numpy as np
 
     columns = _shaded(table)
     values = np.array([[np.nan if shades[at] is None else shades[at] for at in columns] for shades in table.shades or []], dtype=float)
-    few = values.size <= VECTORS
+    few = values.size <= MAX_VECTOR_CELLS
     look: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.4} if few else {"rasterized": True}
     mesh = axes.pcolormesh(np.ma.masked_invalid(values), vmin=0, vmax=1, cmap="viridis", **look)
     axes.invert_yaxis()
@@ -78,5 +78,5 @@ def _one(axes: Any, table: Table) -> Any:
 
 
 def _ticks(number: int) -> range:
-    """Which of so many rows or columns have their names drawn."""
-    return range(0, number, -(-number // TICKS))
+    """Indices of the rows or columns, out of `number`, that get a label."""
+    return range(0, number, -(-number // MAX_TICKS))

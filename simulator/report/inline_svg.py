@@ -1,4 +1,4 @@
-"""SVG that matplotlib drew, made fit to stand in a page: in the page's own colours, under a policy that allows no styles but its own."""
+"""matplotlib's SVG prepared for a page: it uses the page's colours and no inline styles, which the page's policy forbids."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from longspan.simulator.report.figures import INK
 
 __all__ = ["inline_svg"]
 
-LEFT_OUT: Final = ("metadata", "style")
-"""Elements that a page does not need: who drew it, and a style of two lines that stands as attributes instead."""
+DROPPED_TAGS: Final = ("metadata", "style")
+"""Elements that a page does not need. The style is two lines, which become attributes."""
 
 
 def inline_svg(drawn: bytes, name: str, title: str) -> Markup:
-    """An SVG file's content as an element of a page. `name` keeps its ids apart from those of other figures, `title` is its name
-    for those who do not see it.
+    """Return an SVG file's content as an element of a page.
 
-    Styles become attributes, which the page's policy lets pass; what is drawn in ink takes the colour of the text around it.
-    Comments, which hold the texts of labels, are left out. What stays of texts is their outlines.
+    `name` is a prefix that keeps its ids apart from those of other figures. `title` is its label for screen readers.
+
+    Styles become attributes, which the page's policy allows. The colour `INK` becomes the colour of the page's text. Comments,
+    which hold the text of labels, are left out: text is shown as outlines only.
     """
-    root = ElementTree.fromstring(drawn)  # noqa: S314 - what matplotlib wrote a moment ago
+    root = ElementTree.fromstring(drawn)  # noqa: S314 - matplotlib has just written it
     for parent in list(root.iter()):
         for child in list(parent):
-            if child.tag.rpartition("}")[2] in LEFT_OUT:
+            if child.tag.rpartition("}")[2] in DROPPED_TAGS:
                 parent.remove(child)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
@@ -37,20 +38,20 @@ def inline_svg(drawn: bytes, name: str, title: str) -> Markup:
 
 
 def _attributes(given: dict[str, str], name: str) -> dict[str, str]:
-    """An element's attributes, its style's declarations among them."""
-    made: dict[str, str] = {}
+    """An element's attributes, with the declarations of its style as attributes."""
+    attributes: dict[str, str] = {}
     for qualified, value in given.items():
         key = qualified.rpartition("}")[2]
         if key == "style":
             pairs = (declaration.partition(":") for declaration in value.split(";") if declaration.strip())
-            made |= {property.strip(): _value(setting.strip(), name) for property, _, setting in pairs}
+            attributes |= {property.strip(): _value(setting.strip(), name) for property, _, setting in pairs}
         elif key == "id":
-            made["id"] = f"{name}-{value}"
+            attributes["id"] = f"{name}-{value}"
         elif key == "href":
-            made["href"] = value.replace("#", f"#{name}-", 1)
+            attributes["href"] = value.replace("#", f"#{name}-", 1)
         else:
-            made[key] = _value(value, name)
-    return made
+            attributes[key] = _value(value, name)
+    return attributes
 
 
 def _value(value: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""How pages are made: templates that escape everything, and scripts and styles that stand in the page under a policy by their hash."""
+"""Rendering of pages: templates that escape everything, and a policy that allows inline scripts and styles by their hash."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 
 @cache
 def asset(name: str) -> Markup:
-    """A script or a style of ours, as it stands in a page."""
+    """One of longspan's own scripts or styles, to be put into a page."""
     return Markup((ASSETS / name).read_text("utf-8"))  # noqa: S704
 
 
 @cache
 def policy(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
-    """The Content-Security-Policy of a page with these assets and nothing else: no network, no other script or style."""
+    """The Content-Security-Policy of a page with these assets: no network, no other script or style."""
     return "; ".join(
         [
             "default-src 'none'",
@@ -51,14 +51,14 @@ def _hashes(names: Sequence[str]) -> str:
 
 @cache
 def environment(folder: Path = TEMPLATES) -> Environment:
-    """The environment of the templates in `folder` and of those here: every value is made visible, then escaped."""
-    made = templating.environment(folder, TEMPLATES, autoescape=True, finalize=_visible, trim_blocks=True, lstrip_blocks=True)
-    made.globals |= {"asset": asset}
-    made.filters |= {
+    """The environment for the templates in `folder` and in `TEMPLATES`. Every value is made visible, then escaped."""
+    env = templating.environment(folder, TEMPLATES, autoescape=True, finalize=_visible, trim_blocks=True, lstrip_blocks=True)
+    env.globals |= {"asset": asset}
+    env.filters |= {
         "number": "{:,}".format,
         "figure": lambda value: "–" if value is None else f"{value:.2f}",
         "signed": _signed,
-        "percent": lambda value: f"{100 * value:.0f} %",
+        "percent": lambda value: f"{value:.0%}",
         "share": lambda value: f"{100 * min(1.0, max(0.0, value)):.2f}%",
         "dollars": _dollars,
         "duration": _duration,
@@ -68,7 +68,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "script_json": script_json,
         "script_list": script_list,
     }
-    return made
+    return env
 
 
 def _signed(value: float) -> str:
@@ -92,5 +92,5 @@ def _duration(seconds: float) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """A value that goes into the page. Jinja escapes what this returns. Markup, which is no plain str, went through here piece by piece."""
+    """Prepare a value for the page. Jinja escapes the result. The parts of Markup, which is not a plain str, have been here before."""
     return visible(value) if type(value) is str else value

@@ -1,4 +1,4 @@
-"""What a report shows of a run's journals: the turns of each conversation, and each test with the turns that concern it."""
+"""The journals of a run as a report shows them: the turns of each conversation, and each test with its turns."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, final
 from longspan.simulator import events
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.record import Award
-from longspan.simulator.report.excerpts import MOST, TRACE, Excerpt
+from longspan.simulator.report.excerpts import MAX_CHARS, TRACE_CHARS, Excerpt
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.transcript import Change, Evidence, Transcript
-from longspan.simulator.transcript import Turn as Folded
+from longspan.simulator.transcript import Turn as TranscriptTurn
 
 __all__ = ["Conversation", "Reading", "Test", "Turn"]
 
@@ -22,9 +22,9 @@ __all__ = ["Conversation", "Reading", "Test", "Turn"]
 @final
 @dataclass(slots=True)
 class Turn:
-    """One turn as it is shown. `reply` is None where the conversation was broken off before there was one.
+    """One turn as it is shown. `reply` is None if the conversation was interrupted before it.
 
-    `proves`: the tests whose grade it proves. `seconds` and `dollars` are what the reply took, None where nobody knows.
+    `proves`: the tests whose grade it proves. `seconds` and `dollars`: latency and cost of the reply, None if unknown.
     """
 
     conversation: str
@@ -41,14 +41,14 @@ class Turn:
     proves: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, conversation: str, turn: Folded, most: int = MOST) -> Turn:
-        """A turn with at most `most` characters of its message, and its reply as far as there is one."""
-        shown = cls(conversation, turn.message, Excerpt.of(turn.message.text, most), turn.jumps)
+    def of(cls, conversation: str, turn: TranscriptTurn, max_chars: int = MAX_CHARS) -> Turn:
+        """A turn with at most `max_chars` characters of its message and of its reply."""
+        shown = cls(conversation, turn.message, Excerpt.of(turn.message.text, max_chars), turn.jumps)
         if (reply := turn.reply) is not None:
-            shown.reply, shown.reply_tokens, shown.asked = Excerpt.of(reply.text, most), reply.tokens, reply.asked
+            shown.reply, shown.reply_tokens, shown.asked = Excerpt.of(reply.text, max_chars), reply.tokens, reply.asked
             shown.repeated, shown.seconds, shown.dollars = bool(reply.repeated), turn.seconds, turn.dollars
             if reply.trace:
-                shown.trace = Excerpt.of(json.dumps(reply.trace, ensure_ascii=False, indent=1), TRACE)
+                shown.trace = Excerpt.of(json.dumps(reply.trace, ensure_ascii=False, indent=1), TRACE_CHARS)
         return shown
 
     @property
@@ -57,15 +57,15 @@ class Turn:
 
     @property
     def kinds(self) -> list[str]:
-        """What it is called: its kind, and that it is a needle; a needle that is just a line is no more than that."""
+        """The turn's labels: its kind, and `needle` if it is one. The kind `line` is left out for a needle."""
         if not self.message.needle:
             return [self.message.kind]
         return ["needle"] if self.message.kind == "line" else [self.message.kind, "needle"]
 
     def data(self) -> dict[str, Any]:
-        """It as JSON, for the script that shows it. What is not so, or not known, is left out."""
+        """The turn as JSON, for the page's script. Values that are false, empty or unknown are left out."""
         message = self.message
-        found = {
+        values = {
             "number": message.turn,
             "kinds": self.kinds,
             "test": message.test,
@@ -84,21 +84,21 @@ class Turn:
             "proves": self.proves,
             "jumps": [{"test": jump.test, "to": f"{jump.to:%Y-%m-%d %H:%M}"} for jump in self.jumps],
         }
-        return {key: value for key, value in found.items() if value is not None and value is not False and value != []}
+        return {key: value for key, value in values.items() if value is not None and value is not False and value != []}
 
 
 @final
 @dataclass(slots=True)
 class Conversation:
-    """What a report shows of a journal: its turns, by test what was `said`, and all else that its transcript tells.
+    """A conversation as a report shows it: its turns, also by test, and its transcript.
 
-    Texts are shortened as they are heard, so that long replies take no memory.
+    Texts are shortened when they are added, so that long replies take no memory.
     """
 
     id: str
     file: str
     turns: list[Turn] = field(default_factory=list)
-    said: dict[str, list[Turn]] = field(default_factory=lambda: defaultdict(list))
+    by_test: dict[str, list[Turn]] = field(default_factory=lambda: defaultdict(list))
     transcript: Transcript = field(default_factory=Transcript)
 
     @property
@@ -110,23 +110,23 @@ class Conversation:
         return self.transcript.closed
 
     def data(self) -> Iterator[dict[str, Any]]:
-        """Its turns as JSON, for the script that shows them."""
+        """The turns as JSON, for the page's script."""
         return (turn.data() for turn in self.turns)
 
     def add(self, transcript: Transcript, change: Change) -> None:
-        """Take what the next event changed in the transcript."""
+        """Add what the next event changed in the transcript."""
         self.transcript = transcript
-        if not isinstance(change, Folded):
+        if not isinstance(change, TranscriptTurn):
             return
         turn = Turn.of(self.id, change)
         self.turns[turn.number :] = [turn]
         if (test := turn.message.test) is not None:
-            said = self.said[test]
-            said[len(said) - (change.reply is not None) :] = [turn]
+            turns = self.by_test[test]
+            turns[len(turns) - (change.reply is not None) :] = [turn]
 
 
 class Stretch(NamedTuple):
-    """Turns that follow each other, by their first and last numbers."""
+    """Consecutive turns, by their first and last numbers."""
 
     first: int
     last: int
@@ -135,9 +135,9 @@ class Stretch(NamedTuple):
 @final
 @dataclass(slots=True)
 class Test:
-    """One test as it is shown: its result, what was expected, and its turns with those that prove its grade.
+    """One test as it is shown: its result, its own turns, and the turns that prove its grade.
 
-    `expected`: by turn, the ideal reply to a question of a scripted test. `evidence`: by turn, what a needle is evidence of.
+    `expected`: by turn, the ideal reply to a question of a scripted test. `evidence`: by turn, the needle's evidence distances.
     """
 
     result: TestResult
@@ -158,9 +158,9 @@ class Test:
         proof = [conversation.turns[number] for number in result.turns if 0 <= number < len(conversation.turns)]
         for turn in proof:
             turn.proves.append(result.id)
-        said = conversation.said[result.id]
-        ideals = played.definition.ideal_replies(turn.message for turn in said)
-        turns = {turn.number: turn for turn in (*said, *proof)}
+        own = conversation.by_test[result.id]
+        ideals = played.definition.ideal_replies(turn.message for turn in own)
+        turns = {turn.number: turn for turn in (*own, *proof)}
         test = cls(
             result,
             facts=played.definition.facts,
@@ -171,21 +171,21 @@ class Test:
             verdicts=played.verdicts,
             watched=stretches(played.watched),
         )
-        for each in result.evidence:
-            test.evidence[each.needle_turn].append(each)
+        for evidence in result.evidence:
+            test.evidence[evidence.needle_turn].append(evidence)
         return test
 
     @property
-    def fates(self) -> list[tuple[str, int, int]]:
-        """What became of its needles, where traces tell: ("stored", of how many pairs of needle and question, of how many known)."""
-        known = {name: [getattr(each, name) for each in self.result.evidence] for name in ("stored", "retrieved", "used")}
-        told = {name: [value for value in values if value is not None] for name, values in known.items()}
-        return [(name, sum(values), len(values)) for name, values in told.items() if values]
+    def needle_outcomes(self) -> list[tuple[str, int, int]]:
+        """For "stored", "retrieved" and "used": how many pairs of needle and question were so, and of how many traces tell."""
+        outcomes = {name: [getattr(pair, name) for pair in self.result.evidence] for name in ("stored", "retrieved", "used")}
+        known = {name: [value for value in values if value is not None] for name, values in outcomes.items()}
+        return [(name, sum(values), len(values)) for name, values in known.items() if values]
 
 
 @final
 class Reading:
-    """A run's conversations, in the order of its manifest, as far as their events were `heard`."""
+    """A run's conversations, in the order of its manifest, as far as their events were added."""
 
     def __init__(self, run: RunFolder) -> None:
         self._files = {id: run.journal(id).relative_to(run.path).as_posix() for id in run.manifest.conversations}
@@ -193,26 +193,26 @@ class Reading:
 
     @classmethod
     def of(cls, run: RunFolder) -> Reading:
-        """Of whole journals. Raises JournalError for a damaged one."""
+        """Read all journals of a run. Raises JournalError if one is damaged."""
         reading = cls(run)
         run.transcripts(reading.heard)
         return reading
 
     def heard(self, conversation: str, transcript: Transcript, change: Change) -> None:
-        """Take what the next event changed in a conversation's transcript."""
+        """Add what the next event changed in a conversation's transcript."""
         self.conversations[conversation].add(transcript, change)
 
     def forget(self, conversation: str) -> None:
-        """Forget all that was heard of a conversation."""
+        """Drop everything that was added to a conversation."""
         self.conversations[conversation] = Conversation(conversation, self._files[conversation])
 
 
 def stretches(numbers: Iterable[int]) -> list[Stretch]:
-    """Rising numbers as unbroken stretches."""
-    found: list[Stretch] = []
+    """Rising numbers as stretches of consecutive ones."""
+    runs: list[Stretch] = []
     for number in numbers:
-        if found and found[-1].last == number - 1:
-            found[-1] = Stretch(found[-1].first, number)
+        if runs and runs[-1].last == number - 1:
+            runs[-1] = Stretch(runs[-1].first, number)
         else:
-            found.append(Stretch(number, number))
-    return found
+            runs.append(Stretch(number, number))
+    return runs

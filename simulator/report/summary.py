@@ -1,4 +1,4 @@
-"""What stands at the top of a report: what a run cost, how long its agent took, and which of its tests have no score."""
+"""The figures at the top of a report: latency, score interval, tests without a score, failures."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ __all__ = ["Times", "failures", "score_interval", "times", "without_score"]
 
 @final
 class Times(NamedTuple):
-    """Seconds that an agent took for its replies: in all, for half of them at most, and for 95 of 100 at most."""
+    """The number of an agent's replies and the seconds they took: in total, the median and the 95th percentile."""
 
     replies: int
     total: float
-    half: float
-    most: float
+    median: float
+    p95: float
 
 
 def times(conversations: Iterable[Conversation]) -> Times | None:
-    """The measured times of all replies that were asked for; None where none was measured."""
+    """The measured times of all replies that the agent was asked for; None if none was measured."""
     turns = (turn for conversation in conversations for turn in conversation.turns)
-    taken = sorted(turn.seconds for turn in turns if turn.asked and turn.seconds is not None)
-    if not taken:
+    seconds = sorted(turn.seconds for turn in turns if turn.asked and turn.seconds is not None)
+    if not seconds:
         return None
-    return Times(len(taken), fsum(taken), taken[ceil(0.5 * len(taken)) - 1], taken[ceil(0.95 * len(taken)) - 1])
+    return Times(len(seconds), fsum(seconds), seconds[ceil(0.5 * len(seconds)) - 1], seconds[ceil(0.95 * len(seconds)) - 1])
 
 
 def score_interval(manifest: Manifest, result: Result) -> Interval | None:
-    """Where the score of such a run is to be expected; None where it tells nothing of that (see `interval`)."""
+    """The interval of the run's score; None if it cannot be estimated (see `interval`)."""
     played_in = {plan.id: id for id, plans in manifest.conversations.items() for plan in plans}
     tests = [(test, test.conversation or played_in.get(test.id, "")) for test in result.tests]
-    return interval([Observed(test.scenario, where, test.lowest, test.highest) for test, where in tests])
+    return interval([Observed(test.scenario, conversation, test.lowest, test.highest) for test, conversation in tests])
 
 
 def without_score(result: Result) -> dict[str, int]:
-    """How many tests have no score, by what became of them."""
+    """How many tests have no score, by status."""
     return dict(sorted(Counter(str(test.status) for test in result.tests if test.score is None).items()))
 
 
 def failures(run: RunFolder, conversations: Mapping[str, Conversation]) -> dict[str, str]:
-    """What the agent's last failure was, by conversation; one that went on to its end has none."""
+    """The agent's last error in each conversation that did not finish."""
     return {
         entry["conversation"]: str(entry.get("error"))
         for entry in run.incidents()

@@ -1,4 +1,4 @@
-"""A comparison as tables: for people, at the terminal and in Markdown, and as one CSV for programmes."""
+"""A comparison as tables for people, at the terminal and in Markdown, and as one CSV file for programs."""
 
 from __future__ import annotations
 
@@ -24,63 +24,65 @@ CSV_COLUMNS: Final = (
     *("runs", "tests", *get_args(Status), "certified", "at_distance", "cost_usd"),
     *("difference", "p", "p_holm", "more_tests"),
 )
-"""The columns of a comparison's CSV, all tables below each other; docs/comparing.md describes each."""
+"""The columns of the CSV, which holds all tables one after another; docs/comparing.md describes them."""
 
 Row = dict[str, Any]
 
 
-MORE: Final = (
-    "Told apart: p below 0.05 after Holm's correction. More tests: to be told apart in four of five cases by themselves, without a "
-    "correction for the other pairs; 0 where only the correction stands in the way."
+PAIRS_NOTE: Final = (
+    "Significant: p below 0.05 after Holm's correction. More tests needed: for a significant difference in four of five cases, "
+    "without a correction for the other pairs; 0 if the difference is not significant only because of the correction."
 )
 
 
 def one_line(text: str) -> str:
-    """A text from anybody's files in one line, with what a terminal or a page would obey given by its code point."""
+    """An untrusted text in one line, with control characters replaced by their code points."""
     return visible(" ".join(text.split()))
 
 
 def tables(comparison: Comparison) -> list[Table]:
-    """What a person reads, most important first."""
-    found = [_scores(comparison), _tests(comparison), *(_pairs(comparison, column) for column in comparison.columns)]
+    """The tables for people, the most important first."""
+    shown = [_scores(comparison), _tests(comparison), *(_pairs(comparison, column) for column in comparison.columns)]
     for column in comparison.columns:
-        found.append(_groups(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents))
+        shown.append(_groups(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents))
     for column in comparison.columns:
-        found.append(_groups(f"Skills{column.at}", "skill", comparison.skills[column], comparison.agents))
-    found.append(_groups("Evidence distance, over all spans", "mean distance of a test", comparison.distances, comparison.agents))
-    return [table for table in [*found, *comparison.own] if table.rows]
+        shown.append(_groups(f"Skills{column.at}", "skill", comparison.skills[column], comparison.agents))
+    shown.append(_groups("Evidence distance, over all spans", "mean distance of a test", comparison.distances, comparison.agents))
+    return [table for table in [*shown, *comparison.own] if table.rows]
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """What has to be known beside the tables: what differs, what was left out, what an interval is."""
-    told = [f"{warning[0].upper()}{warning[1:]}" for warning in comparison.warnings]
-    told += [f"Left out: {each.why}" for each in comparison.unusable]
-    lost = sum(count for cell in comparison.cells.values() for status, count in cell.statuses.items() if status != "scored")
-    if lost:
-        told.append(f"{lost:,} tests have no score: agents are ranked and paired as if it were 0; a range ends where it were 1")
+    """Notes on the tables: what differs between the runs, what was left out, how intervals are made."""
+    lines = [f"{warning[0].upper()}{warning[1:]}" for warning in comparison.warnings]
+    lines += [f"Left out: {run.why}" for run in comparison.unusable]
+    unscored = sum(count for cell in comparison.cells.values() for status, count in cell.statuses.items() if status != "scored")
+    if unscored:
+        lines.append(f"{unscored:,} tests have no score: they count as 0 in ranks and pairs, and as 1 at the upper end of a range")
     by = {cell.interval.by for cell in comparison.cells.values() if cell.interval is not None}
     if "conversations" in by:
-        rest = "; from tests where an agent has one conversation only" if len(by) > 1 else ""
-        told.append(f"Intervals: 95 %, from whole conversations resampled{rest}; fewer than five say little of how others would differ")
+        rest = ", or tests if an agent has only one conversation" if len(by) > 1 else ""
+        lines.append(
+            f"Intervals: 95%, by resampling whole conversations{rest}; with fewer than five they say little about other conversations"
+        )
     elif by:
-        told.append("Intervals: 95 %, from tests resampled in their one conversation: they say nothing of other conversations")
-    return [one_line(each) for each in told]
+        lines.append("Intervals: 95%, by resampling the tests of a single conversation: they say nothing about other conversations")
+    return [one_line(line) for line in lines]
 
 
 # ---- for people
 
 
 def _scores(comparison: Comparison) -> Table:
-    """The paper's Table 1 (GoodAI): agents by spans, each score with its spread, and its interval below."""
+    """Agents by spans, as in the paper's Table 1 (GoodAI). Each score has its spread and its interval."""
     columns = ["agent"]
     chance = ["chance"]
     for column in comparison.columns:
-        cells = [cell for (_, where), cell in comparison.cells.items() if where == column]
-        most = sorted({cell.maximum for cell in cells})
-        columns.append(f"{column}, of {'/'.join(map(str, most))}")
+        cells = [cell for (_, place), cell in comparison.cells.items() if place == column]
+        maxima = sorted({cell.maximum for cell in cells})
+        columns.append(f"{column}, of {'/'.join(map(str, maxima))}")
         chance.append(_span(min(cell.chance for cell in cells), max(cell.chance for cell in cells)))
     rows = [[one_line(agent), *(_score(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.agents]
-    title = "Scores ± the sum of the scenarios' standard deviations [95 % interval]"
+    title = "Scores ± the sum of the scenarios' standard deviations [95% interval]"
     return Table(title=title, columns=columns, rows=[*rows, chance])
 
 
@@ -92,7 +94,7 @@ def _score(cell: Cell | None) -> str:
 
 
 def _tests(comparison: Comparison) -> Table:
-    """What the scores rest on."""
+    """The number of tests behind each score, by status, and what they cost."""
     statuses: list[Status] = [s for s in get_args(Status) if s == "scored" or any(s in c.statuses for c in comparison.cells.values())]
     rows = [
         [
@@ -110,8 +112,8 @@ def _tests(comparison: Comparison) -> Table:
         if (cell := comparison.cells.get((agent, column))) is not None
     ]
     names = [status.replace("_", " ") for status in statuses]
-    columns = ["agent", "span", "runs", "tests", *names, "certified", "at distance", "cost a run, $"]
-    return Table(title="What they rest on", columns=columns, rows=rows)
+    columns = ["agent", "span", "runs", "tests", *names, "certified", "at distance", "cost per run, $"]
+    return Table(title="Tests behind the scores", columns=columns, rows=rows)
 
 
 def _pairs(comparison: Comparison, column: Column) -> Table:
@@ -128,25 +130,25 @@ def _pairs(comparison: Comparison, column: Column) -> Table:
         for pair in comparison.pairs
         if pair.column == column
     ]
-    columns = ["higher", "lower", "difference", "same tests", "p", "p, Holm", "more tests to tell them apart"]
-    all_of_them = f", corrected by Holm for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
-    title = f"Pairs{column.at}: paired permutation tests{all_of_them}"
-    return Table(title=title, columns=columns, rows=rows, note=MORE if rows else "")
+    columns = ["higher", "lower", "difference", "same tests", "p", "p (Holm)", "more tests needed"]
+    correction = f", Holm-corrected for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
+    title = f"Pairs{column.at}: paired permutation tests{correction}"
+    return Table(title=title, columns=columns, rows=rows, note=PAIRS_NOTE if rows else "")
 
 
 def _more(pair: Pair) -> str:
     if pair.corrected < ALPHA:
-        return "told apart"
-    return "equal: no number will do" if pair.more is None else f"{pair.more:,}"
+        return "significant"
+    return "equal scores" if pair.more is None else f"{pair.more:,}"
 
 
 def _groups(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str]) -> Table:
-    there = [agent for agent in agents if any(agent in group for group in groups.values())]
+    columns = [agent for agent in agents if any(agent in group for group in groups.values())]
     rows = []
     for name, by_agent in groups.items():
         chance = max(group.chance for group in by_agent.values())
-        rows.append([one_line(name), *(_mean(by_agent.get(agent)) for agent in there), f"{chance:.2f}"])
-    return Table(title=f"{title}: mean score (tests)", columns=[what, *map(one_line, there), "chance"], rows=rows)
+        rows.append([one_line(name), *(_mean(by_agent.get(agent)) for agent in columns), f"{chance:.2f}"])
+    return Table(title=f"{title}: mean score (tests)", columns=[what, *map(one_line, columns), "chance"], rows=rows)
 
 
 def _mean(group: Group | None) -> str:
@@ -165,14 +167,14 @@ def _p(value: float) -> str:
 
 
 def as_markdown(comparison: Comparison) -> str:
-    """The tables and notes in Markdown. What others wrote is escaped: it makes no HTML and leaves the tables whole."""
+    """The tables and notes in Markdown. Untrusted text is escaped: it cannot become HTML or break a table."""
     parts = [f"# {comparison.suite}: {len(comparison.agents)} agents, {comparison.runs} runs"]
     for table in tables(comparison):
-        marks = ["---:" if right else "---" for right in table.numeric]
+        rules = ["---:" if right else "---" for right in table.numeric]
         lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (table.columns, *table.rows)]
-        parts.append("\n".join([f"## {_escaped(table.title)}", "", lines[0], f"| {' | '.join(marks)} |", *lines[1:]]))
-    if told := notes(comparison):
-        parts.append("\n".join(["## Notes", "", *(f"- {_escaped(note)}" for note in told)]))
+        parts.append("\n".join([f"## {_escaped(table.title)}", "", lines[0], f"| {' | '.join(rules)} |", *lines[1:]]))
+    if lines := notes(comparison):
+        parts.append("\n".join(["## Notes", "", *(f"- {_escaped(note)}" for note in lines)]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -185,7 +187,7 @@ def _escaped(text: str) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """One CSV with all figures; a cell that does not apply is empty."""
+    """All figures in one CSV file. A cell that does not apply is empty."""
     file = io.StringIO()
     write_csv(file, CSV_COLUMNS, _rows(comparison))
     return file.getvalue()

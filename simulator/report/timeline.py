@@ -1,4 +1,4 @@
-"""A picture of a run's conversations: a lane for each test, over tokens, with what was said for it and how it was graded."""
+"""The timeline of a run: a lane for each test, over the tokens of its conversation, with its turns and its grade."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from longspan.simulator.report.reading import Conversation, Stretch, Test, Turn,
 __all__ = ["Lane", "Mark", "Panel", "Tick", "grade_of", "panels"]
 
 Grade = Literal["full", "part", "low", "none"]
-"""How a test came out: all points, more than guessing gives, no more than that, or no score."""
+"""A test's grade: all points, more than chance, no more than chance, or no score."""
 
 
 def grade_of(score: float | None, chance: float) -> Grade:
@@ -20,14 +20,14 @@ def grade_of(score: float | None, chance: float) -> Grade:
 
 
 class Piece(NamedTuple):
-    """A stretch of a lane: where it begins and how wide it is, as shares of its conversation's tokens."""
+    """A stretch of a lane: its start and its width, as shares of the conversation's tokens."""
 
-    begin: float
+    start: float
     width: float
 
 
 class Mark(NamedTuple):
-    """A turn of a test: where its message begins, as a share of its conversation's tokens."""
+    """A turn of a test. `at`: where its message starts, as a share of the conversation's tokens."""
 
     at: float
     turn: Turn
@@ -40,9 +40,10 @@ class Tick(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One test, without its farewell. `spans`: from its first line to its last question; `watched`: the turns it watched.
+    """One test, without its farewell, in a conversation of `tokens` tokens.
 
-    `filler` and `jumps` are those of its conversation of so many `tokens`, where it has one of its own.
+    `spans`: from its first line to its last question. `watched`: the turns it watched. `filler` and `jumps` are empty unless the
+    test has a conversation to itself.
     """
 
     test: Test
@@ -57,7 +58,7 @@ class Lane(NamedTuple):
 
 @final
 class Panel(NamedTuple):
-    """Lanes over the tokens of their `conversation`; None where each has one of its own, and is as long as that."""
+    """Lanes over the tokens of one `conversation`; None if each lane has a conversation of its own."""
 
     conversation: Conversation | None
     ticks: list[Tick]
@@ -67,14 +68,14 @@ class Panel(NamedTuple):
 
 
 def panels(tests: Sequence[Test], conversations: Mapping[str, Conversation]) -> list[Panel]:
-    """A panel for each conversation with several tests, and one for all that have a single test."""
+    """A panel for each conversation with several tests, and one for all conversations with a single test."""
     by_conversation: dict[str, list[Test]] = {}
     for test in tests:
         if test.result.conversation in conversations:
             by_conversation.setdefault(str(test.result.conversation), []).append(test)
     shared = [_shared(conversations[id], group) for id, group in by_conversation.items() if len(group) > 1]
-    alone = [group[0] for group in by_conversation.values() if len(group) == 1]
-    return shared + ([_alone(alone, conversations)] if alone else [])
+    single = [group[0] for group in by_conversation.values() if len(group) == 1]
+    return shared + ([_single(single, conversations)] if single else [])
 
 
 def _shared(conversation: Conversation, tests: Iterable[Test]) -> Panel:
@@ -83,7 +84,7 @@ def _shared(conversation: Conversation, tests: Iterable[Test]) -> Panel:
     return Panel(conversation, _ticks(total), _filler(conversation, total), _jumps(conversation, total), lanes)
 
 
-def _alone(tests: Iterable[Test], conversations: Mapping[str, Conversation]) -> Panel:
+def _single(tests: Iterable[Test], conversations: Mapping[str, Conversation]) -> Panel:
     lanes = []
     for test in tests:
         conversation = conversations[str(test.result.conversation)]
@@ -94,11 +95,11 @@ def _alone(tests: Iterable[Test], conversations: Mapping[str, Conversation]) -> 
 
 
 def _lane(test: Test, conversation: Conversation, total: int) -> Lane:
-    own = [turn for turn in conversation.said[test.result.id] if turn.message.kind != "farewell"]
-    asked = [turn for turn in own if turn.message.kind == "question"]
+    own = [turn for turn in conversation.by_test[test.result.id] if turn.message.kind != "farewell"]
+    questions = [turn for turn in own if turn.message.kind == "question"]
     spans = []
     if own:
-        last = (asked or own)[-1].message
+        last = (questions or own)[-1].message
         spans = [_piece(own[0].message.start, last.start + last.tokens, total)]
     return Lane(
         test=test,
@@ -128,20 +129,20 @@ def _jumps(conversation: Conversation, total: int) -> list[float]:
 
 
 def _covered(conversation: Conversation, stretch: Stretch, total: int) -> Piece:
-    """The tokens of some turns, replies included. Turns that a broken journal does not have cover nothing."""
+    """The tokens of a stretch of turns, with their replies. Turns that a damaged journal lacks cover nothing."""
     last = min(stretch.last, len(conversation.turns) - 1)
     if not 0 <= stretch.first <= last:
         return Piece(0, 0)
-    after = conversation.turns[last + 1].message.start if last + 1 < len(conversation.turns) else conversation.tokens
-    return _piece(conversation.turns[stretch.first].message.start, after, total)
+    end = conversation.turns[last + 1].message.start if last + 1 < len(conversation.turns) else conversation.tokens
+    return _piece(conversation.turns[stretch.first].message.start, end, total)
 
 
-def _piece(begin: int, end: int, total: int) -> Piece:
-    return Piece(begin / total, max(0, end - begin) / total)
+def _piece(start: int, end: int, total: int) -> Piece:
+    return Piece(start / total, max(0, end - start) / total)
 
 
 def _ticks(total: int) -> list[Tick]:
-    """From two to five round numbers of tokens, from 0 on."""
+    """Two to five round numbers of tokens, starting at 0."""
     step = next(step for power in range(20) for step in (10**power, 2 * 10**power, 5 * 10**power) if total / step < 5)
     return [Tick(at / total, _tokens(at)) for at in range(0, total + 1, step)]
 

@@ -1,4 +1,4 @@
-"""The page on which a person judges a run's summaries, and the only thing that `longspan view` writes: what they say."""
+"""The page on which people judge a run's summaries. Their answers are the only thing that `longspan view` writes."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ from longspan.simulator.plugins import scenario_class
 from longspan.simulator.report.excerpts import visible
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.rendering import page
-from longspan.simulator.view.run_list import Shelf
+from longspan.simulator.view.run_list import RunList
 
-__all__ = ["Annotating", "can_be_judged"]
+__all__ = ["AnnotationPages", "can_be_judged"]
 
-LARGEST: Final = 10_000
-"""Bytes of a form at most."""
+MAX_FORM_BYTES: Final = 10_000
 
-READING: Final = trio.CapacityLimiter(2)
-"""How many runs are read at once."""
+READ_LIMITER: Final = trio.CapacityLimiter(2)
+"""Limits how many runs are read at once."""
 
-POLITE: Final = {"Referrer-Policy": "same-origin"}
-"""Without a referrer at all a browser would not say either which page a form was sent from."""
+FORM_HEADERS: Final = {"Referrer-Policy": "same-origin"}
+"""With no referrer at all, browsers would not send the origin of a form either."""
 
 
 def can_be_judged(manifest: Manifest) -> bool:
-    """Whether a run has tests that people can judge, and none of its scenarios is code that only the run names."""
+    """Whether a run has tests that people can judge, and no scenario that is code outside longspan's plugins."""
     names = tuple(manifest.suite.scenarios)
     return not any(map(reaches_out, names)) and any(map(_has_sheets, names))
 
@@ -49,41 +48,43 @@ def _has_sheets(scenario: str) -> bool:
 
 
 @final
-class Annotating:
-    """Shows one claim after the other to whoever gives a name, and keeps what they say."""
+class AnnotationPages:
+    """Shows claims one at a time to a person who gives a name, and saves the answers."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, runs: RunList) -> None:
+        self._runs = runs
 
     async def page(self, request: Request) -> Response:
-        """The next claim that `by` has not judged, of those after the first `skip`; at the end, how far all agree."""
+        """The next claim that `by` has not judged, after skipping `skip` of them; at the end, the table of agreement."""
         run = self._run(request)
         by = request.query_params.get("by", "").strip()[:100]
         skip = request.query_params.get("skip", "0")
-        made = partial(_shown, run, by, int(skip) if skip.isascii() and skip.isdigit() and len(skip) < 7 else 0)
-        found = await trio.to_thread.run_sync(made, limiter=READING)
-        answer = page("annotate.html.j2", name=run.path.name, by=by, levels=list(LEVELS), **found)
-        answer.headers.update(POLITE)
-        return answer
+        load = partial(_values, run, by, int(skip) if skip.isascii() and skip.isdigit() and len(skip) < 7 else 0)
+        values = await trio.to_thread.run_sync(load, limiter=READ_LIMITER)
+        response = page("annotate.html.j2", name=run.path.name, by=by, levels=list(LEVELS), **values)
+        response.headers.update(FORM_HEADERS)
+        return response
 
     async def save(self, request: Request) -> Response:
-        """Keep what a form says, and show the next claim."""
+        """Save the answer in a form, and show the next claim."""
         run = self._run(request)
         form = await _form(request)
-        given = await trio.to_thread.run_sync(partial(_save, run, form), limiter=READING)
+        annotation = await trio.to_thread.run_sync(partial(_save, run, form), limiter=READ_LIMITER)
         skip = {"skip": form["skip"]} if form.get("skip") else {}
-        return RedirectResponse(f"/runs/{quote(run.path.name, safe='')}/annotate?{urlencode({'by': given.by} | skip)}", 303, POLITE)
+        return RedirectResponse(
+            f"/runs/{quote(run.path.name, safe='')}/annotate?{urlencode({'by': annotation.by} | skip)}", 303, FORM_HEADERS
+        )
 
     def _run(self, request: Request) -> RunFolder:
-        """Raises MissingError and InputError, also for a run whose tests nobody can judge here."""
-        run = self._shelf.run(request.path_params["name"])
+        """Raises MissingError and InputError like `RunList.run`, and InputError if the run's tests cannot be judged here."""
+        run = self._runs.run(request.path_params["name"])
         if not can_be_judged(run.manifest):
-            raise InputError(f"{run.path.name}: none of its tests can be judged here; those of the suite summhay can")
+            raise InputError(f"{run.path.name}: none of its tests can be judged here, only those of the suite summhay")
         return run
 
 
-def _shown(run: RunFolder, by: str, skip: int) -> Mapping[str, Any]:
-    """What the page shows: a claim with its sheet, or the table of agreements."""
+def _values(run: RunFolder, by: str, skip: int) -> Mapping[str, Any]:
+    """Values for the template: a claim with its sheet, or the table of agreement."""
     known = sheets(run)
     if not by:
         return {"claim": None, "table": agreements(run)}
@@ -92,31 +93,31 @@ def _shown(run: RunFolder, by: str, skip: int) -> Mapping[str, Any]:
         return {"claim": None, "table": agreements(run)}
     test, claim = left[skip]
     sheet = known[test]
-    shown = {"text": visible(sheet.claims[claim]), "question": visible(sheet.question), "bullets": [*map(visible, sheet.bullets)]}
-    return {"test": test, "claim": claim, "left": len(left) - skip, "skip": skip} | shown
+    values = {"text": visible(sheet.claims[claim]), "question": visible(sheet.question), "bullets": [*map(visible, sheet.bullets)]}
+    return {"test": test, "claim": claim, "left": len(left) - skip, "skip": skip} | values
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form. Raises InputError for what is none, or too large."""
+    """The fields of a form. Raises InputError if it is invalid or too large."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST:
-            raise InputError("the form is larger than any that is sent from here")
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_FORM_BYTES:
+            raise InputError(f"the form has more than {MAX_FORM_BYTES:,} bytes")
     try:
         return {name: values[-1] for name, values in parse_qs(body.decode("utf-8"), max_num_fields=20).items()}
     except ValueError as error:
-        raise InputError("this is no form that was sent from here") from error
+        raise InputError("the form is invalid") from error
 
 
 def _save(run: RunFolder, form: Mapping[str, str]) -> Annotation:
-    """Keep what a form says. Raises InputError for what cannot be said of the run."""
+    """Save the answer in a form. Raises InputError if it does not fit the run."""
     coverage, bullet = form.get("coverage"), form.get("bullet", "")
     number = int(bullet) if bullet.isascii() and bullet.isdigit() and len(bullet) < 9 and coverage != "none" else None
     fields = {name: form.get(name, "").strip() for name in ("test", "claim", "by")}
     try:
-        given = Annotation.model_validate(fields | {"coverage": coverage, "bullet": number})
+        annotation = Annotation.model_validate(fields | {"coverage": coverage, "bullet": number})
     except ValidationError as error:
-        raise InputError(f"the form is not complete: {first_problem(error)}; go back and choose") from None
-    annotate(run, sheets(run), given)
-    return given
+        raise InputError(f"the form is incomplete: {first_problem(error)}; go back and choose an answer") from None
+    annotate(run, sheets(run), annotation)
+    return annotation

@@ -1,4 +1,4 @@
-"""Following runs while they are played: their journals are read as they grow, once for all who look on."""
+"""Following runs while they are played. A journal is read as it grows, once for all clients."""
 
 from __future__ import annotations
 
@@ -16,124 +16,125 @@ from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.grading.run_status import Ended, Figures, RunStatus
 from longspan.simulator.journal_tail import LINES, Tail
 from longspan.simulator.plugins import installed_scenarios
-from longspan.simulator.report.excerpts import EXCERPT, visible
+from longspan.simulator.report.excerpts import EXCERPT_CHARS, visible
 from longspan.simulator.report.reading import Turn
 from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.transcript import Change, Played
-from longspan.simulator.transcript import Turn as Folded
+from longspan.simulator.transcript import Turn as TranscriptTurn
 from longspan.simulator.view.run_list import has_results
 
-__all__ = ["Followed", "Followers", "News"]
+__all__ = ["LiveEvent", "LiveRun", "LiveRuns"]
 
-EVERY: Final = 0.25
-"""Seconds between two looks at the journals."""
+POLL_INTERVAL: Final = 0.25
+"""Seconds between two reads of the journals."""
 
-KEPT: Final = 300
-"""Turns that are kept for those who come later or read slowly."""
+MAX_TURNS: Final = 300
+"""Turns that are kept for clients that connect later or read slowly."""
 
 
 @final
-class News(NamedTuple):
-    """Something that happened, as JSON."""
+class LiveEvent(NamedTuple):
+    """A server-sent event: its kind, and its data as JSON."""
 
     kind: str
     data: str
 
 
 @final
-class Followed:
-    """A run that somebody follows.
+class LiveRun:
+    """A run that clients follow.
 
-    `tests`: news of tests that opened or ended. `count`: how many turns were told of, the last of which are kept.
-    `status`: where the run is now, as JSON. `damage`: why it can be followed no further.
+    `tests`: events of tests that opened or ended. `turn_count`: how many events of turns there were; the last `MAX_TURNS` are kept.
+    `status`: the run's figures so far, as JSON. `damage`: why the run cannot be followed any further.
     """
 
     def __init__(self, run: RunFolder) -> None:
-        self.tests: list[News] = []
-        self.count = 0
+        self.tests: list[LiveEvent] = []
+        self.turn_count = 0
         self.status = ""
-        self.damage: News | None = None
+        self.damage: LiveEvent | None = None
         self._run = run
-        self._turns: deque[News] = deque(maxlen=KEPT)
+        self._turns: deque[LiveEvent] = deque(maxlen=MAX_TURNS)
         self._changed = trio.Event()
-        self._pending: dict[str, Folded] = {}  # by conversation, the message that has no reply yet
-        self._told: set[str] = set()  # the conversations whose pending message was told
+        self._pending: dict[str, TranscriptTurn] = {}  # by conversation, the message without a reply so far
+        self._announced: set[str] = set()  # conversations whose pending message has had its event
 
-    def turns(self, number: int) -> list[News]:
-        """The turns after the first `number`, as far as they are kept."""
-        new = min(len(self._turns), self.count - number)
+    def turns(self, number: int) -> list[LiveEvent]:
+        """The events of turns after the first `number`, as far as they are kept."""
+        new = min(len(self._turns), self.turn_count - number)
         return list(self._turns)[len(self._turns) - new :]
 
     async def changes(self) -> None:
-        """Wait until there is something new."""
+        """Wait for the next event or status."""
         await self._changed.wait()
 
     async def follow(self) -> None:
         """Read the journals as they grow, until cancelled or until one is damaged."""
         try:
             await self._follow()
-        except Exception as error:  # the files are anybody's: whatever they lead to is theirs
+        except Exception as error:  # the files are untrusted: any error is a damaged run
             why = str(error) if isinstance(error, LongspanError) else one_line(error)
-            self.damage = _news("damaged", why=visible(why))
+            self.damage = _event("damaged", why=visible(why))
             self._wake()
 
     async def _follow(self) -> None:
         tails = {id: Tail(self._run.journal(id)) for id in self._run.manifest.conversations}
         manifest = self._run.manifest
-        gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # a scenario that is code is not run for this
+        gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # no code that a run names is run
         status = RunStatus(gradebook)
         figures = _json(status.figures())
         while True:
-            most = 0
+            lines = 0
             for id, tail in tails.items():
-                found = tail.read()
-                most = max(most, len(found))
-                for event in found:
+                events = tail.read()
+                lines = max(lines, len(events))
+                for event in events:
                     change = gradebook.add(id, event)
-                    self._heard(id, change, status.add(id, change))
+                    self._add(id, change, status.add(id, change))
                 await trio.lowlevel.checkpoint()
-            if most < LINES:
-                self._tell_pending()
-            if most:
+            caught_up = lines < LINES
+            if caught_up:
+                self._add_pending()
+            if lines:
                 figures = _json(status.figures())
-            self._is_at(json.dumps(figures | {"results": has_results(self._run)}))
-            await trio.sleep(EVERY if most < LINES else 0)
+            self._set_status(json.dumps(figures | {"results": has_results(self._run)}))
+            await trio.sleep(POLL_INTERVAL if caught_up else 0)
 
-    def _heard(self, id: str, change: Change, ended: Ended | None) -> None:
+    def _add(self, id: str, change: Change, ended: Ended | None) -> None:
         match change:
             case Played(status="open"):
-                self._tests_change(_news("test", id=change.id, grade="open", score=None, reason=""))
-            case Folded(reply=None):
-                self._told.discard(id)
+                self._add_test(_event("test", id=change.id, grade="open", score=None, reason=""))
+            case TranscriptTurn(reply=None):
+                self._announced.discard(id)
                 self._pending[id] = change
-            case Folded():
+            case TranscriptTurn():
                 del self._pending[id]
-                self._tell(Turn.of(id, change, EXCERPT))
+                self._add_turn(Turn.of(id, change, EXCERPT_CHARS))
         if ended is not None:
             grade = grade_of(ended.score, ended.chance)
-            self._tests_change(_news("test", id=ended.test, grade=grade, score=ended.score, reason=visible(ended.reason[:EXCERPT])))
+            self._add_test(_event("test", id=ended.test, grade=grade, score=ended.score, reason=visible(ended.reason[:EXCERPT_CHARS])))
 
-    def _tell_pending(self) -> None:
+    def _add_pending(self) -> None:
         for id, turn in self._pending.items():
-            if id not in self._told:
-                self._told.add(id)
-                self._tell(Turn.of(id, turn, EXCERPT), waiting=True)
+            if id not in self._announced:
+                self._announced.add(id)
+                self._add_turn(Turn.of(id, turn, EXCERPT_CHARS), waiting=True)
 
-    def _is_at(self, now: str) -> None:
-        if now != self.status:
-            self.status = now
+    def _set_status(self, status: str) -> None:
+        if status != self.status:
+            self.status = status
             self._wake()
 
-    def _tests_change(self, news: News) -> None:
-        self.tests.append(news)
+    def _add_test(self, event: LiveEvent) -> None:
+        self.tests.append(event)
         self._wake()
 
-    def _tell(self, turn: Turn, **more: bool) -> None:
-        """Tell of a turn, shortened: those who want all of it open the report."""
+    def _add_turn(self, turn: Turn, **more: bool) -> None:
+        """Add the event of a turn, shortened: the report has all of it."""
         turn.trace = None
-        self._turns.append(_news("turn", **turn.data(), **more, conversation=turn.conversation))
-        self.count += 1
+        self._turns.append(_event("turn", **turn.data(), **more, conversation=turn.conversation))
+        self.turn_count += 1
         self._wake()
 
     def _wake(self) -> None:
@@ -145,42 +146,42 @@ def _json(figures: Figures) -> dict[str, Any]:
     return figures._asdict() | {"now": f"{figures.now:%Y-%m-%d %H:%M}" if figures.now is not None else None}
 
 
-def _news(kind: str, **data: Any) -> News:
-    return News(kind, json.dumps(data))
+def _event(kind: str, **data: Any) -> LiveEvent:
+    return LiveEvent(kind, json.dumps(data))
 
 
 @final
 @dataclass(slots=True)
-class _Held:
-    followed: Followed
+class _Followed:
+    run: LiveRun
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
-    lookers: int = 0
+    clients: int = 0
 
 
 @final
-class Followers:
-    """Who follows which run. A run's journals are read from when the first looks until the last has left."""
+class LiveRuns:
+    """The runs that are followed. A run's journals are read while it has at least one client."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
-        self._held: dict[str, _Held] = {}
+        self._followed: dict[str, _Followed] = {}
 
     @contextmanager
-    def following(self, name: str, run: RunFolder) -> Iterator[Followed]:
-        """The run `name`, followed while the block lasts."""
-        held = self._held.get(name)
-        if held is None:
-            held = self._held[name] = _Held(Followed(run))
-            self._nursery.start_soon(self._follow, held)
-        held.lookers += 1
+    def following(self, name: str, run: RunFolder) -> Iterator[LiveRun]:
+        """Follow the run `name` while the block lasts."""
+        followed = self._followed.get(name)
+        if followed is None:
+            followed = self._followed[name] = _Followed(LiveRun(run))
+            self._nursery.start_soon(self._follow, followed)
+        followed.clients += 1
         try:
-            yield held.followed
+            yield followed.run
         finally:
-            held.lookers -= 1
-            if not held.lookers:
-                held.scope.cancel()
-                del self._held[name]
+            followed.clients -= 1
+            if not followed.clients:
+                followed.scope.cancel()
+                del self._followed[name]
 
-    async def _follow(self, held: _Held) -> None:
-        with held.scope:
-            await held.followed.follow()
+    async def _follow(self, followed: _Followed) -> None:
+        with followed.scope:
+            await followed.run.follow()

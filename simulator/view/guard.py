@@ -1,4 +1,4 @@
-"""Who may look: the right host, no other site's scripts, and beyond this machine only those with the token."""
+"""Access control: the right host name, no requests from other sites, and a token for other machines."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["PAGES", "Guard"]
+__all__ = ["AccessGuard"]
 
-PAGES: Final = "; ".join(
+DEFAULT_POLICY: Final = "; ".join(
     [
         "default-src 'none'",
         "script-src 'self'",
@@ -28,10 +28,10 @@ PAGES: Final = "; ".join(
         "require-trusted-types-for 'script'",
     ]
 )
-"""The Content-Security-Policy of all that brings none of its own."""
+"""The Content-Security-Policy of responses that have none of their own."""
 
 HEADERS: Final = {
-    "Content-Security-Policy": PAGES,
+    "Content-Security-Policy": DEFAULT_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -39,18 +39,17 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 
-
-FORMS: Final = re.compile(r"/runs/[^/]+/annotate")
-"""The only addresses that forms are sent to."""
+FORM_PATHS: Final = re.compile(r"/runs/[^/]+/annotate")
+"""The only paths that accept forms."""
 
 
 @final
-class Guard:
-    """Lets through to `app` what may pass, and sees to the headers of every response.
+class AccessGuard:
+    """Passes allowed requests on to `app`, and sets the security headers of every response.
 
-    `names`: the host names, besides addresses, under which the server may be asked: any other is a foreign page that had
-    its name resolve to this machine. `local`: only this machine's own addresses count then. `token`: what a client has to
-    bring once, as `?token=`, and then keeps in a cookie; None for none.
+    `names`: host names, in addition to addresses, that requests may use. Any other name may belong to another site that makes it
+    resolve to this machine (DNS rebinding). `local`: accept only loopback addresses. `token`: what a client must send once, as
+    `?token=`, and then keeps in a cookie; None if no token is needed.
     """
 
     def __init__(self, app: ASGIApp, *, names: frozenset[str], local: bool, token: str | None) -> None:
@@ -63,21 +62,21 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            answer = self._refused(scope) or self._app
-            await answer(scope, receive, _with_headers(send))
-        # A websocket gets no answer, which closes it: there is none here.
+            response = self._refusal(scope) or self._app
+            await response(scope, receive, _with_headers(send))
+        # A websocket gets no answer, which closes it.
 
-    def _refused(self, scope: Scope) -> Response | None:
-        """The response to what may not pass, or has to come again without its token."""
+    def _refusal(self, scope: Scope) -> Response | None:
+        """The response to a request that is refused, or redirected to its URL without the token; None if it is allowed."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or not self._known(_without_port(host)):
-            return PlainTextResponse("longspan: this is not the server's address; use the one that `longspan view` printed\n", 421)
-        if _foreign(headers, f"{scope['scheme']}://{host}"):
-            return PlainTextResponse("longspan: another site's pages may not look at runs\n", 403)
+            return PlainTextResponse("longspan: unknown host name; open the address that `longspan view` printed\n", 421)
+        if _is_foreign(headers, f"{scope['scheme']}://{host}"):
+            return PlainTextResponse("longspan: requests from other sites are refused\n", 403)
         if scope["method"] not in ("GET", "HEAD") and not _may_write(scope, headers):
-            return PlainTextResponse("longspan: there is nothing to be changed here\n", 405, {"Allow": "GET, HEAD"})
-        return self._without_token(scope, headers)
+            return PlainTextResponse("longspan: only GET and HEAD are allowed here\n", 405, {"Allow": "GET, HEAD"})
+        return self._check_token(scope, headers)
 
     def _known(self, host: str) -> bool:
         try:
@@ -86,13 +85,13 @@ class Guard:
             return host.lower() in self._names
         return address.is_loopback or not self._local
 
-    def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
+    def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
         if self._token is None:
             return None
-        cookie = f"longspan-{scope['server'][1]}"  # cookies know no ports: each server has its own
+        cookie = f"longspan-{scope['server'][1]}"  # cookies are shared by all ports of a host: each server has its own
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in query if name == "token"]
-        if given and self._right(given[0]):
+        tokens = [value for name, value in query if name == "token"]
+        if tokens and self._is_token(tokens[0]):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             path = f"/{scope['path'].lstrip('/')}"  # "//name" would be another server
             response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
@@ -102,16 +101,16 @@ class Guard:
             kept = SimpleCookie(headers.get("cookie", "")).get(cookie)
         except CookieError:
             kept = None
-        if kept is not None and self._right(kept.value):
+        if kept is not None and self._is_token(kept.value):
             return None
         return PlainTextResponse("longspan: open the address that `longspan view` printed, with its token\n", 403)
 
-    def _right(self, given: str) -> bool:
-        return compare_digest(given.encode(), (self._token or "").encode())
+    def _is_token(self, text: str) -> bool:
+        return compare_digest(text.encode(), (self._token or "").encode())
 
 
-def _foreign(headers: Headers, own: str) -> bool:
-    """Whether a page of another origin asks. Following a link from one is no asking: its page sees nothing of what comes."""
+def _is_foreign(headers: Headers, own: str) -> bool:
+    """Whether a page of another origin sends the request. Following a link is allowed: that page cannot read the response."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     if origin is not None:
         return origin != own
@@ -119,8 +118,8 @@ def _foreign(headers: Headers, own: str) -> bool:
 
 
 def _may_write(scope: Scope, headers: Headers) -> bool:
-    """Whether it is a form that a page of ours sent to where forms go: then its browser names our origin, which was looked at."""
-    return scope["method"] == "POST" and FORMS.fullmatch(scope["path"]) is not None and "origin" in headers
+    """Whether the request is a form from one of our own pages. The value of its origin has been checked before."""
+    return scope["method"] == "POST" and FORM_PATHS.fullmatch(scope["path"]) is not None and "origin" in headers
 
 
 def _without_port(host: str) -> str:
@@ -131,11 +130,11 @@ def _without_port(host: str) -> str:
 
 
 def _with_headers(send: Send) -> Send:
-    async def sent(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
         await send(message)
 
-    return sent
+    return send_with_headers

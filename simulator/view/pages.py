@@ -1,4 +1,4 @@
-"""The pages of `longspan view`: the list of runs, a run's report, a run while it is played, and runs compared."""
+"""The pages of `longspan view`: the list of runs, reports, comparisons, and runs while they are played."""
 
 from __future__ import annotations
 
@@ -20,160 +20,165 @@ from longspan.simulator.errors import InputError, LongspanError, one_line
 from longspan.simulator.report import POLICY, report_of
 from longspan.simulator.report.page import ASSETS
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.view.annotating import Annotating, can_be_judged
-from longspan.simulator.view.following import Followed, Followers, News
+from longspan.simulator.view.annotating import AnnotationPages, can_be_judged
+from longspan.simulator.view.following import LiveEvent, LiveRun, LiveRuns
 from longspan.simulator.view.rendering import page
-from longspan.simulator.view.run_list import Entry, MissingError, Shelf, fitting
+from longspan.simulator.view.run_list import Entry, MissingError, RunList, matching
 
 __all__ = ["Pages"]
 
-OWN: Final = Path(__file__).parent / "assets"
+VIEW_ASSETS: Final = Path(__file__).parent / "assets"
 
 FILES: Final = {
     "base.css": (ASSETS / "base.css", "text/css"),
     "turns.js": (ASSETS / "turns.js", "text/javascript"),
-    "view.css": (OWN / "view.css", "text/css"),
-    "list.js": (OWN / "list.js", "text/javascript"),
-    "live.js": (OWN / "live.js", "text/javascript"),
+    "view.css": (VIEW_ASSETS / "view.css", "text/css"),
+    "list.js": (VIEW_ASSETS / "list.js", "text/javascript"),
+    "live.js": (VIEW_ASSETS / "live.js", "text/javascript"),
 }
-"""All files that are served as they are."""
+"""All static files, with their media types."""
 
-FRAMED: Final = "; frame-ancestors 'none'"
-"""What a page's own policy cannot say, and a header can."""
+NO_FRAMES: Final = "; frame-ancestors 'none'"
+"""Added to a page's own policy: this directive works only in a header."""
 
 HEARTBEAT: Final = 15.0
-"""Seconds after which a client is sent something, so that one that has gone is noticed."""
+"""Seconds between messages to an idle client, so that a closed connection is noticed."""
 
-PATIENCE: Final = 60.0
-"""Seconds that a client may take to read what it was sent."""
+SEND_TIMEOUT: Final = 60.0
+"""Seconds that a client may take to read an event."""
 
-RENDERING: Final = trio.CapacityLimiter(2)
-"""How many reports are made at once."""
+REPORT_LIMITER: Final = trio.CapacityLimiter(2)
+"""Limits how many reports are rendered at once."""
 
-DRAWING: Final = trio.CapacityLimiter(1)
-"""The same for comparisons: matplotlib draws one figure at a time."""
+COMPARISON_LIMITER: Final = trio.CapacityLimiter(1)
+"""Limits comparisons to one at a time, since matplotlib draws one figure at a time."""
 
 
 @final
 class Pages:
-    """The pages about the runs on a shelf."""
+    """The pages about the runs in a folder."""
 
-    def __init__(self, shelf: Shelf, followers: Followers) -> None:
-        self._shelf = shelf
-        self._followers = followers
-        self._annotating = Annotating(shelf)
+    def __init__(self, runs: RunList, live_runs: LiveRuns) -> None:
+        self._runs = runs
+        self._live_runs = live_runs
+        self._annotation = AnnotationPages(runs)
 
     def app(self) -> Starlette:
         routes = [
-            Route("/", self.listed),
+            Route("/", self.index),
             Route("/runs/{name}/report", self.report),
             Route("/runs/{name}/live", self.live),
             Route("/runs/{name}/events", self.events),
-            Route("/runs/{name}/annotate", self._annotating.page),
-            Route("/runs/{name}/annotate", self._annotating.save, methods=["POST"]),
-            Route("/compare", self.compared),
+            Route("/runs/{name}/annotate", self._annotation.page),
+            Route("/runs/{name}/annotate", self._annotation.save, methods=["POST"]),
+            Route("/compare", self.comparison),
             Route("/assets/{name}", self.file),
-            Route("/favicon.ico", _nothing),
+            Route("/favicon.ico", _no_content),
         ]
-        return Starlette(routes=routes, exception_handlers={404: _lost, MissingError: _lost, LongspanError: _damaged})
+        return Starlette(routes=routes, exception_handlers={404: _not_found, MissingError: _not_found, LongspanError: _error})
 
-    async def listed(self, request: Request) -> Response:
-        """The runs, filtered by what the query asks for."""
+    async def index(self, request: Request) -> Response:
+        """The runs that match the query."""
         wanted = {name: request.query_params.get(name, "") for name in ("suite", "span", "agent", "text")}
-        entries = self._shelf.entries()
+        entries = self._runs.entries()
         manifests = [entry.manifest for entry in entries if entry.manifest is not None]
         choices = {
             "suite": sorted({manifest.suite.name for manifest in manifests}),
             "span": [str(span) for span in sorted({manifest.span for manifest in manifests})],
             "agent": sorted({manifest.agent for manifest in manifests}),
         }
-        shown: dict[str, Any] = {"entries": fitting(entries, **wanted), "total": len(entries), "ago": _ago(), "judged": can_be_judged}
-        return page("list.html.j2", root=str(self._shelf.root), choices=choices, wanted=wanted, **shown)
+        shown: dict[str, Any] = {
+            "entries": matching(entries, **wanted),
+            "total": len(entries),
+            "ago": _ago(),
+            "can_be_judged": can_be_judged,
+        }
+        return page("list.html.j2", root=str(self._runs.root), choices=choices, wanted=wanted, **shown)
 
     async def report(self, request: Request) -> Response:
-        """A run's report, made afresh of its journals and results: what may lie there as report.html is anybody's."""
-        graded = self._shelf.graded(_name(request))
-        made = partial(_rendered, graded.folder, graded.result)
-        rendered = await trio.to_thread.run_sync(made, limiter=RENDERING)
-        return HTMLResponse(rendered, headers={"Content-Security-Policy": POLICY + FRAMED})
+        """A run's report, rendered from its journals and results: its report.html is untrusted."""
+        graded = self._runs.graded(_name(request))
+        render = partial(_render_report, graded.folder, graded.result)
+        rendered = await trio.to_thread.run_sync(render, limiter=REPORT_LIMITER)
+        return HTMLResponse(rendered, headers={"Content-Security-Policy": POLICY + NO_FRAMES})
 
     async def live(self, request: Request) -> Response:
-        """A run while it is played; a script fills the page with what `events` tells."""
+        """A run while it is played. A script fills the page from `events`."""
         name = _name(request)
-        return page("live.html.j2", name=name, manifest=self._shelf.run(name).manifest)
+        return page("live.html.j2", name=name, manifest=self._runs.run(name).manifest)
 
     async def events(self, request: Request) -> Response:
-        """What happens in a run, as server-sent events."""
+        """The events of a run, as server-sent events."""
         name = _name(request)
-        run = self._shelf.run(name)
+        run = self._runs.run(name)
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
-        return _Events(self._followers, name, run)
+        return _Events(self._live_runs, name, run)
 
-    async def compared(self, request: Request) -> Response:
-        """The chosen runs side by side."""
+    async def comparison(self, request: Request) -> Response:
+        """The selected runs side by side."""
         names = dict.fromkeys(map(unquote, request.query_params.getlist("run")))
         if not names:
-            raise InputError("no run was chosen; go back and tick those to compare")
-        paths = [self._shelf.run(name).path for name in names]
-        rendered, policy = await trio.to_thread.run_sync(_compared, paths, limiter=DRAWING)
-        return HTMLResponse(rendered, headers={"Content-Security-Policy": policy + FRAMED})
+            raise InputError("no runs selected; go back and select the runs to compare")
+        paths = [self._runs.run(name).path for name in names]
+        rendered, policy = await trio.to_thread.run_sync(_render_comparison, paths, limiter=COMPARISON_LIMITER)
+        return HTMLResponse(rendered, headers={"Content-Security-Policy": policy + NO_FRAMES})
 
     async def file(self, request: Request) -> Response:
-        """One of our own scripts or styles."""
+        """One of the static files."""
         name = request.path_params["name"]
         if name not in FILES:
-            raise MissingError(f"{name:.80}: there is no such file")
+            raise MissingError(f"{name:.80}: no such file")
         path, type = FILES[name]
         return Response(path.read_bytes(), media_type=type)
 
 
 @final
 class _Events(Response):
-    """Server-sent events about a run, until the client goes. One that does not read in time is let go."""
+    """Server-sent events of a run, until the client disconnects or does not read in time."""
 
-    def __init__(self, followers: Followers, name: str, run: RunFolder) -> None:
+    def __init__(self, live_runs: LiveRuns, name: str, run: RunFolder) -> None:
         super().__init__(media_type="text/event-stream")
-        self._followers = followers
+        self._live_runs = live_runs
         self._run = run
         self._name = name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(key, value) for key, value in self.raw_headers if key != b"content-length"]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        with self._followers.following(self._name, self._run) as followed:
+        with self._live_runs.following(self._name, self._run) as live_run:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._until_gone, receive, nursery.cancel_scope)
-                await self._tell(followed, send)
+                nursery.start_soon(self._wait_for_disconnect, receive, nursery.cancel_scope)
+                await self._send_events(live_run, send)
                 nursery.cancel_scope.cancel()
 
-    async def _until_gone(self, receive: Receive, scope: trio.CancelScope) -> None:
+    async def _wait_for_disconnect(self, receive: Receive, scope: trio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         scope.cancel()
 
-    async def _tell(self, followed: Followed, send: Send) -> None:
-        tests, turns, standing = 0, 0, ""
+    async def _send_events(self, run: LiveRun, send: Send) -> None:
+        tests, turns, status = 0, 0, ""
         while True:
-            news = [*followed.tests[tests:], *followed.turns(turns)]
-            tests, turns = len(followed.tests), followed.count
-            if followed.status != standing:
-                standing = followed.status
-                news.append(News("standing", standing))
-            if followed.damage is not None:
-                news.append(followed.damage)
-            if not await _sent(send, "".join(f"event: {kind}\ndata: {data}\n\n" for kind, data in news) or ": still here\n\n"):
+            events = [*run.tests[tests:], *run.turns(turns)]
+            tests, turns = len(run.tests), run.turn_count
+            if run.status != status:
+                status = run.status
+                events.append(LiveEvent("status", status))
+            if run.damage is not None:
+                events.append(run.damage)
+            if not await _send_chunk(send, "".join(f"event: {kind}\ndata: {data}\n\n" for kind, data in events) or ": heartbeat\n\n"):
                 return
-            if (tests, turns, standing) == (len(followed.tests), followed.count, followed.status):
+            if (tests, turns, status) == (len(run.tests), run.turn_count, run.status):
                 with trio.move_on_after(HEARTBEAT):
-                    await followed.changes()
+                    await run.changes()
 
 
-async def _sent(send: Send, text: str) -> bool:
-    """Send a part of a response. Returns whether it was taken in time."""
-    with trio.move_on_after(PATIENCE) as patience:
+async def _send_chunk(send: Send, text: str) -> bool:
+    """Send a part of a response. Returns whether the client took it in time."""
+    with trio.move_on_after(SEND_TIMEOUT) as timeout:
         await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
-    return not patience.cancelled_caught
+    return not timeout.cancelled_caught
 
 
 def _name(request: Request) -> str:
@@ -181,18 +186,18 @@ def _name(request: Request) -> str:
     return name
 
 
-def _rendered(run: RunFolder, result: Any) -> bytes:
-    """A report. Raises InputError for files that make none: they may be anybody's."""
+def _render_report(run: RunFolder, result: Any) -> bytes:
+    """Render a report. Raises InputError if that fails: the files are untrusted."""
     try:
         return "".join(report_of(run, result)).encode()
     except LongspanError:
         raise
     except Exception as error:
-        raise InputError(f"{run.path.name}: no report can be made of its files: {one_line(error)}") from error
+        raise InputError(f"{run.path.name}: cannot make a report from its files: {one_line(error)}") from error
 
 
-def _compared(paths: list[Path]) -> tuple[str, str]:
-    """A comparison and its policy. What draws it is imported here: it takes a while."""
+def _render_comparison(paths: list[Path]) -> tuple[str, str]:
+    """Render a comparison, and return it with its policy. The imports are slow, so they are here."""
     from longspan.simulator.analysis.comparing import load_comparison
     from longspan.simulator.report.comparison import POLICY, as_html
 
@@ -200,7 +205,7 @@ def _compared(paths: list[Path]) -> tuple[str, str]:
 
 
 def _ago() -> Callable[[Entry], str]:
-    """Tells how long ago an entry changed."""
+    """A function that says how long ago an entry changed."""
     now = time()
 
     def ago(entry: Entry) -> str:
@@ -216,13 +221,13 @@ def _ago() -> Callable[[Entry], str]:
     return ago
 
 
-async def _nothing(request: Request) -> Response:
+async def _no_content(request: Request) -> Response:
     return Response(status_code=204)
 
 
-async def _lost(request: Request, error: Exception) -> Response:
-    return page("message.html.j2", 404, title="There is no such page", message="There is no such run or page here.")
+async def _not_found(request: Request, error: Exception) -> Response:
+    return page("message.html.j2", 404, title="Page not found", message="There is no such run or page.")
 
 
-async def _damaged(request: Request, error: Exception) -> Response:
-    return page("message.html.j2", 422, title="This cannot be shown", message=str(error))
+async def _error(request: Request, error: Exception) -> Response:
+    return page("message.html.j2", 422, title="Cannot show this page", message=str(error))

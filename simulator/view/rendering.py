@@ -1,4 +1,4 @@
-"""Pages of `longspan view` out of their templates."""
+"""Rendering of the templates of `longspan view`."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 def page(template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page out of its template."""
+    """Render a template as a response."""
     return HTMLResponse(environment(TEMPLATES).get_template(template).render(**values), status)

@@ -145,7 +145,7 @@ def test_leaving_stops_the_run(start: Callable[..., Terminal], tmp_path: Path, k
     terminal.type(key)
     shown = terminal.rest()
     assert terminal.program.returncode == 130, shown
-    assert "broken off: stopped by the person" in shown
+    assert "interrupted: stopped by the person" in shown
     assert "Traceback" not in shown
     assert "score so far" not in shown
     assert replies(tmp_path) == ["Yes."]

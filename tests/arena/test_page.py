@@ -45,12 +45,12 @@ def test_it_shows_side_by_side_what_each_summary_has_and_lacks() -> None:
     rows = [[cell.words for cell in row.all("th") + row.all("td")] for row in page.root.one("table", class_="facts").all("tr")]
     assert rows == [
         ["key fact", "one plain", "other plain"],
-        ["first plain", "✓ 1", "✗ lacks it"],
-        ["second plain", "✓ 1, 2", "✓ has it"],
+        ["first plain", "✓ 1", "✗ missing"],
+        ["second plain", "✓ 1, 2", "✓ included"],
     ]
-    idle = [each.words for each in page.root.all("details")[0].all("li", class_="idle")]
-    assert idle == ["C plain", "D plain"]
-    assert "not decided" in page.root.all("details")[1].words
+    unused = [each.words for each in page.root.all("details")[0].all("li", class_="unused")]
+    assert unused == ["C plain", "D plain"]
+    assert "undecided" in page.root.all("details")[1].words
     assert "failed plain" in page.root.all("details")[1].words
     assert any("one plain" in row.words and "100.0%" in row.words for row in page.root.all("tr"))
 
@@ -78,7 +78,7 @@ def test_checked_sentences_are_shown_with_what_is_wrong() -> None:
     rules = Rules(metric="faithfulness", facts=16, orders=5)
     found = rank(rules, judge="j", systems=["a", "b"], sentences=written, pairs=[("s", ("a", "b"))], checks=checks)
     first, second = read(found).root.all("details")
-    assert "not decided" in first.words
+    assert "undecided" in first.words
     assert "1 error" in second.words
     assert [each.words for each in second.all("li")] == ["It snowed. ✗ it did not snow", "It rained."]
 

@@ -1,4 +1,4 @@
-"""What a terminal shows while runs play."""
+"""The progress of runs at the terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def planned(out: Path, runs: int, agent: str = "silent") -> list[Plan]:
 
 
 def frame(out: Path, runs: int, width: int, agent: str = "silent") -> list[str]:
-    """The lines of the table once all runs have begun."""
+    """The lines of the table once all runs have started."""
     console = Console(file=io.StringIO(), force_terminal=True, width=width, height=HEIGHT)
     plans = planned(out, runs, agent)
     shown = Console(file=io.StringIO(), width=width, height=HEIGHT)
@@ -43,12 +43,12 @@ def frame(out: Path, runs: int, width: int, agent: str = "silent") -> list[str]:
     return frames[0].rstrip().splitlines()
 
 
-def test_with_more_runs_than_lines_those_that_play_are_shown_and_the_others_counted(tmp_path: Path) -> None:
+def test_unfinished_runs_come_first_and_runs_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     lines = frame(tmp_path, 30, WIDTH)
     assert len(lines) <= HEIGHT
     assert all(len(line) <= WIDTH for line in lines)
     assert sum("ltm-2k-silent-seed" in line for line in lines) == HEIGHT - 7
-    assert "and 13 more, 0 of them done" in lines[-1]
+    assert "13 more runs, 0 finished" in lines[-1]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_with_more_runs_than_lines_those_that_play_are_shown_and_the_others_coun
         (96, ["tests", "turn", "tokens", "virtual time", "open", "score so far"]),
     ],
 )
-def test_a_narrow_terminal_shows_fewer_figures_and_cuts_none(width: int, figures: list[str], tmp_path: Path) -> None:
+def test_a_narrow_terminal_shows_fewer_columns_and_cuts_none(width: int, figures: list[str], tmp_path: Path) -> None:
     lines = frame(tmp_path, 2, width, "notebook?window=4000")
     assert all(len(line) <= width for line in lines)
     head = next(line for line in lines if "tests" in line)
@@ -70,7 +70,7 @@ def test_a_narrow_terminal_shows_fewer_figures_and_cuts_none(width: int, figures
     assert "…" not in "".join(cell for row in rows for cell in row[1:]), "long names are cut, and nothing else"
 
 
-def test_what_holds_for_all_runs_is_said_once_and_in_one_line(tmp_path: Path) -> None:
+def test_a_note_about_all_runs_is_printed_once_in_one_line(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), width=40)
     with Progress(planned(tmp_path, 3), console):
         pass
@@ -78,12 +78,12 @@ def test_what_holds_for_all_runs_is_said_once_and_in_one_line(tmp_path: Path) ->
     assert line.startswith("3 runs: chapterbreak-1 is left out")
 
 
-def test_where_there_is_no_terminal_lines_say_how_far_each_run_is(tmp_path: Path) -> None:
+def test_without_a_terminal_progress_is_printed_in_lines(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), width=40)
     plans = planned(tmp_path, 2)
     with Progress(plans, console) as progress:
         trio.run(lambda: play(plans, listener=progress.heard))
-    told = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "\x1b" not in told
-    assert told.count("tests begin") == 2
-    assert "ltm-2k-silent-seed1: 1/1 tests" in told
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b" not in printed
+    assert printed.count("tests to play") == 2
+    assert "ltm-2k-silent-seed1: 1/1 tests" in printed

@@ -1,4 +1,4 @@
-"""Runs that several tests of reports look at."""
+"""Runs shared by the tests of reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.report.pages import Page, played, report
 
 @pytest.fixture(scope="session")
 def woven(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of two scenarios in one conversation, everything answered right."""
+    """A run of two scenarios in one conversation, all answered correctly."""
     return played(tmp_path_factory.mktemp("woven"), "colours", "prospective_memory")
 
 

@@ -1,4 +1,4 @@
-"""Runs to report on, changed as they might be by whoever; and a strict reader of the pages that are made of them."""
+"""Runs to report on, with changes made to their files, and a strict parser for pages."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class Element:
 
     @property
     def words(self) -> str:
-        """Its text with white space as a reader sees it."""
+        """Its text with white space collapsed."""
         return " ".join(self.text.split())
 
     def all(self, tag: str = "", **attributes: str) -> list[Element]:
-        """The elements in it, in order. A class is found among several: `all("li", class_="turn")`."""
-        return [each for each in self._walk() if tag in ("", each.tag) and all(each.has(*pair) for pair in attributes.items())]
+        """The elements in it, in order. `class_` matches one of several classes: `all("li", class_="turn")`."""
+        return [element for element in self._walk() if tag in ("", element.tag) and all(element.has(*pair) for pair in attributes.items())]
 
     def one(self, tag: str = "", **attributes: str) -> Element:
-        (found,) = self.all(tag, **attributes)
-        return found
+        (element,) = self.all(tag, **attributes)
+        return element
 
     def has(self, name: str, value: str) -> bool:
         if name == "class_":
@@ -60,12 +60,12 @@ class Element:
 
     @property
     def skeleton(self) -> list[tuple[str, str, str]]:
-        """What is in it, without any text."""
-        return [(each.tag, each.attributes.get("id", ""), each.attributes.get("class", "")) for each in self._walk()]
+        """Its elements, without any text."""
+        return [(child.tag, child.attributes.get("id", ""), child.attributes.get("class", "")) for child in self._walk()]
 
 
 class Page(HTMLParser):
-    """Reads a page strictly: whatever is opened must be closed, in order."""
+    """A strict parser: every element must be closed, in order."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(convert_charrefs=True)
@@ -75,7 +75,7 @@ class Page(HTMLParser):
         self._open = [self.root]
         self.feed(self.source)
         self.close()
-        assert self._open == [self.root], "something was left open"
+        assert self._open == [self.root], "an element was left open"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag, {name: value or "" for name, value in attrs})
@@ -101,7 +101,7 @@ def played(out: Path, *scenarios: str, agent: str = "oracle", isolated: bool = F
 
 
 def report(folder: Path, change: Callable[[Manifest, Result], tuple[Manifest, Result]] = lambda m, r: (m, r)) -> Page:
-    """The report of a run whose manifest and result were changed."""
+    """The report of a run, after changing its manifest and result."""
     run = RunFolder(folder)
     manifest, result = change(run.manifest, grade_run(run))
     run.manifest = manifest  # a cached property: the file stays as it is
@@ -114,18 +114,18 @@ def journal(folder: Path, conversation: str = "main") -> list[dict[str, Any]]:
 
 
 def altered(folder: Path, to: Path, change: Callable[[list[dict[str, Any]]], Any]) -> Path:
-    """A copy of a run in which `change` was made to the main journal's entries."""
+    """A copy of a run with `change` made to the entries of its main journal."""
     copy = to / folder.name
     shutil.copytree(folder, copy)
     entries = journal(folder)
     change(entries)
-    # As ASCII, for what cannot be encoded: a journal that somebody edited may hold it.
+    # As ASCII, since an edited journal may have characters that cannot be encoded.
     (copy / "conversations" / "main" / "journal.jsonl").write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
     return copy
 
 
 def replying(text: str, turn: int = 1) -> Callable[[list[dict[str, Any]]], None]:
-    """The same conversation with another reply in one turn: by default to a needle, which no grade looks at."""
+    """The same conversation with another reply in one turn, by default to a needle, which is not graded."""
 
     def change(entries: list[dict[str, Any]]) -> None:
         next(entry for entry in entries if entry["type"] == "reply" and entry["turn"] == turn)["text"] = text
@@ -134,12 +134,12 @@ def replying(text: str, turn: int = 1) -> Callable[[list[dict[str, Any]]], None]
 
 
 def data_of(page: Page, conversation: str = "main") -> dict[str, Any]:
-    """What the report's script gets of a conversation."""
-    scripts = [json.loads(each.text) for each in page.root.all("script", type="application/json")]
-    (found,) = (each for each in scripts if each["id"] == conversation)
-    return found
+    """The JSON of a conversation in the report."""
+    scripts = [json.loads(script.text) for script in page.root.all("script", type="application/json")]
+    (data,) = (script for script in scripts if script["id"] == conversation)
+    return data
 
 
 def reply_of(page: Page, turn: int = 1, conversation: str = "main") -> Any:
-    """A reply as the script gets it: a text, or the beginning, the end and the length of one."""
+    """A reply in that JSON: a text, or the start, the end and the length of one."""
     return data_of(page, conversation)["turns"][turn]["reply"]

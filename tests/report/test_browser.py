@@ -1,4 +1,4 @@
-"""The report of a run in a browser: opened from disk, with nothing around it."""
+"""The report of a run in a browser, opened from disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PHONE = {"width": 390, "height": 844}
 
 @pytest.fixture(scope="session")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a run that went well here and badly there, with several kinds of test."""
+    """The report of a run with several kinds of test and mixed scores."""
     folder = played(tmp_path_factory.mktemp("mixed"), "colours", "jokes", "shopping", "prospective_memory", agent="notebook", tests=1)
     return folder / "report.html"
 
@@ -47,12 +47,12 @@ def tab(visit: Open, mixed: Path) -> Tab:
 
 
 def spoken(report: Path, kind: str) -> list[int]:
-    """The turns of a kind."""
+    """The numbers of the turns of a kind."""
     return [entry["turn"] for entry in journal(report.parent) if entry["type"] == "message" and entry["kind"] == kind]
 
 
 def turns(tab: Tab) -> list[int]:
-    """The numbers of the turns that are listed, as far as they are made."""
+    """The numbers of the turns that are rendered."""
     ids = tab.locator(".turns li").evaluate_all("items => items.map((item) => item.id)")
     return [int(id.rpartition("-")[2]) for id in ids]
 
@@ -68,14 +68,14 @@ SCROLL = """async () => {
     }
     return frames.sort((a, b) => a - b)[60];
 }"""
-"""Scrolls through the conversation, and returns the milliseconds that half of the frames took at most."""
+"""Scrolls through the conversation and returns the median time of a frame in milliseconds."""
 
 
 def test_a_run_of_more_than_a_million_tokens_opens_within_two_seconds_and_scrolls_smoothly(visit: Open, long: Path) -> None:
     opened = []
-    for _ in range(3):  # other tests may run beside: the fastest counts
+    for _ in range(3):  # other tests may run at the same time: the fastest counts
         seen = visit(long)
-        expect(seen.page.locator("#found")).to_have_text(re.compile(r"^[\d,]+ turns$"))
+        expect(seen.page.locator("#matches")).to_have_text(re.compile(r"^[\d,]+ turns$"))
         opened.append(seen.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd"))
         if opened[-1] < 2000:
             break
@@ -87,7 +87,7 @@ def test_a_run_of_more_than_a_million_tokens_opens_within_two_seconds_and_scroll
 def test_it_opens_without_a_fault(visit: Open, mixed: Path, scheme: str) -> None:
     seen = visit(mixed, color_scheme=scheme)
     expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
-    expect(seen.page.locator("#found")).to_have_text(re.compile(r"^\d+ turns$"))
+    expect(seen.page.locator("#matches")).to_have_text(re.compile(r"^\d+ turns$"))
     seen.page.locator(".lanes li").nth(1).locator("svg a use").first.hover()
     seen.picture(f"report-{scheme}", whole=True)
     assert seen.faults() == []
@@ -103,12 +103,12 @@ def test_it_fits_a_phone(visit: Open, mixed: Path) -> None:
     expect(seen.page.locator("#preview dd").first).not_to_be_empty()
     assert "#t-" not in seen.page.url, "a tap shows the turn and stays"
     seen.page.locator("#preview a").first.tap()
-    expect(seen.page.locator(".turns li.aim")).to_be_in_viewport()
+    expect(seen.page.locator(".turns li.target")).to_be_in_viewport()
     seen.picture("report-phone-turn")
     assert seen.faults() == []
 
 
-def test_it_prints_with_everything_but_what_needs_a_screen(visit: Open, mixed: Path) -> None:
+def test_it_prints_everything_except_the_controls(visit: Open, mixed: Path) -> None:
     seen = visit(mixed)
     assert len(seen.page.pdf()) > 50_000
     seen.page.emulate_media(media="print")
@@ -126,25 +126,25 @@ def test_without_scripts_the_essentials_are_there(visit: Open, mixed: Path) -> N
     for test in result.tests:
         expect(seen.page.locator(f"#test-{test.id}")).to_contain_text(" ".join(test.reason.split()))
     expect(seen.page.locator("#tools")).to_be_hidden()
-    expect(seen.page.locator("#unshown")).to_contain_text("conversations/main/journal.jsonl")
+    expect(seen.page.locator("#no-script")).to_contain_text("conversations/main/journal.jsonl")
 
 
-def test_search_finds_what_was_said_and_marks_it(tab: Tab, mixed: Path) -> None:
+def test_search_finds_text_and_marks_it(tab: Tab, mixed: Path) -> None:
     message = next(entry for entry in journal(mixed.parent) if entry.get("test") == "jokes-1" and entry["type"] == "message")
     words = message["text"].split()[-6:]
     tab.get_by_label("Search").fill("  ".join(words).upper())
-    expect(tab.locator("#found")).to_have_text(re.compile(r"^\d+ of \d+ turns$"))
+    expect(tab.locator("#matches")).to_have_text(re.compile(r"^\d+ of \d+ turns$"))
     first = tab.locator(f"#t-main-{message['turn']}")
     expect(first.locator("mark").first).to_have_text(" ".join(words))
     assert 0 < len(turns(tab)) < 10
     first.locator("a").first.click()
-    expect(first).to_have_class(re.compile("aim"))
+    expect(first).to_have_class(re.compile("target"))
     tab.get_by_label("Search").fill("(.*)+$[")
-    expect(tab.locator("#found")).to_have_text(re.compile(r"^0 of \d+ turns$"))
+    expect(tab.locator("#matches")).to_have_text(re.compile(r"^0 of \d+ turns$"))
     expect(tab.locator("section.conversation")).to_be_hidden()
 
 
-def test_search_reads_filler_that_is_folded(tab: Tab, mixed: Path) -> None:
+def test_search_finds_text_in_collapsed_filler(tab: Tab, mixed: Path) -> None:
     filler = next(e for e in journal(mixed.parent) if e["type"] == "message" and e["kind"] == "filler" and len(e["text"]) > 400)
     wanted = " ".join(filler["text"][300:340].split())
     tab.get_by_label("Search").fill(wanted)
@@ -159,7 +159,7 @@ def test_turns_are_filtered_by_kind_and_by_test(tab: Tab, mixed: Path) -> None:
     shown = tab.locator(".turns li")
     tab.locator("#tools").scroll_into_view_if_needed()
     tab.get_by_label("Show").select_option("questions")
-    expect(tab.locator("#found")).to_contain_text(f"{len(spoken(mixed, 'question'))} of ")
+    expect(tab.locator("#matches")).to_contain_text(f"{len(spoken(mixed, 'question'))} of ")
     expect(shown).to_have_count(len(spoken(mixed, "question")))
     assert turns(tab) == spoken(mixed, "question")
     tab.locator("select[name=test]").select_option("colours-1")
@@ -170,7 +170,7 @@ def test_turns_are_filtered_by_kind_and_by_test(tab: Tab, mixed: Path) -> None:
     assert turns(tab) == own
 
 
-def test_a_jump_goes_to_the_turn_whatever_is_filtered(tab: Tab, mixed: Path) -> None:
+def test_going_to_a_turn_ignores_filters(tab: Tab, mixed: Path) -> None:
     last = max(spoken(mixed, "filler"))
     tab.get_by_label("Show").select_option("questions")
     tab.get_by_label("Turn", exact=True).fill(str(last))
@@ -182,7 +182,7 @@ def test_a_jump_goes_to_the_turn_whatever_is_filtered(tab: Tab, mixed: Path) -> 
     expect(tab.get_by_label("Show")).to_have_value("")
     tab.get_by_label("Turn", exact=True).fill("99999")
     tab.get_by_role("button", name="Go").click()
-    expect(tab.locator("#found")).to_have_text(re.compile("There is no such turn: they go from 0 to "))
+    expect(tab.locator("#matches")).to_have_text(re.compile("No such turn: turns are numbered from 0 to "))
 
 
 def test_links_lead_from_a_test_to_its_turns_and_back(tab: Tab) -> None:
@@ -201,14 +201,14 @@ def test_links_lead_from_a_test_to_its_turns_and_back(tab: Tab) -> None:
     expect(tab.locator("#t-main-0")).to_be_in_viewport()
 
 
-def test_pointing_at_the_picture_shows_the_turn_there(tab: Tab, mixed: Path) -> None:
+def test_hovering_over_the_timeline_shows_the_turn_there(tab: Tab, mixed: Path) -> None:
     mark = tab.get_by_role("link", name=re.compile("^question, turn")).first
     number = re.search(r"\d+$", mark.get_attribute("href") or "")
     assert number
-    said = next(e["text"] for e in journal(mixed.parent) if e["type"] == "message" and e["turn"] == int(number[0]))
+    text = next(e["text"] for e in journal(mixed.parent) if e["type"] == "message" and e["turn"] == int(number[0]))
     mark.locator("use").hover()
     expect(tab.locator("#preview a").first).to_have_text(f"#{number[0]}")
-    expect(tab.locator("#preview dd").first).to_have_text(" ".join(said.split()))
+    expect(tab.locator("#preview dd").first).to_have_text(" ".join(text.split()))
     filler = tab.locator(".lanes li").first.locator("svg")
     box = filler.bounding_box()
     assert box
@@ -219,7 +219,7 @@ def test_pointing_at_the_picture_shows_the_turn_there(tab: Tab, mixed: Path) -> 
     expect(tab.locator(f"#t-main-{number[0]}")).to_be_in_viewport()
 
 
-def test_the_picture_is_walked_with_the_keyboard(tab: Tab) -> None:
+def test_the_timeline_is_used_with_the_keyboard(tab: Tab) -> None:
     tab.locator(".lanes svg a[tabindex='0']").focus()
     preview = tab.locator("#preview a").first
     first = preview.inner_text()
@@ -231,10 +231,10 @@ def test_the_picture_is_walked_with_the_keyboard(tab: Tab) -> None:
     number = preview.inner_text().lstrip("#")
     tab.keyboard.press("Enter")
     expect(tab.locator(f"#t-main-{number}")).to_be_in_viewport()
-    assert tab.locator(".lanes svg a[tabindex='0']").count() == 1, "one stop for those who tab through the page"
+    assert tab.locator(".lanes svg a[tabindex='0']").count() == 1, "the timeline is a single tab stop"
 
 
-def test_several_conversations_are_shown_and_chosen_among(visit: Open, isolated: Path) -> None:
+def test_one_of_several_conversations_can_be_selected(visit: Open, isolated: Path) -> None:
     write_report(RunFolder(isolated), grade_run(RunFolder(isolated)))
     seen = visit(isolated / "report.html")
     expect(seen.page.locator("section.conversation")).to_have_count(2)
@@ -242,7 +242,7 @@ def test_several_conversations_are_shown_and_chosen_among(visit: Open, isolated:
     expect(seen.page.locator("section.conversation:not([hidden]) h3")).to_have_text(["colours-2"])
     seen.page.locator("#test-colours-1 dl.facts a").first.click()
     expect(seen.page.locator("#c-colours-1")).to_be_visible()
-    expect(seen.page.locator(".aim")).to_have_attribute("id", re.compile("^t-colours-1-"))
+    expect(seen.page.locator(".target")).to_have_attribute("id", re.compile("^t-colours-1-"))
     seen.picture("report-isolated")
     assert seen.faults() == []
 

@@ -1,4 +1,4 @@
-"""Runs set side by side: the figures, what cannot be compared, what is told, and the forms it is shown in."""
+"""Comparisons: the figures, runs that cannot be compared, notes, and output formats."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_it_agrees_with_the_runs_own_results(tmp_path: Path) -> None:
         result = json.loads((folder / "result.json").read_text())
         cell = comparison.cells[result["agent"], AT_2K]
         assert cell.score == pytest.approx(result["score"], abs=1e-6)
-        assert cell.spread == pytest.approx(sum(each["std"] for each in result["scenarios"].values()), abs=1e-6)
+        assert cell.spread == pytest.approx(sum(scenario["std"] for scenario in result["scenarios"].values()), abs=1e-6)
         assert cell.certified == pytest.approx(result["certified"])
         for name, scenario in result["scenarios"].items():
             assert comparison.scenarios[AT_2K][name][result["agent"]].low == pytest.approx(scenario["score"], abs=1e-6)
@@ -84,7 +84,7 @@ def test_it_agrees_with_the_runs_own_results(tmp_path: Path) -> None:
     assert comparison.unusable == []
 
 
-def test_agents_are_ranked_by_what_is_sure_and_tests_without_a_score_are_counted(tmp_path: Path) -> None:
+def test_agents_are_ranked_by_their_lower_bounds_and_tests_without_a_score_are_counted(tmp_path: Path) -> None:
     made_run(tmp_path, "sure", constant(0.5))
     made_run(tmp_path, "unsure", lambda scenario, number: None if number == 1 else 0.6)
     comparison = load_comparison([tmp_path])
@@ -101,7 +101,7 @@ def test_agents_are_ranked_by_what_is_sure_and_tests_without_a_score_are_counted
     assert (row["score"], row["unscored"], row["scored"]) == ("", "11", "22")
 
 
-def test_a_span_that_not_all_have_played_does_not_decide_the_ranks(tmp_path: Path) -> None:
+def test_a_span_that_some_agents_lack_does_not_count_in_ranks(tmp_path: Path) -> None:
     made_run(tmp_path, "thorough", constant(0.9))
     made_run(tmp_path, "thorough", constant(0.1), span=32_000)
     made_run(tmp_path, "hasty", constant(0.8))
@@ -117,7 +117,7 @@ def test_columns_are_as_in_the_papers_table(tmp_path: Path) -> None:
     assert [row[0] for row in table.rows] == ["one", "chance"]
 
 
-def test_pairs_are_of_the_same_tests_alone(tmp_path: Path) -> None:
+def test_only_the_same_tests_are_paired(tmp_path: Path) -> None:
     for seed in (0, 1):
         made_run(tmp_path, "good", constant(1.0), seed=seed)
     made_run(tmp_path, "bad", halves, seed=1)
@@ -130,18 +130,18 @@ def test_pairs_are_of_the_same_tests_alone(tmp_path: Path) -> None:
     assert (pair.more, pair.unscored) == (0, 0)
 
 
-def test_tests_of_other_definitions_or_versions_are_not_taken_for_the_same(tmp_path: Path) -> None:
+def test_tests_of_other_definitions_or_versions_are_not_the_same(tmp_path: Path) -> None:
     made_run(tmp_path, "one", constant(1.0))
     made_run(tmp_path, "two", constant(0.0), versions={"longspan": "0.0.1"})
     made_run(tmp_path, "three", constant(0.0), definitions="/somewhere", definitions_sha256="ab" * 32)
     comparison = load_comparison([tmp_path])
     assert comparison.pairs == []
-    told = "\n".join(notes(comparison))
-    assert "The version of longspan, by which a seed may mean other tests, differs at 2k: 0.0.1 (two)" in told
-    assert "The set of definitions that the tests came from differs at 2k: abababababab (three); none (one, two)" in told
+    text = "\n".join(notes(comparison))
+    assert "The version of longspan, by which a seed may mean other tests, differs at 2k: 0.0.1 (two)" in text
+    assert "The set of definitions that the tests came from differs at 2k: abababababab (three); none (one, two)" in text
 
 
-def test_pairs_are_corrected_for_each_other(tmp_path: Path) -> None:
+def test_p_values_are_corrected_for_the_number_of_pairs(tmp_path: Path) -> None:
     for agent, score in {"a": 1.0, "b": 0.5, "c": 0.5}.items():
         made_run(tmp_path, agent, constant(score), scenarios=("colours", "jokes"))
     pairs = {(pair.better, pair.other): pair for pair in load_comparison([tmp_path]).pairs}
@@ -151,13 +151,13 @@ def test_pairs_are_corrected_for_each_other(tmp_path: Path) -> None:
     assert pairs["b", "c"].more is None
 
 
-def test_costs_are_means_of_runs_and_unknown_where_one_is(tmp_path: Path) -> None:
-    made_run(tmp_path, "dear", constant(1.0), cost=1.0)
-    made_run(tmp_path, "dear", constant(1.0), cost=2.0, seed=1)
+def test_costs_are_means_over_runs_and_unknown_if_one_is(tmp_path: Path) -> None:
+    made_run(tmp_path, "expensive", constant(1.0), cost=1.0)
+    made_run(tmp_path, "expensive", constant(1.0), cost=2.0, seed=1)
     made_run(tmp_path, "odd", constant(1.0), cost=1.0)
     made_run(tmp_path, "odd", constant(1.0), seed=1)
     cells = load_comparison([tmp_path]).cells
-    assert cells["dear", AT_2K].cost_usd == 1.5
+    assert cells["expensive", AT_2K].cost_usd == 1.5
     assert cells["odd", AT_2K].cost_usd is None
 
 
@@ -173,12 +173,12 @@ def test_skills_and_distances_gather_tests_across_scenarios(tmp_path: Path) -> N
     assert skills["theory of mind"]["one"].tests == 3
     assert sum(groups["one"].tests for groups in comparison.distances.values()) == 33
     bins = ["0 to 1,000", "1,000 to 4,000", "4,000 to 16,000", "16,000 to 64,000", "64,000 to 256,000"]
-    found = [name.removesuffix(" tokens") for name in comparison.distances]
-    assert found == [each for each in bins if each in found]
-    assert len(found) >= 3
+    names = [name.removesuffix(" tokens") for name in comparison.distances]
+    assert names == [name for name in bins if name in names]
+    assert len(names) >= 3
 
 
-def test_neither_the_order_of_runs_nor_where_they_lie_changes_a_figure(tmp_path: Path) -> None:
+def test_neither_the_order_nor_the_folder_of_runs_changes_a_figure(tmp_path: Path) -> None:
     for seed in range(3):
         made_run(tmp_path / "here", "one", lambda scenario, number, seed=seed: ((number + seed) % 3) / 2, seed=seed)
         made_run(tmp_path / "here", "two", halves, seed=seed)
@@ -189,18 +189,18 @@ def test_neither_the_order_of_runs_nor_where_they_lie_changes_a_figure(tmp_path:
     assert again.runs == 6, "a run that is named twice counts once"
 
 
-# What is not compared, and what is told.
+# Runs that cannot be compared, and notes.
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "difference"),
     [
         ({"suite": {"name": "mine", "tests": 3, "scenarios": {"colours": {}}}}, "one plays suite ltm, the other mine"),
         ({"scenarios": ("colours", "jokes")}, "only one plays jokes"),
         ({"parameters": {"colours": {"changes": 8}}}, "colours.changes is None in one, 8 in the other"),
     ],
 )
-def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], difference: str, tmp_path: Path) -> None:
     made_run(tmp_path, "one", constant(1.0), name="a", scenarios=("colours",))
     made_run(tmp_path, "two", constant(1.0), name="b", **({"scenarios": ("colours",)} | other))  # type: ignore[arg-type]
     if "suite" in other:
@@ -208,13 +208,13 @@ def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], s
         (tmp_path / "b/result.json").write_text(json.dumps(result | {"suite": "mine"}))
     done = longspan("compare", ".", where=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"longspan: a and b cannot be compared: {said}; name the folders of runs that play the same")
+    assert done.stderr.startswith(f"longspan: a and b cannot be compared: {difference}; name the folders of runs that play the same")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize(
-    ("agent", "other", "said"),
+    ("agent", "other", "note_start"),
     [
         ("two", {"placement": "early"}, "Placement differs at 2k: early (two); uniform (one)"),
         ("two", {"tokenizer": "o200k_base"}, "The tokenizer differs at 2k: cl100k_base (one); o200k_base (two)"),
@@ -229,11 +229,11 @@ def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], s
         ("two", {"span": 4_000, "placement": "early"}, "Placement differs between the columns: early (4k); uniform (2k)"),
     ],
 )
-def test_what_else_differs_is_told(agent: str, other: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_other_differences_are_noted(agent: str, other: dict[str, object], note_start: str, tmp_path: Path) -> None:
     made_run(tmp_path, "one", constant(1.0), scenarios=("colours", "jokes"))
     made_run(tmp_path, agent, constant(1.0), scenarios=("colours", "jokes"), **other)  # type: ignore[arg-type]
     comparison = load_comparison([tmp_path])
-    assert any(note.startswith(said) for note in notes(comparison)), notes(comparison)
+    assert any(note.startswith(note_start) for note in notes(comparison)), notes(comparison)
 
 
 def spoil(folder: Path, how: str) -> None:
@@ -266,7 +266,7 @@ def spoil(folder: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "reason"),
     [
         ("gone", "has no results: it is being played or was broken off"),
         ("no JSON", "not results of this version"),
@@ -279,33 +279,33 @@ def spoil(folder: Path, how: str) -> None:
         ("manifest", "not a manifest"),
     ],
 )
-def test_a_run_that_cannot_be_used_is_named_and_left_out(how: str, said: str, tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_used_is_named_and_left_out(how: str, reason: str, tmp_path: Path) -> None:
     made_run(tmp_path, "one", constant(1.0), name="good")
     spoil(made_run(tmp_path, "two", constant(1.0), name="bad"), how)
     comparison = load_comparison([tmp_path])
     assert comparison.agents == ["one"]
-    (told,) = (note for note in notes(comparison) if note.startswith("Left out: "))
-    assert said in told
-    assert "bad" in told
-    assert told in as_markdown(comparison).replace("\\", "")
+    (left_out,) = (note for note in notes(comparison) if note.startswith("Left out: "))
+    assert reason in left_out
+    assert "bad" in left_out
+    assert left_out in as_markdown(comparison).replace("\\", "")
     with pytest.raises(InputError, match="no run can be used: "):
         load_comparison([tmp_path / "bad"])
 
 
-@pytest.mark.parametrize(("path", "said"), [("nowhere", "there is no such folder"), ("empty", "there is no run in it")])
-def test_a_path_without_runs_is_refused(path: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("path", "error"), [("nowhere", "there is no such folder"), ("empty", "there is no run in it")])
+def test_a_path_without_runs_is_refused(path: str, error: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = longspan("compare", path, where=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert f"longspan: {path}: {said}" in done.stderr
+    assert f"longspan: {path}: {error}" in done.stderr
 
 
-# Forms.
+# Formats.
 
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of three agents, two with names that are meant ill."""
+    """Runs of three agents, two with hostile names."""
     folder = tmp_path_factory.mktemp("several")
     for seed in (0, 1):
         made_run(folder, "one", halves, seed=seed, cost=0.5)
@@ -329,15 +329,15 @@ def page(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_the_terminal_gets_tables_and_no_control_characters(several: Path) -> None:
     done = longspan("compare", ".", where=several)
     assert done.returncode == 0, done.stderr
-    assert "Scores ± the sum of the scenarios' standard deviations [95 % interval]" in done.stdout
+    assert "Scores ± the sum of the scenarios' standard deviations [95% interval]" in done.stdout
     assert "3.67 ± 5.19 [" in done.stdout
     assert "[U+001B]" in done.stdout
     assert not set(done.stdout) & {"\x1b", "\u202e", "\x00"}
-    for title in ("What they rest on", "Pairs at 2k", "Scenarios at 2k", "Skills at 2k", "Evidence distance"):
+    for title in ("Tests behind the scores", "Pairs at 2k", "Scenarios at 2k", "Skills at 2k", "Evidence distance"):
         assert title in done.stdout
 
 
-def test_markdown_tables_are_whole_whatever_agents_are_called(comparison: Comparison) -> None:
+def test_no_agent_name_breaks_the_markdown_tables(comparison: Comparison) -> None:
     text = as_markdown(comparison)
     lines = [line for line in text.splitlines() if line.startswith("|")]
     widths = [line.replace("\\|", "").count("|") for line in lines]
@@ -349,29 +349,29 @@ def test_markdown_tables_are_whole_whatever_agents_are_called(comparison: Compar
     assert "[a](" not in text
 
 
-def test_a_csv_holds_all_figures_below_one_head_and_no_formula(comparison: Comparison) -> None:
-    found = list(csv.DictReader(io.StringIO(as_csv(comparison))))
-    assert list(found[0]) == list(CSV_COLUMNS)
-    assert {row["table"] for row in found} == {"scores", "pairs", "scenarios", "skills", "distances"}
+def test_the_csv_has_all_figures_under_one_header_and_no_formula(comparison: Comparison) -> None:
+    rows = list(csv.DictReader(io.StringIO(as_csv(comparison))))
+    assert list(rows[0]) == list(CSV_COLUMNS)
+    assert {row["table"] for row in rows} == {"scores", "pairs", "scenarios", "skills", "distances"}
     assert len(rows_of(comparison, "scores")) == 3
     assert len(rows_of(comparison, "scenarios")) == 33
     (one,) = (row for row in rows_of(comparison, "scores") if row["agent"] == "one")
     assert (float(one["score"]), one["runs"], one["cost_usd"], one["maximum"]) == (pytest.approx(11 / 3, abs=1e-6), "2", "0.5", "11")
-    assert {row["agent"] for row in found} == {"one", HOSTILE, "'=cmd()"}
+    assert {row["agent"] for row in rows} == {"one", HOSTILE, "'=cmd()"}
 
 
-def test_the_page_holds_together_whatever_agents_are_called(page: Path) -> None:
+def test_no_agent_name_breaks_the_page(page: Path) -> None:
     read = Page(page)
     assert read.comments == []
     assert read.root.all("script") == []
     assert read.root.all("style", type="text/css") == []
-    assert [each for each in read.root.all() if any(name == "style" or name.startswith("on") for name in each.attributes)] == []
+    assert [element for element in read.root.all() if any(name == "style" or name.startswith("on") for name in element.attributes)] == []
     assert read.root.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"] == POLICY
     assert "script-src 'none'" in POLICY
     assert len(read.root.all("svg")) == 4
-    ids = [each.attributes["id"] for each in read.root.all() if "id" in each.attributes]
+    ids = [element.attributes["id"] for element in read.root.all() if "id" in element.attributes]
     assert len(set(ids)) == len(ids)
-    used = {each.attributes["href"] for each in read.root.all("use")} | {each.attributes["href"] for each in read.root.all("a")}
+    used = {element.attributes["href"] for element in read.root.all("use")} | {element.attributes["href"] for element in read.root.all("a")}
     assert {href.removeprefix("#") for href in used} <= set(ids)
     rows = [row.words for row in read.root.all("table")[0].all("tr")]
     assert any("<script>alert(1)</script>" in row and "[U+202E]" in row for row in rows)
@@ -380,12 +380,12 @@ def test_the_page_holds_together_whatever_agents_are_called(page: Path) -> None:
 def test_without_any_cost_the_page_has_no_figure_of_costs(tmp_path: Path) -> None:
     made_run(tmp_path, "free", lambda scenario, number: 0.5)
     (tmp_path / "page.html").write_text(as_html(load_comparison([tmp_path])), "utf-8")
-    figures = [each.attributes["id"] for each in Page(tmp_path / "page.html").root.all("figure")]
+    figures = [element.attributes["id"] for element in Page(tmp_path / "page.html").root.all("figure")]
     assert figures == ["figure-bars", "figure-spans", "figure-radar"]
 
 
 @pytest.mark.parametrize("name", ["python:code_of_a_run:Kind", "gone"])
-def test_a_scenario_that_a_run_names_and_nobody_installed_is_compared_and_its_code_not_run(
+def test_a_scenario_that_is_not_installed_is_compared_without_running_its_code(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "code_of_a_run.py").write_text("from pathlib import Path\n\nPath(__file__).with_name('it-ran').touch()\n")
@@ -427,7 +427,7 @@ def test_the_page_fits_a_phone(visit: Open, page: Path) -> None:
         (["--format", "markdown"], "# ltm: 3 agents, 6 runs"),
     ],
 )
-def test_the_form_is_what_is_asked_for_or_the_files_name_says(
+def test_the_format_is_the_given_one_or_that_of_the_file_name(
     arguments: list[str], begins: str, several: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -447,7 +447,7 @@ def test_the_form_is_what_is_asked_for_or_the_files_name_says(
     assert [path.name for path in tmp_path.iterdir()] == [arguments[1]]
 
 
-def test_a_file_whose_name_says_no_form_is_refused_before_anything_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_file_extension_is_refused_before_anything_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["compare", str(tmp_path / "nothing"), "--out", str(tmp_path / "c.pdf")])
     assert "a comparison is a file whose name ends in .md, .csv, .html, .txt" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Runs as tables: what is in them is what the runs hold, and whoever reads them reads just that."""
+"""Exported tables: they hold what the runs hold, in every format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTILE = '=HYPERLINK("http://x")\n<script>\x00\x1b\ud800, "quoted"; 1'
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A run that was answered by silence, and one of isolated tests that an agent failed in."""
+    """A run of `silent`, and one of isolated tests."""
     folder = tmp_path_factory.mktemp("runs")
     return [played(folder, "colours", "prospective_memory", agent="silent"), played(folder, "colours", agent="oracle", isolated=True)]
 
@@ -36,7 +36,7 @@ def exported(runs: Sequence[Path], format: Any, out: Path) -> Path:
 
 
 def read(folder: Path, format: str, table: str) -> list[dict[str, Any]]:
-    """A table as its readers have it, with numbers as numbers; a cell that is empty as None."""
+    """The rows of a table, with numbers as numbers and empty cells as None."""
     path = folder / f"{table}.{format}"
     if format == "parquet":
         return pyarrow.parquet.read_table(path).to_pylist()  # type: ignore[no-any-return]
@@ -60,14 +60,14 @@ def test_there_is_a_row_for_each_test_and_each_turn_with_every_column_in_order(f
     results = [json.loads((run / "result.json").read_text()) for run in runs]
     graded = [(run.name, test["id"]) for run, result in zip(runs, results, strict=True) for test in result["tests"]]
     assert [(row["run"], row["test"]) for row in tests] == graded
-    said = [
+    messages = [
         (run.name, id, entry["turn"])
         for run in runs
         for id in RunFolder(run).manifest.conversations
         for entry in journal(run, id)
         if entry["type"] == "message"
     ]
-    assert [(row["run"], row["conversation"], row["turn"]) for row in turns] == said
+    assert [(row["run"], row["conversation"], row["turn"]) for row in turns] == messages
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -82,26 +82,26 @@ def test_the_rows_hold_what_the_results_and_the_journal_say(format: str, runs: l
             assert (row["score"], row["machine_score"], row["status"]) == (test["score"], test["machine_score"], test["status"])
             assert row["chance"] == pytest.approx(test["chance"], abs=1e-6)
             assert (row["certified"], row["at_distance"], row["exempt"]) == (test["certified"], test["at_distance"], test["exempt"])
-            distances = [each["tokens"] for each in test["evidence"]]
+            distances = [pair["tokens"] for pair in test["evidence"]]
             assert (row["evidence"], row["evidence_nearest"], row["evidence_furthest"]) == (len(distances), min(distances), max(distances))
             assert row["skills"] == "; ".join(test["tags"])
             assert row["reason"] == test["reason"]
     turns = [row for row in read(out, format, "turns") if row["run"] == runs[0].name]
     entries = journal(runs[0])
-    for row, said in zip(turns, (entry for entry in entries if entry["type"] == "message"), strict=True):
-        reply = next(entry for entry in entries if entry["type"] == "reply" and entry["turn"] == said["turn"])
-        assert (row["message"], row["reply"]) == (said["text"], reply["text"])
+    for row, message in zip(turns, (entry for entry in entries if entry["type"] == "message"), strict=True):
+        reply = next(entry for entry in entries if entry["type"] == "reply" and entry["turn"] == message["turn"])
+        assert (row["message"], row["reply"]) == (message["text"], reply["text"])
         assert (row["kind"], row["test"], row["needle"], row["start"], row["end"]) == (
-            *(said["kind"], said.get("test"), said["needle"], said["start"]),
+            *(message["kind"], message.get("test"), message["needle"], message["start"]),
             reply["end"],
         )
-        assert (row["asked"], row["sent_at"]) == (reply["asked"], said["sent_at"])
+        assert (row["asked"], row["sent_at"]) == (reply["asked"], message["sent_at"])
         assert row["latency_s"] == (None if not reply.get("measured") else pytest.approx(reply["measured"]["latency_s"], abs=1e-6))
     assert {row["scenario"] for row in turns} == {None, "colours", "prospective_memory"}
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_reply_of_anybodys_comes_through(format: str, runs: list[Path], tmp_path: Path) -> None:
+def test_a_hostile_reply_is_exported_unchanged(format: str, runs: list[Path], tmp_path: Path) -> None:
     folder = altered(runs[0], tmp_path / "runs", replying(HOSTILE))
     out = exported([folder], format, tmp_path / "out")
     replies = [row["reply"] for row in read(out, format, "turns")]
@@ -128,7 +128,7 @@ def test_the_same_runs_give_the_same_bytes(format: str, runs: list[Path], tmp_pa
         assert path.read_bytes() == (second / path.name).read_bytes()
 
 
-def test_runs_of_one_name_are_told_apart_by_their_paths(runs: list[Path], tmp_path: Path) -> None:
+def test_runs_with_the_same_name_are_named_by_their_paths(runs: list[Path], tmp_path: Path) -> None:
     shutil.copytree(runs[0], tmp_path / "elsewhere" / runs[0].name)
     out = exported([runs[0], tmp_path / "elsewhere"], "jsonl", tmp_path / "out")
     assert {row["run"] for row in read(out, "jsonl", "tests")} == {str(runs[0]), str(tmp_path / "elsewhere" / runs[0].name)}
@@ -163,7 +163,7 @@ def test_a_damaged_journal_is_named_and_its_run_left_out(
     assert f"nothing can be exported: {folder}" in capsys.readouterr().err
 
 
-def test_a_conversation_that_broke_off_keeps_its_last_message(runs: list[Path], tmp_path: Path) -> None:
+def test_an_interrupted_conversation_keeps_its_last_message(runs: list[Path], tmp_path: Path) -> None:
     def cut(entries: list[dict[str, Any]]) -> None:
         del entries[max(n for n, entry in enumerate(entries) if entry["type"] == "message") + 1 :]
 
@@ -174,7 +174,7 @@ def test_a_conversation_that_broke_off_keeps_its_last_message(runs: list[Path], 
     assert last["asked"] is None
 
 
-def test_what_is_there_is_not_written_over(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_files_are_not_overwritten(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(SystemExit, match="2"):
         main(["export", str(runs[0]), "--format", "csv", "--out", f"{tmp_path}/out"])
@@ -186,7 +186,7 @@ def test_what_is_there_is_not_written_over(runs: list[Path], tmp_path: Path, cap
 def test_a_package_that_is_missing_is_named_with_its_extra(
     format: str, package: str, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [each for each in sys.modules if each.partition(".")[0] == package]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit, match="2"):

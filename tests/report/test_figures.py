@@ -1,4 +1,4 @@
-"""The figures: what is drawn in them, that they are the same each time, and that no name gets in the way."""
+"""Figures: what is drawn, that it is reproducible, and that any name can be drawn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longspan.simulator.cli import main
 from longspan.simulator.report import figures
 from longspan.simulator.report.figures import FIGURES, FORMATS, FigureName, Format, draw
 from longspan.simulator.report.inline_svg import inline_svg
-from longspan.simulator.report.styles import COLOURS, LINES, WIDTH, label, labels, styles
+from longspan.simulator.report.styles import COLOURS, MAX_LINES, MAX_WIDTH, label, labels, styles
 from tests.made_runs import made_run
 
 LONG = [
@@ -44,7 +44,7 @@ def compared(folder: Path, agents: list[str], spans: list[int], *, isolated: boo
 
 
 def graded(place: int) -> Callable[[str, int], float | None]:
-    """Scores that fall from agent to agent; every other one has a test without."""
+    """Scores that fall from agent to agent. Every other agent has a test without a score."""
     return lambda scenario, number: None if (place % 2, scenario, number) == (1, "jokes", 1) else float((number + place) % 3 > place / 4)
 
 
@@ -59,7 +59,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def drawn(name: FigureName, comparison: Comparison) -> Figure:
-    """A figure as matplotlib has it."""
+    """A drawn matplotlib figure."""
     figure = Figure()
     FigureCanvasAgg(figure)
     figures._DRAWN[name](comparison, figure)
@@ -74,7 +74,7 @@ def test_the_same_runs_give_the_same_bytes(name: FigureName, few: Comparison) ->
 
 
 @pytest.mark.parametrize(("format", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
-def test_a_figure_is_of_the_format_that_was_asked_for_and_holds_no_date(format: Format, begins: bytes, few: Comparison) -> None:
+def test_a_figure_has_the_requested_format_and_no_date(format: Format, begins: bytes, few: Comparison) -> None:
     content = draw(few, "bars", format)
     assert content.startswith(begins)
     assert b"CreationDate" not in content
@@ -82,18 +82,18 @@ def test_a_figure_is_of_the_format_that_was_asked_for_and_holds_no_date(format: 
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_nobodys_matplotlibrc_changes_a_figure(name: FigureName, few: Comparison) -> None:
+def test_matplotlibs_settings_do_not_change_a_figure(name: FigureName, few: Comparison) -> None:
     import matplotlib
 
     plain = draw(few, name, "svg")
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "text.color": "green"}):
         assert draw(few, name, "svg") == plain
-        assert matplotlib.rcParams["font.size"] == 30, "and a figure changes nobody's settings"
+        assert matplotlib.rcParams["font.size"] == 30, "and a figure does not change the settings"
 
 
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("size", ["few", "many"])
-def test_labels_do_not_overlap_and_the_legend_stands_outside(name: FigureName, size: str, request: pytest.FixtureRequest) -> None:
+def test_labels_do_not_overlap_and_the_legend_is_outside(name: FigureName, size: str, request: pytest.FixtureRequest) -> None:
     figure = drawn(name, request.getfixturevalue(size))
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     (legend,) = [*figure.legends, *(axes.get_legend() for axes in figure.axes if axes.get_legend() is not None)]
@@ -108,7 +108,7 @@ def test_labels_do_not_overlap_and_the_legend_stands_outside(name: FigureName, s
     assert [pair for pair in combinations(entries, 2) if pair[0].overlaps(pair[1])] == []
 
 
-def test_every_agent_has_a_bar_at_every_span_and_pale_ends_are_what_has_no_score(many: Comparison) -> None:
+def test_every_agent_has_a_bar_at_every_span_with_a_pale_end_for_tests_without_a_score(many: Comparison) -> None:
     (axes,) = drawn("bars", many).axes
     bars = [patch for patch in axes.patches if patch.get_width() > 0]
     solid = [bar for bar in bars if bar.get_alpha() is None]
@@ -120,7 +120,7 @@ def test_every_agent_has_a_bar_at_every_span_and_pale_ends_are_what_has_no_score
     assert {round(bar.get_height(), 6) for bar in pale} == {round(1 / 3, 6)}
 
 
-def test_a_score_of_nothing_is_not_taken_for_no_run(tmp_path: Path) -> None:
+def test_a_score_of_zero_is_labelled(tmp_path: Path) -> None:
     made_run(tmp_path, "nothing", lambda scenario, number: 0.0)
     made_run(tmp_path, "all", lambda scenario, number: 1.0)
     made_run(tmp_path, "all", lambda scenario, number: 1.0, span=32_000)
@@ -142,19 +142,19 @@ def test_chance_is_drawn(name: FigureName, few: Comparison) -> None:
         assert any(len(set(line.get_ydata())) == 1 and line.get_ydata()[0] == pytest.approx(chance) for line in axes.lines)
 
 
-def test_an_agent_without_a_cost_is_named_and_not_drawn(few: Comparison, tmp_path: Path) -> None:
+def test_an_agent_without_a_cost_is_in_the_legend_only(few: Comparison, tmp_path: Path) -> None:
     (axes,) = drawn("cost", few).axes
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert "two (no cost known)" in texts
+    assert "two (cost unknown)" in texts
     assert "one" in texts
     assert len(axes.containers) == 1
     made_run(tmp_path, "free", graded(0))
     (axes,) = drawn("cost", load_comparison([tmp_path])).axes
-    assert [text.get_text() for text in axes.texts] == ["no run says what it cost"]
+    assert [text.get_text() for text in axes.texts] == ["no run has a known cost"]
 
 
 @pytest.mark.parametrize("scenarios", [("colours",), ("colours", "jokes")])
-def test_few_scenarios_can_be_drawn_too(scenarios: tuple[str, ...], tmp_path: Path) -> None:
+def test_one_or_two_scenarios_can_be_drawn(scenarios: tuple[str, ...], tmp_path: Path) -> None:
     made_run(tmp_path, "one", graded(0), scenarios=scenarios)
     comparison = load_comparison([tmp_path])
     for name in FIGURES:
@@ -164,14 +164,14 @@ def test_few_scenarios_can_be_drawn_too(scenarios: tuple[str, ...], tmp_path: Pa
 # Names.
 
 
-def test_builds_of_one_model_share_its_colour_and_differ_otherwise() -> None:
-    found = styles(LONG)
-    gpt = [found[agent] for agent in LONG[:3]]
+def test_agents_with_the_same_model_share_its_colour_and_differ_otherwise() -> None:
+    by_agent = styles(LONG)
+    gpt = [by_agent[agent] for agent in LONG[:3]]
     assert len({style.colour for style in gpt}) == 1
     assert len({(style.hatch, style.dashes, style.fill) for style in gpt}) == 3
-    assert found["openai/gpt-4o"].hatch == "", "the model alone is solid, as in the paper"
+    assert by_agent["openai/gpt-4o"].hatch == "", "the model alone is solid, as in the paper"
     assert styles(list(reversed(LONG)))["openai/gpt-4o"].hatch == ""
-    assert len({style.colour for style in found.values()}) == 5
+    assert len({style.colour for style in by_agent.values()}) == 5
     more = styles([f"vendor/model-{number}" for number in range(20)])
     assert len(set(more.values())) == 20
     assert {style.colour for style in more.values()} == set(COLOURS)
@@ -179,8 +179,8 @@ def test_builds_of_one_model_share_its_colour_and_differ_otherwise() -> None:
 
 def test_labels_are_short_and_differ() -> None:
     long = "x" * 500
-    assert all(len(line) <= WIDTH for line in label(long).splitlines())
-    assert len(label(long).splitlines()) == LINES
+    assert all(len(line) <= MAX_WIDTH for line in label(long).splitlines())
+    assert len(label(long).splitlines()) == MAX_LINES
     made = labels([f"{long}{number}" for number in range(3)])
     assert len(set(made.values())) == 3
     assert label("ltm/openai/gpt-4o?memory=json&context=16k&retrieve=10") == "ltm/openai/gpt-4o?memory=json&context=16k\n&retrieve=10"
@@ -223,7 +223,7 @@ def test_one_figure_goes_into_a_file_and_all_into_a_folder(tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "error"),
     [
         (["--figure", "bars", "--out", "x.gif"], "a figure is a file whose name ends in .svg, .png or .pdf"),
         (["--figure", "bars", "--out", "x.svg", "--format", "png"], "a figure is a file whose name ends in"),
@@ -236,7 +236,7 @@ def test_one_figure_goes_into_a_file_and_all_into_a_folder(tmp_path: Path, capsy
     ],
 )
 def test_bad_input_gets_one_line(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     made_run(tmp_path / "runs", "one", graded(0))
@@ -246,7 +246,7 @@ def test_bad_input_gets_one_line(
     with pytest.raises(SystemExit, match="2"):
         main(["plot", "runs", *arguments])
     printed = capsys.readouterr()
-    assert said in printed.err
+    assert error in printed.err
     assert printed.err.count("\n") == 1
     assert printed.out == ""
     assert sorted(tmp_path.rglob("*")) == before, "nothing is left half-written"

@@ -1,4 +1,4 @@
-"""Heatmaps: which tables become one, and that they are drawn the same each time."""
+"""Heatmaps: which tables become one, and that they are reproducible."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from longspan.simulator.suite import load_suite
 from longspan.simulator.tables import Table
 
 
-def table(rows: int, columns: int, *, name: str = "Found") -> Table:
-    """A table whose first column names the rows; all but the last of the others are shaded, one cell apart."""
+def table(rows: int, columns: int, *, name: str = "Scores") -> Table:
+    """A table whose first column has the rows' labels. All others but the last are shaded, except for one cell."""
     shades: list[list[float | None]] = [[None, *((row + at) % 5 / 4 for at in range(columns)), None] for row in range(rows)]
     if rows:
         shades[0][1] = None
@@ -36,7 +36,7 @@ def test_tables_with_three_shaded_columns_become_heatmaps() -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_heatmaps_are_drawn_the_same_each_time(format: str) -> None:
+def test_the_same_tables_give_the_same_bytes(format: str) -> None:
     tables = [table(2, 3), table(5, 8, name="名字 $a$ <b>")]
     first, again = (draw_heatmaps(tables, format) for _ in range(2))  # type: ignore[arg-type]  # one of the three
     assert first == again

@@ -1,4 +1,4 @@
-"""Whatever an agent replies, and whatever else stands in a run: the report stays the same page."""
+"""No text from an agent or a run's files changes the structure of the report."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_reply_is_shown_as_it_is_and_changes_nothing_else(woven: Path, page: Page, tmp_path: Path, text: str) -> None:
+def test_a_reply_is_shown_unchanged_and_changes_nothing_else(woven: Path, page: Page, tmp_path: Path, text: str) -> None:
     changed = report(altered(woven, tmp_path, replying(text)))
     assert reply_of(changed) == text
-    (said,) = (turn for turn in changed.root.one("article", id="test-colours-1").all("dl", class_="exchange") if text in turn.text)
-    assert said.all("dd")[1].text == text
+    (exchange,) = (turn for turn in changed.root.one("article", id="test-colours-1").all("dl", class_="exchange") if text in turn.text)
+    assert exchange.all("dd")[1].text == text
     assert changed.root.skeleton == page.root.skeleton
     assert not changed.comments
 
@@ -72,20 +72,20 @@ def test_no_reply_changes_the_page(woven: Path, page: Page, text: str) -> None:
         ("not a character: \uffff", "not a character: [U+FFFF]"),
     ],
 )
-def test_what_cannot_be_seen_in_a_reply_is_made_visible(woven: Path, tmp_path: Path, text: str, shown: str) -> None:
+def test_invisible_characters_are_made_visible(woven: Path, tmp_path: Path, text: str, shown: str) -> None:
     changed = report(altered(woven, tmp_path, replying(text)))
     assert reply_of(changed) == shown
     assert shown in changed.root.one("article", id="test-colours-1").text
 
 
 @pytest.mark.parametrize(("text", "shown"), [("", "(empty)"), (" \n\t ", "(white space)")])
-def test_a_reply_without_anything_to_see_is_called_so(woven: Path, tmp_path: Path, text: str, shown: str) -> None:
+def test_an_empty_reply_is_labelled(woven: Path, tmp_path: Path, text: str, shown: str) -> None:
     changed = report(altered(woven, tmp_path, replying(text)))
     assert reply_of(changed) == text
     assert shown in changed.root.one("article", id="test-colours-1").words
 
 
-def test_a_reply_of_ten_megabytes_is_shortened_and_its_length_told(woven: Path, page: Page, tmp_path: Path) -> None:
+def test_a_reply_of_ten_megabytes_is_shortened_and_its_length_shown(woven: Path, page: Page, tmp_path: Path) -> None:
     text = "begin " + "<b>" * 3_333_330 + " the end"
     changed = report(altered(woven, tmp_path, replying(text)))
     head, tail, length = reply_of(changed)
@@ -93,8 +93,8 @@ def test_a_reply_of_ten_megabytes_is_shortened_and_its_length_told(woven: Path, 
     assert tail.endswith("<b> the end")
     assert (len(head) + len(tail), length) == (20_000, len(text))
     assert len(changed.source) < len(page.source) + 200_000
-    test = next(each for each in changed.root.all("ol", class_="said") if "begin <b>" in each.text)
-    assert f"{len(text) - 800:,} of {len(text):,} characters are left out here; turn #1 has more" in test.words
+    test = next(turns for turns in changed.root.all("ol", class_="said") if "begin <b>" in turns.text)
+    assert f"{len(text) - 800:,} of {len(text):,} characters left out; turn #1 has more" in test.words
 
 
 def test_a_trace_is_shown_as_text_and_shortened(woven: Path, page: Page, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_trace_is_shown_as_text_and_shortened(woven: Path, page: Page, tmp_pat
     assert len(changed.source) < len(page.source) + 200_000
 
 
-def test_nothing_else_in_a_run_breaks_the_page_either(woven: Path, page: Page, tmp_path: Path) -> None:
+def test_no_other_text_of_a_run_breaks_the_page(woven: Path, page: Page, tmp_path: Path) -> None:
     nasty = "</p></article></script><script>\x1b\u202e'\"><"
 
     def facts(entries: list[dict[str, Any]]) -> None:
@@ -126,5 +126,5 @@ def test_nothing_else_in_a_run_breaks_the_page_either(woven: Path, page: Page, t
     assert changed.source.count("<script") == page.source.count("<script")
     assert "\x1b" not in changed.source
     assert "\u202e" not in changed.source
-    assert {each.text for each in changed.root.all("p", class_="reason")} == {"</p></article></script><script>[U+001B][U+202E]'\"><"}
-    assert any("[U+D800]" in each.text for each in changed.root.all("pre"))
+    assert {reason.text for reason in changed.root.all("p", class_="reason")} == {"</p></article></script><script>[U+001B][U+202E]'\"><"}
+    assert any("[U+D800]" in block.text for block in changed.root.all("pre"))

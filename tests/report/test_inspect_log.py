@@ -1,4 +1,4 @@
-"""Runs as eval logs: what Inspect AI's own reader finds in them is what the runs hold."""
+"""Eval logs: Inspect AI's own reader finds in them what the runs hold."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ HOSTILE = "</script><script>alert(1)</script>\x00\x1b[31m\u202e\ud800 {{ x }}"
 
 
 def logged(runs: Sequence[Path], out: Path) -> dict[str, Any]:
-    """The logs of runs as Inspect AI reads them, by their files' names."""
+    """The logs of runs as Inspect AI reads them, by file name."""
     from inspect_ai.log import list_eval_logs, read_eval_log
 
     assert export(load(runs)[0], "inspect", out) == []
-    listed = [Path(each.name) for each in list_eval_logs(str(out))]
+    listed = [Path(log.name) for log in list_eval_logs(str(out))]
     assert {path.name for path in listed} == {path.name for path in out.iterdir()}
     return {path.name: read_eval_log(str(out / path.name)) for path in listed}
 
 
 @pytest.fixture(scope="module")
 def log(woven: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """That of a run of two scenarios in one conversation."""
+    """The log of a run of two scenarios in one conversation."""
     return logged([woven], tmp_path_factory.mktemp("logs") / "out")[f"{woven.name}.eval"]
 
 
@@ -41,7 +41,7 @@ def result(run: Path) -> dict[str, Any]:
     return json.loads((run / "result.json").read_text())  # type: ignore[no-any-return]
 
 
-def test_it_says_what_was_played_and_what_came_of_it(log: Any, woven: Path) -> None:
+def test_it_has_the_settings_and_the_scores(log: Any, woven: Path) -> None:
     known = result(woven)
     assert (log.status, log.eval.task, log.eval.model) == ("success", "ltm", "oracle")
     assert log.eval.task_args == {"span": 2000, "isolated": False, "placement": "uniform", "seed": 0}
@@ -55,40 +55,40 @@ def test_it_says_what_was_played_and_what_came_of_it(log: Any, woven: Path) -> N
         "score_at_least": known["score"],
         "score_at_most": known["score"],
         "full_marks": 2,
-        "chance": pytest.approx(sum(each["chance"] for each in known["scenarios"].values())),
+        "chance": pytest.approx(sum(scenario["chance"] for scenario in known["scenarios"].values())),
         "certified": 1,
         "at_distance": 1,
     }
 
 
-def test_each_test_is_a_sample_with_its_turns_its_score_and_why(log: Any, woven: Path) -> None:
-    said = {entry["turn"]: entry for entry in journal(woven) if entry["type"] == "message"}
+def test_each_test_is_a_sample_with_its_turns_its_score_and_the_reason(log: Any, woven: Path) -> None:
+    messages = {entry["turn"]: entry for entry in journal(woven) if entry["type"] == "message"}
     replies = {entry["turn"]: entry["text"] for entry in journal(woven) if entry["type"] == "reply"}
     tests = result(woven)["tests"]
     samples = {sample.id: sample for sample in log.samples}  # the reader sorts them
     assert len(log.samples) == len(tests)
     for test in tests:
         sample = samples[test["id"]]
-        own = sorted({turn for turn, entry in said.items() if entry.get("test") == test["id"]} | set(test["turns"]))
+        own = sorted({turn for turn, entry in messages.items() if entry.get("test") == test["id"]} | set(test["turns"]))
         shown = [(message.role, message.text) for message in sample.messages]
-        assert shown == [pair for turn in own for pair in (("user", said[turn]["text"]), ("assistant", replies[turn]))]
-        assert [each.metadata["turn"] for each in sample.messages if each.role == "user"] == own
-        questions = [turn for turn in own if said[turn]["kind"] == "question"]
-        assert sample.input == "\n\n".join(said[turn]["text"] for turn in questions)
+        assert shown == [pair for turn in own for pair in (("user", messages[turn]["text"]), ("assistant", replies[turn]))]
+        assert [message.metadata["turn"] for message in sample.messages if message.role == "user"] == own
+        questions = [turn for turn in own if messages[turn]["kind"] == "question"]
+        assert sample.input == "\n\n".join(messages[turn]["text"] for turn in questions)
         given = sample.scores["longspan"]
         assert (given.value, given.explanation, given.answer) == (test["score"], test["reason"], replies[questions[-1]])
         assert sample.metadata["scenario"] == test["scenario"]
-        assert [each["tokens"] for each in sample.metadata["evidence"]] == [each["tokens"] for each in test["evidence"]]
+        assert [pair["tokens"] for pair in sample.metadata["evidence"]] == [pair["tokens"] for pair in test["evidence"]]
         assert (sample.metadata["certified"], sample.metadata["span_used"], sample.error) == (True, test["span_used"], None)
 
 
-def test_the_target_is_what_the_script_has_for_its_questions(log: Any) -> None:
+def test_the_target_is_the_ideal_reply_to_a_scripted_question(log: Any) -> None:
     colours = [sample for sample in log.samples if sample.metadata["scenario"] == "colours"]
     assert [sample.target for sample in colours] == [[sample.scores["longspan"].answer] for sample in colours]
     assert all(sample.metadata["facts"] for sample in colours)
 
 
-def test_tests_that_did_not_end_are_there_without_a_score_and_counted(woven: Path, tmp_path: Path) -> None:
+def test_unfinished_tests_are_samples_without_a_score(woven: Path, tmp_path: Path) -> None:
     def cut(entries: list[dict[str, Any]]) -> None:
         end = next(at for at, entry in enumerate(entries) if entry["type"] == "end")
         del entries[end + 1 :]
@@ -109,7 +109,7 @@ def test_tests_that_did_not_end_are_there_without_a_score_and_counted(woven: Pat
     assert scores.metrics["score_at_least"].value < scores.metrics["score_at_most"].value
 
 
-def test_a_persons_correction_counts_and_says_whose_it_is(woven: Path, tmp_path: Path) -> None:
+def test_a_persons_correction_counts_and_is_named(woven: Path, tmp_path: Path) -> None:
     folder = altered(woven, tmp_path / "runs", lambda entries: None)
     RunFolder(folder).correct(Correction(test="colours-1", score=0.25, why="half a reply", by="Ada"))
     score(RunFolder(folder))
@@ -119,7 +119,7 @@ def test_a_persons_correction_counts_and_says_whose_it_is(woven: Path, tmp_path:
     assert (given.metadata["corrected_by"], given.metadata["corrected_why"]) == ("Ada", "half a reply")
 
 
-def test_a_reply_of_anybodys_comes_through(woven: Path, tmp_path: Path) -> None:
+def test_a_hostile_reply_is_exported_unchanged(woven: Path, tmp_path: Path) -> None:
     turn = next(entry["turn"] for entry in journal(woven) if entry.get("test") == "colours-1" and entry["type"] == "message")
     folder = altered(woven, tmp_path / "runs", replying(HOSTILE, turn))
     (log,) = logged([folder], tmp_path / "out").values()
@@ -127,7 +127,7 @@ def test_a_reply_of_anybodys_comes_through(woven: Path, tmp_path: Path) -> None:
     assert HOSTILE.replace("\ud800", "\\ud800") in texts
 
 
-def test_what_replies_used_and_took_is_summed_by_test(woven: Path, tmp_path: Path) -> None:
+def test_usage_and_time_are_summed_by_test(woven: Path, tmp_path: Path) -> None:
     def priced(entries: list[dict[str, Any]]) -> None:
         for entry in entries:
             if entry["type"] == "reply" and entry["asked"]:
@@ -148,7 +148,7 @@ def test_what_replies_used_and_took_is_summed_by_test(woven: Path, tmp_path: Pat
         assert asked <= turns
 
 
-def test_runs_of_one_name_do_not_overwrite_each_other(isolated: Path, tmp_path: Path) -> None:
+def test_runs_with_the_same_name_do_not_overwrite_each_other(isolated: Path, tmp_path: Path) -> None:
     other = tmp_path / "elsewhere" / isolated.name
     shutil.copytree(isolated, other)
     logs = logged([isolated, other], tmp_path / "out")

@@ -1,4 +1,4 @@
-"""The report of a run as a page: its form, its policy, its colours."""
+"""The report of a run as a page: its structure, its policy, its colours."""
 
 from __future__ import annotations
 
@@ -13,52 +13,52 @@ import pytest
 from tests.report.pages import Element, Page, data_of, report
 
 
-def test_it_is_a_page_that_can_be_found_ones_way_in(page: Page) -> None:
+def test_its_structure_is_accessible(page: Page) -> None:
     root = page.root
     assert page.source.startswith("<!doctype html>")
     assert root.one("html").attributes["lang"] == "en"
     assert "ltm at 2,000 tokens · oracle · seed 0" in root.one("title").text
-    ids = [each.attributes["id"] for each in root.all() if "id" in each.attributes]
+    ids = [element.attributes["id"] for element in root.all() if "id" in element.attributes]
     assert len(ids) == len(set(ids))
-    references = {name for each in root.all() for name in each.attributes.get("aria-labelledby", "").split()}
+    references = {name for element in root.all() for name in element.attributes.get("aria-labelledby", "").split()}
     assert references <= set(ids)
     assert root.one("body").all("a")[0].words.startswith("Skip")
-    labels = [each.attributes["aria-labelledby"] for each in root.all("section")]
+    labels = [element.attributes["aria-labelledby"] for element in root.all("section")]
     assert len(labels) == len(set(labels))
-    levels = [int(each.tag[1]) for each in root.all() if re.fullmatch("h[1-6]", each.tag)]
+    levels = [int(element.tag[1]) for element in root.all() if re.fullmatch("h[1-6]", element.tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     assert all(cell.attributes.get("scope") in ("col", "row") for cell in root.all("th"))
-    firsts = [next(part for part in each.inside if isinstance(part, Element)) for each in root.all("details")]
+    firsts = [next(part for part in element.inside if isinstance(part, Element)) for element in root.all("details")]
     assert {first.tag for first in firsts} == {"summary"}
     assert all(label.words for label in root.one("form").all("label"))
 
 
-def test_every_link_leads_to_a_place_in_it_or_to_a_turn(page: Page, isolated: Path) -> None:
-    for each, conversations in ((page, ["main"]), (report(isolated), ["colours-1", "colours-2"])):
-        places = {element.attributes.get("id") for element in each.root.all()}
-        places |= {f"t-{id}-{turn['number']}" for id in conversations for turn in data_of(each, id)["turns"]}
-        links = [element.attributes["href"] for element in each.root.all("a")]
+def test_every_link_has_a_target(page: Page, isolated: Path) -> None:
+    for checked, conversations in ((page, ["main"]), (report(isolated), ["colours-1", "colours-2"])):
+        places = {element.attributes.get("id") for element in checked.root.all()}
+        places |= {f"t-{id}-{turn['number']}" for id in conversations for turn in data_of(checked, id)["turns"]}
+        links = [element.attributes["href"] for element in checked.root.all("a")]
         assert len(links) > 20
         assert all(link.startswith("#") and link[1:] in places for link in links)
 
 
-def test_it_loads_nothing_and_runs_nothing_but_its_own_scripts(page: Page) -> None:
-    head = [each for each in page.root.one("head").inside if isinstance(each, Element)]
+def test_it_loads_nothing_and_runs_only_its_own_scripts(page: Page) -> None:
+    head = [element for element in page.root.one("head").inside if isinstance(element, Element)]
     assert head[0].attributes == {"charset": "utf-8"}
     assert head[1].attributes["http-equiv"] == "Content-Security-Policy"
     policy = dict(part.strip().split(" ", 1) for part in head[1].attributes["content"].split(";"))
     assert {name: policy[name] for name in ("default-src", "base-uri", "form-action")} == dict.fromkeys(
         ["default-src", "base-uri", "form-action"], "'none'"
     )
-    scripts = [each for each in page.root.all("script") if each.attributes.get("type") != "application/json"]
-    assert policy["script-src"].split() == [hashed(each.text) for each in scripts]
-    assert policy["style-src"].split() == [hashed(each.text) for each in page.root.all("style")]
-    assert not {each.tag for each in page.root.all()} & {"link", "img", "iframe", "object", "embed", "base"}
-    attributes = {name for each in page.root.all() for name in each.attributes}
+    scripts = [element for element in page.root.all("script") if element.attributes.get("type") != "application/json"]
+    assert policy["script-src"].split() == [hashed(element.text) for element in scripts]
+    assert policy["style-src"].split() == [hashed(element.text) for element in page.root.all("style")]
+    assert not {element.tag for element in page.root.all()} & {"link", "img", "iframe", "object", "embed", "base"}
+    attributes = {name for element in page.root.all() for name in element.attributes}
     assert not {name for name in attributes if name in ("src", "srcset", "action", "style") or name.startswith("on")}
-    code = "".join(each.text for each in (*scripts, *page.root.all("style")))
+    code = "".join(element.text for element in (*scripts, *page.root.all("style")))
     assert not re.search(r"url\(|@import|@font-face|innerHTML|\beval\b|\bfetch\b|https?:|</", code)
     assert "http://" not in page.source
     assert "https://" not in page.source
@@ -70,7 +70,7 @@ def hashed(text: str) -> str:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_its_colours_contrast_enough_to_be_read(page: Page, scheme: str) -> None:
-    style = "".join(each.text for each in page.root.all("style"))
+    style = "".join(element.text for element in page.root.all("style"))
     blocks = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     palette = dict(re.findall(r"--([\w-]+): (#\w+)", blocks[0]))
     if scheme == "dark":
@@ -87,8 +87,12 @@ def test_its_colours_contrast_enough_to_be_read(page: Page, scheme: str) -> None
         low, high = sorted((light(one), light(other)))
         return (high + 0.05) / (low + 0.05)
 
-    texts = [(text, ground) for text in ("ink", "soft", "link", "part", "full", "low") for ground in ("page", "card", "aim")]
-    texts += [(badge, f"{badge}-page") for badge in ("full", "part", "low")] + [("ink", "none-page"), ("ink", "found"), ("ink", "track")]
+    texts = [(text, ground) for text in ("ink", "soft", "link", "part", "full", "low") for ground in ("page", "card", "target")]
+    texts += [(badge, f"{badge}-page") for badge in ("full", "part", "low")] + [
+        ("ink", "none-page"),
+        ("ink", "highlight"),
+        ("ink", "track"),
+    ]
     assert {pair for pair in texts if contrast(*pair) < 4.5} == set(), "WCAG 2.2, 1.4.3"
     marks = [("got", "track"), ("mark", "page"), ("mark", "track"), ("line", "card"), ("line", "page")]
     marks += [(grade, "card") for grade in ("full", "part", "low", "soft")]

@@ -1,4 +1,4 @@
-"""The report of a run: what it says, also of runs that went wrong."""
+"""The report of a run: what it shows, also of interrupted and damaged runs."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from longspan.simulator.run_folder import Correction, RunFolder
 from tests.report.pages import Element, Page, altered, data_of, journal, reply_of, report
 
 
-def test_it_gives_the_result_and_how_it_compares_with_chance(woven: Path, page: Page) -> None:
+def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: Page) -> None:
     result = grade_run(RunFolder(woven))
     summary = page.root.one("section", **{"aria-labelledby": "result"})
-    chance = sum(each.chance for each in result.scenarios.values())
+    chance = sum(scenario.chance for scenario in result.scenarios.values())
     assert summary.one("p", class_="score").words == "2.00 of 2"
     assert f"would score about {chance:.2f}; this is {2 - chance:.2f} above that" in summary.words
     figures = figures_of(page)
     assert figures["Tokens"] == f"{result.tokens:,} in {result.turns:,} turns"
     assert figures["Filler tokens"].startswith(f"{result.filler_tokens:,} ")
     assert figures["Switch rate"].startswith(f"{result.switch_rate:.2f} ")
-    assert f"{result.mean_open:.2f} tests are open" in figures["Switch rate"]
-    assert figures["Certified"] == "100 % 4 of 4 tests kept the span"
-    assert figures["At distance"] == "100 % 4 of 4 tests"
-    assert figures["Without a score"] == "0 all 4 tests have one"
-    assert figures["Cost"] == "– no use was reported"
+    assert f"{result.mean_open:.2f} tests open" in figures["Switch rate"]
+    assert figures["Certified"] == "100% 4 of 4 tests kept the span"
+    assert figures["At distance"] == "100% 4 of 4 tests"
+    assert figures["Without a score"] == "0 all 4 tests have a score"
+    assert figures["Cost"] == "– no usage reported"
     asked = sum(entry["type"] == "reply" and entry["asked"] for entry in journal(woven))
-    assert f" for {asked} replies: half within " in figures["Time"]
+    assert f" for {asked} replies: median " in figures["Time"]
     assert "xempt" not in summary.words
     assert "Left out" not in summary.words
 
 
 def figures_of(page: Page) -> dict[str, str]:
     figures = page.root.one("section", **{"aria-labelledby": "result"}).one("dl", class_="figures")
-    return {each.one("dt").words: each.one("dd").words for each in figures.all("div")}
+    return {figure.one("dt").words: figure.one("dd").words for figure in figures.all("div")}
 
 
 def test_the_score_has_the_interval_that_the_statistics_give(woven: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_score_has_the_interval_that_the_statistics_give(woven: Path) -> Non
     _, changed = change(RunFolder(woven).manifest, grade_run(RunFolder(woven)))
     expected = interval([Observed(test.scenario, "main", test.score or 0.0, test.score or 0.0) for test in changed.tests])
     assert expected is not None
-    assert f"95 % interval: {expected.low:.2f} to {expected.high:.2f}, bootstrapped from its tests" in page.root.one("main").words
+    assert f"95% interval: {expected.low:.2f} to {expected.high:.2f}, bootstrapped from its tests" in page.root.one("main").words
 
 
 def test_cost_and_time_are_those_of_the_results_and_the_journal(woven: Path, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_cost_and_time_are_those_of_the_results_and_the_journal(woven: Path, tmp
     costs = {"agent": Spent(input_tokens=7, cost_usd=1.25), "embedder": Spent(input_tokens=3, cost_usd=0.003)}
     page = report(altered(woven, tmp_path, slow), lambda m, r: (m, r.model_copy(update={"costs": costs})))
     assert figures_of(page)["Cost"] == "$1.25 agent $1.25, embedder $0.0030"
-    assert figures_of(page)["Time"] == "2 min for 20 replies: half within 1.0 s, 95 % within 2.0 s"
+    assert figures_of(page)["Time"] == "2 min for 20 replies: median 1.0 s, 95% within 2.0 s"
     costs["judge"] = Spent(cost_usd=None)
     page = report(woven, lambda m, r: (m, r.model_copy(update={"costs": costs})))
     assert figures_of(page)["Cost"] == "unknown agent $1.25, embedder $0.0030, judge unknown"
@@ -100,7 +100,7 @@ def test_scores_by_skill_and_by_evidence_distance_are_those_of_the_tests(woven: 
     assert prospective.evidence[0].tokens > 1000
 
 
-def test_a_score_below_chance_is_called_no_better(isolated: Path) -> None:
+def test_a_score_below_chance_is_no_better(isolated: Path) -> None:
     page = report(isolated)
     assert "this is no better" in page.root.one("main").words
     assert page.root.one("table", class_="scenarios").one("tbody").all("td", class_="n")[3].words.startswith("−0.0")
@@ -114,13 +114,13 @@ def test_a_test_shows_its_grade_its_turns_in_order_and_what_was_expected(woven: 
     opened = next(entry for entry in journal(woven) if entry["type"] == "open" and entry["test"] == "colours-2")
     assert test.one("h4").words == "colours-2 ●score 1.00"
     assert test.one("p", class_="reason").text == result.reason
-    facts = {each.one("dt").words: each.one("dd").words for each in test.one("dl", class_="facts").all("div")}
+    facts = {fact.one("dt").words: fact.one("dd").words for fact in test.one("dl", class_="facts").all("div")}
     assert facts["Status"] == "scored"
     assert facts["Span used"] == f"{result.span_used:,} of 2,000 tokens, certified"
     assert facts["At distance"] == "yes"
     assert facts["Proof"] == f"turn #{result.turns[0]}"
-    said = test.one("ol", class_="said").inside
-    turns = [each for each in said if isinstance(each, Element)]
+    children = test.one("ol", class_="said").inside
+    turns = [element for element in children if isinstance(element, Element)]
     assert [turn.all("a")[0].attributes["href"] for turn in turns] == [f"#t-main-{message['turn']}" for message in messages]
     shown = [[m["text"], replies[m["turn"]]] for m in messages]
     shown[-1].append(opened["lines"][-1]["ideal"])
@@ -129,13 +129,13 @@ def test_a_test_shows_its_grade_its_turns_in_order_and_what_was_expected(woven: 
         ["needle"], ["needle"], ["needle"], ["question", "proof"]]  # fmt: skip
     assert turns[0].one("time").attributes["datetime"] == messages[0]["sent_at"]
     assert json.loads(test.one("pre").text) == opened["facts"]
-    for each in result.evidence:
-        (needle,) = (turn for turn in turns if turn.all("a")[0].words == f"#{each.needle_turn}")
-        told = f"{each.tokens:,} tokens before #{each.question_turn}, {each.tokens / 20:.0f} % of the span"
-        assert needle.one("ul", class_="evidence").words == told
+    for pair in result.evidence:
+        (needle,) = (turn for turn in turns if turn.all("a")[0].words == f"#{pair.needle_turn}")
+        text = f"{pair.tokens:,} tokens before #{pair.question_turn}, {pair.tokens / 20:.0f}% of the span"
+        assert needle.one("ul", class_="evidence").words == text
 
 
-def test_what_became_of_a_needle_is_told_where_traces_tell(woven: Path) -> None:
+def test_needles_have_the_outcomes_that_traces_tell(woven: Path) -> None:
     def change(manifest: Manifest, result: Result) -> tuple[Manifest, Result]:
         fates = [{"stored": True, "retrieved": True, "used": False}, {"stored": True, "retrieved": False}]
         test = next(test for test in result.tests if test.id == "colours-1")
@@ -143,15 +143,15 @@ def test_what_became_of_a_needle_is_told_where_traces_tell(woven: Path) -> None:
         turns = data_of(report(woven))["turns"]
         needles = [turn["number"] for turn in turns if turn.get("test") == "colours-1" and "needle" in turn["kinds"]]
         evidence = [type(test.evidence[0])(needle, question, 10, **fate) for needle, fate in zip(needles, fates, strict=False)]
-        tests = [each if each.id != test.id else each.model_copy(update={"evidence": evidence}) for each in result.tests]
+        tests = [other if other.id != test.id else other.model_copy(update={"evidence": evidence}) for other in result.tests]
         return manifest, result.model_copy(update={"tests": tests})
 
     test = report(woven, change).root.one("article", id="test-colours-1")
-    facts = {each.one("dt").words: each.one("dd").words for each in test.one("dl", class_="facts").all("div")}
+    facts = {fact.one("dt").words: fact.one("dd").words for fact in test.one("dl", class_="facts").all("div")}
     assert {name: value for name, value in facts.items() if name.startswith("Needles")} == {
         "Needles stored": "2 of 2", "Needles retrieved": "1 of 2", "Needles used": "0 of 1"}  # fmt: skip
-    told = [[label.words for label in each.all("span", class_="label")] for each in test.all("ul", class_="evidence")]
-    assert told == [["stored", "retrieved", "not used"], ["stored", "not retrieved"]]
+    outcomes = [[label.words for label in evidence.all("span", class_="label")] for evidence in test.all("ul", class_="evidence")]
+    assert outcomes == [["stored", "retrieved", "not used"], ["stored", "not retrieved"]]
 
 
 def test_a_watched_turn_that_proves_a_grade_is_shown_with_its_test(woven: Path, page: Page) -> None:
@@ -169,7 +169,7 @@ def test_a_watched_turn_that_proves_a_grade_is_shown_with_its_test(woven: Path, 
     assert result.id in data_of(page)["turns"][foreign]["proves"]
 
 
-def test_the_whole_conversation_is_there_for_the_script(woven: Path, page: Page) -> None:
+def test_the_script_gets_the_whole_conversation(woven: Path, page: Page) -> None:
     messages = [entry for entry in journal(woven) if entry["type"] == "message"]
     replies = [entry for entry in journal(woven) if entry["type"] == "reply"]
     turns = data_of(page)["turns"]
@@ -184,20 +184,20 @@ def test_the_whole_conversation_is_there_for_the_script(woven: Path, page: Page)
         assert turn["seconds"] == reply["measured"]["latency_s"]
 
 
-def test_without_a_script_the_essentials_are_there(woven: Path, page: Page) -> None:
+def test_without_javascript_the_essentials_are_there(woven: Path, page: Page) -> None:
     hidden = page.root.one("form")
     assert "hidden" in hidden.attributes
-    assert "in conversations/main/journal.jsonl" in page.root.one("p", id="unshown").words
+    assert "in conversations/main/journal.jsonl" in page.root.one("p", id="no-script").words
     words = page.root.one("section", **{"aria-labelledby": "tests"}).words
     assert all(test.id in words and " ".join(test.reason.split()) in words for test in grade_run(RunFolder(woven)).tests)
 
 
 def test_each_of_several_conversations_has_anchors_of_its_own(isolated: Path) -> None:
     page = report(isolated)
-    assert [each.one("h3").words for each in page.root.all("section", class_="conversation")] == ["colours-1", "colours-2"]
+    assert [section.one("h3").words for section in page.root.all("section", class_="conversation")] == ["colours-1", "colours-2"]
     test = page.root.one("article", id="test-colours-2")
     assert {a.attributes["href"].rpartition("-")[0] for a in test.all("a")} == {"#t-colours-2"}
-    assert "none of them was to be at distance" in page.root.words
+    assert "none of them had to be at distance" in page.root.words
 
 
 def test_exempt_tests_and_those_left_out_are_explained(woven: Path) -> None:
@@ -208,11 +208,13 @@ def test_exempt_tests_and_those_left_out_are_explained(woven: Path) -> None:
 
     words = report(woven, change).root.one("section", **{"aria-labelledby": "result"}).words
     assert "4 of 4 tests, 3 of them exempt" in words
-    assert "counts as if it were: 1 played in one go, which leaves no distance, 2 stopped before all of the outline was said." in words
+    assert (
+        "counts as at distance: 1 played without a pause, which leaves no distance; 2 ended before all of its outline was played." in words
+    )
     assert "Left out colours-3 is left out: it is <too> long" in words
 
 
-def test_a_persons_correction_is_told_beside_the_graders_word(woven: Path) -> None:
+def test_a_persons_correction_is_shown_with_the_graders_score(woven: Path) -> None:
     correction = Correction(test="colours-1", score=0.5, why="it <hedged>", by="Ada")
 
     def change(manifest: Manifest, result: Result) -> tuple[Manifest, Result]:
@@ -223,10 +225,10 @@ def test_a_persons_correction_is_told_beside_the_graders_word(woven: Path) -> No
 
     test = report(woven, change).root.one("article", id="test-colours-1")
     assert test.one("h4").words == "colours-1 ◐score 0.50"
-    assert test.one("p", class_="notice").words == "Corrected by Ada, who overrules a score of 1.00: it <hedged>"
+    assert test.one("p", class_="notice").words == "Corrected by Ada from a score of 1.00: it <hedged>"
 
 
-def test_awards_verdicts_and_jumps_of_the_clock_are_shown(woven: Path, tmp_path: Path) -> None:
+def test_awards_verdicts_and_clock_jumps_are_shown(woven: Path, tmp_path: Path) -> None:
     def change(entries: list[dict[str, Any]]) -> None:
         place = next(i for i, entry in enumerate(entries) if entry["type"] == "message" and entry.get("test") == "colours-1")
         entries[place:place] = [
@@ -245,10 +247,10 @@ def test_awards_verdicts_and_jumps_of_the_clock_are_shown(woven: Path, tmp_path:
     assert turn["jumps"] == [{"test": "colours-1", "to": "2024-03-05 06:07"}]
 
 
-# Runs that went wrong.
+# Interrupted and damaged runs.
 
 
-def test_a_conversation_broken_off_is_shown_as_far_as_it_went(woven: Path, tmp_path: Path) -> None:
+def test_an_interrupted_conversation_is_shown_as_far_as_it_went(woven: Path, tmp_path: Path) -> None:
     messages = [i for i, entry in enumerate(journal(woven)) if entry["type"] == "message"]
     folder = altered(woven, tmp_path, lambda entries: entries.__delitem__(slice(messages[4] + 1, None)))
     with (folder / "incidents.jsonl").open("w", encoding="utf-8") as file:
@@ -259,35 +261,35 @@ def test_a_conversation_broken_off_is_shown_as_far_as_it_went(woven: Path, tmp_p
     assert page.root.one("p", class_="score").words == "Between 0.00 and 2.00 of 2"
     assert "4 tests have no score: the lower bound counts them as 0, the upper as 1" in page.root.words
     assert figures_of(page)["Without a score"] == "4 4 agent error"
-    assert "that lies within these bounds" in page.root.words
+    assert "that is within these bounds" in page.root.words
     assert page.root.one("table", class_="scenarios").one("tbody").all("td", class_="n")[0].words == "0.00 to 1.00"
     assert page.root.one("div", class_="notice").words == "The agent failed. turn 4: the <agent> failed"
     assert len(data_of(page)["turns"]) == 5
     assert "reply" not in data_of(page)["turns"][4]
-    assert "it was broken off" in page.root.words
+    assert "tokens; interrupted" in page.root.words
     begun = page.root.one("article", id="test-colours-1")
-    assert begun.one("h4").words == "colours-1 –the agent failed before its end"
+    assert begun.one("h4").words == "colours-1 –the agent failed before it ended"
     assert begun.all("ol", class_="said")
     never = page.root.one("article", id="test-colours-2")
     assert never.one("p", class_="reason").text == "the conversation ended before the test did"
     assert not never.all("details")
 
 
-def test_a_conversation_that_never_began_is_told(isolated: Path, tmp_path: Path) -> None:
+def test_a_conversation_that_never_started_is_shown_as_interrupted(isolated: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(isolated, folder)
     shutil.rmtree(folder / "conversations" / "colours-2")
     page = report(folder)
     assert len(data_of(page, "colours-1")["turns"]) > 2
     assert data_of(page, "colours-2")["turns"] == []
-    assert "0 turns, 0 tokens; it was broken off" in page.root.words
+    assert "0 turns, 0 tokens; interrupted" in page.root.words
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "told"),
+    ("was", "now", "error"),
     [(b'"seq":9,', b'"seq":8,', "line 10"), (b'"type":"message","turn":3', b'"type":"message","turn":7', "turn 7 follows 3 others")],
 )
-def test_a_damaged_journal_is_an_error_and_leaves_the_report_alone(woven: Path, tmp_path: Path, was: bytes, now: bytes, told: str) -> None:
+def test_a_damaged_journal_is_an_error_and_leaves_the_report_alone(woven: Path, tmp_path: Path, was: bytes, now: bytes, error: str) -> None:
     folder = tmp_path / "run"
     shutil.copytree(woven, folder)
     run = RunFolder(folder)
@@ -296,12 +298,12 @@ def test_a_damaged_journal_is_an_error_and_leaves_the_report_alone(woven: Path, 
     path = folder / "conversations" / "main" / "journal.jsonl"
     assert path.read_bytes().count(was) == 1
     path.write_bytes(path.read_bytes().replace(was, now))
-    with pytest.raises(JournalError, match=told):
+    with pytest.raises(JournalError, match=error):
         write_report(run, result)
     assert (folder / "report.html").read_bytes() == before
 
 
-def test_a_reply_that_came_to_no_question_is_an_error(woven: Path, tmp_path: Path) -> None:
+def test_a_reply_without_a_message_is_an_error(woven: Path, tmp_path: Path) -> None:
     result = grade_run(RunFolder(woven))
     place = next(i for i, entry in enumerate(journal(woven)) if entry["type"] == "message" and entry["turn"] == 5)
     folder = altered(woven, tmp_path, lambda entries: entries[place + 1].update(turn=-1))

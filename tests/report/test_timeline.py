@@ -1,4 +1,4 @@
-"""The picture of a run's conversations: what stands where in it."""
+"""The timeline of a run: what is drawn, and where."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def percent(share: float) -> str:
 
 
 def lane(page: Page, test: str) -> Element:
-    (found,) = (each for each in page.root.one("ol", class_="lanes").all("li") if each.all("a") and each.all("a")[0].text.endswith(test))
-    return found
+    (lane,) = (item for item in page.root.one("ol", class_="lanes").all("li") if item.all("a") and item.all("a")[0].text.endswith(test))
+    return lane
 
 
 def test_each_test_has_a_lane_with_its_turns_at_their_tokens(woven: Path, page: Page) -> None:
@@ -56,7 +56,7 @@ def test_filler_and_watched_turns_are_stretches(woven: Path, page: Page) -> None
     assert (line["x1"], line["x2"]) == (percent(messages[watched[0]]["start"] / total), percent(ends[watched[-1]] / total))
 
 
-def test_jumps_of_the_clock_cross_all_lanes(woven: Path, tmp_path: Path) -> None:
+def test_clock_jumps_cross_all_lanes(woven: Path, tmp_path: Path) -> None:
     def change(entries: list[dict[str, Any]]) -> None:
         place = next(i for i, entry in enumerate(entries) if entry["type"] == "message" and entry["turn"] == 3)
         entries.insert(place, {"type": "jump", "test": "colours-1", "to": "2024-03-05T06:07:00"})
@@ -70,7 +70,7 @@ def test_jumps_of_the_clock_cross_all_lanes(woven: Path, tmp_path: Path) -> None
     assert line.attributes["x1"] == percent(message["start"] / total)
 
 
-def test_tests_in_conversations_of_their_own_are_as_long_as_these(isolated: Path) -> None:
+def test_a_test_with_its_own_conversation_has_a_lane_of_its_length(isolated: Path) -> None:
     (panel,) = report(isolated).root.all("div", class_="panel")
     rows = panel.all("li")
     assert [row.attributes["data-conversation"] for row in rows] == ["colours-1", "colours-2"]
@@ -82,7 +82,7 @@ def test_tests_in_conversations_of_their_own_are_as_long_as_these(isolated: Path
         assert "low" in row.attributes["class"]
 
 
-def test_what_was_never_said_has_no_lane(isolated: Path, tmp_path: Path) -> None:
+def test_a_test_that_was_not_started_has_no_lane(isolated: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(isolated, folder)
     shutil.rmtree(folder / "conversations")
@@ -92,5 +92,5 @@ def test_what_was_never_said_has_no_lane(isolated: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("score", "chance", "grade"), [(1, 0, "full"), (1, 1, "full"), (0.5, 0.2, "part"), (0.2, 0.2, "low"), (0, 0, "low"), (None, 0, "none")]
 )
-def test_a_grade_says_how_a_score_compares_with_guessing(score: float | None, chance: float, grade: str) -> None:
+def test_a_grade_compares_a_score_with_chance(score: float | None, chance: float, grade: str) -> None:
     assert grade_of(score, chance) == grade

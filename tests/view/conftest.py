@@ -1,4 +1,4 @@
-"""Runs that several tests of the view look at, and a server that shows them."""
+"""Runs shared by the tests of the view, and a server that shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.view.serving import Server, serving
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of runs: of two agents, and one in which each test had a conversation of its own."""
+    """A folder with runs of two agents, and one with isolated tests."""
     folder = tmp_path_factory.mktemp("runs")
     played(folder, "colours", "jokes", agent="oracle")
     played(folder, "colours", "jokes", agent="silent")
@@ -24,13 +24,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(made: Path) -> Iterator[Server]:
-    with serving(made) as found:
-        yield found
+    with serving(made) as server:
+        yield server
 
 
 @pytest.fixture
 def runs(made: Path, tmp_path: Path) -> Path:
-    """A copy of these runs, to be damaged."""
+    """A copy of these runs that a test may damage."""
     shutil.copytree(made, tmp_path / "runs")
     return tmp_path / "runs"
 

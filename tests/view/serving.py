@@ -1,4 +1,4 @@
-"""`longspan view` as a process of its own, and what it answers."""
+"""`longspan view` in a process of its own, and its responses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 
 @dataclass
 class Server:
-    """One that runs. `url` is the address that it printed, `token` the one in it."""
+    """A running server. `url`: the URL that it printed. `token`: the token in it."""
 
     process: subprocess.Popen[str]
     url: str
@@ -47,7 +47,7 @@ class Server:
         return self.url.rpartition("token=")[2]
 
     def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
-        """Ask for a path as it stands, and nothing else; `headers` with `_` for `-`."""
+        """Request a path exactly as given. `headers` have `_` for `-`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.putrequest(method, path, skip_host="Host" in given)
@@ -56,20 +56,20 @@ class Server:
         connection.endheaders()
         response = connection.getresponse()
         body = b"" if response.getheader("content-type", "").startswith("text/event-stream") else response.read()
-        found = Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+        answer = Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
         connection.close()
-        return found
+        return answer
 
     def stop(self) -> tuple[int, str]:
-        """Interrupt it, as Ctrl-C does: its exit code, and what it said on standard error."""
+        """Interrupt it like Ctrl-C. Returns its exit code and its standard error."""
         self.process.send_signal(signal.SIGINT)
-        _, told = self.process.communicate(timeout=30)
-        return self.process.returncode, told
+        _, errors = self.process.communicate(timeout=30)
+        return self.process.returncode, errors
 
 
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[Server]:
-    """`longspan view` of a folder at a free port. It has to end cleanly."""
+    """Run `longspan view` of a folder on a free port. It must exit cleanly."""
     quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([*START, str(folder), "--port", "0", *options], text=True, env=os.environ, **quiet) as process:
         try:

@@ -1,4 +1,4 @@
-"""Judging summaries in the browser: the one thing that `longspan view` writes, and who may not."""
+"""Judging summaries in the browser: what `longspan view` writes, and which requests it refuses."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(made) as found:
-        yield found
+    with serving(made) as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)
@@ -47,22 +47,26 @@ def unjudged(made: Path) -> None:
 
 
 def post(server: Server, form: dict[str, str] | bytes, path: str = PATH, **headers: str | None) -> tuple[int, str]:
-    """The status, and where it leads or what it says."""
+    """The status, and the location or the text of the response."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     given = {"Origin": server.home.rstrip("/"), "Content-Type": "application/x-www-form-urlencoded"} | headers
     body = form if isinstance(form, bytes) else urlencode(form).encode()
     connection.request("POST", path, body, {name: value for name, value in given.items() if value is not None})
     response = connection.getresponse()
-    told = response.getheader("location") or response.read().decode()
+    text = response.getheader("location") or response.read().decode()
     connection.close()
-    return response.status, told
+    return response.status, text
 
 
 def judged(made: Path) -> list[tuple[str, str, int | None]]:
-    return [(each.claim, each.coverage, each.bullet) for by in said_by(RunFolder(made / NAME)).values() for each in by.values()]
+    return [
+        (answer.claim, answer.coverage, answer.bullet)
+        for answers in said_by(RunFolder(made / NAME)).values()
+        for answer in answers.values()
+    ]
 
 
-def test_what_a_form_says_is_kept(server: Server, made: Path) -> None:
+def test_the_answer_in_a_form_is_saved(server: Server, made: Path) -> None:
     assert post(server, GOOD) == (303, f"{PATH}?by=Ada")
     assert post(server, GOOD | {"claim": "i1-2", "coverage": "none", "skip": "2"}) == (303, f"{PATH}?by=Ada&skip=2")
     assert judged(made) == [("i1-1", "full", 1), ("i1-2", "none", None)]
@@ -78,7 +82,7 @@ def test_what_a_form_says_is_kept(server: Server, made: Path) -> None:
         ({"Host": "evil.example"}, 421),
     ],
 )
-def test_no_other_sites_form_is_taken(server: Server, made: Path, headers: dict[str, str | None], status: int) -> None:
+def test_forms_from_other_sites_are_refused(server: Server, made: Path, headers: dict[str, str | None], status: int) -> None:
     assert post(server, GOOD, **headers)[0] == status
     assert judged(made) == []
 
@@ -91,16 +95,16 @@ def test_no_other_sites_form_is_taken(server: Server, made: Path, headers: dict[
         ({"test": "../x"}, "has no claim"),
         ({"bullet": "99"}, "there is no bullet 99"),
         ({"bullet": "one"}, "a bullet is named for what is covered"),
-        ({"coverage": "most"}, "go back and choose"),
-        (b"\xff\xfe=1", "no form"),
-        (b"&".join(b"a=%d" % number for number in range(50)), "no form"),
-        (b"by=" + b"x" * 20_000, "larger than any"),
+        ({"coverage": "most"}, "go back and choose an answer"),
+        (b"\xff\xfe=1", "the form is invalid"),
+        (b"&".join(b"a=%d" % number for number in range(50)), "the form is invalid"),
+        (b"by=" + b"x" * 20_000, "more than 10,000 bytes"),
     ],
 )
-def test_what_is_no_judgement_is_refused(server: Server, made: Path, form: dict[str, str] | bytes, words: str) -> None:
-    status, told = post(server, GOOD | form if isinstance(form, dict) else form)
+def test_an_invalid_answer_is_refused(server: Server, made: Path, form: dict[str, str] | bytes, words: str) -> None:
+    status, text = post(server, GOOD | form if isinstance(form, dict) else form)
     assert status == 422
-    assert words in told
+    assert words in text
     assert judged(made) == []
 
 
@@ -114,7 +118,7 @@ def test_only_runs_with_summaries_can_be_judged(server: Server, made: Path) -> N
     assert post(server, GOOD, "/runs/..%2f..%2fx/annotate")[0] == 405
 
 
-def test_a_run_that_names_code_is_not_judged_here_and_nothing_is_written_through_a_link(made: Path, tmp_path: Path) -> None:
+def test_a_run_that_names_code_cannot_be_judged_and_nothing_is_written_through_a_link(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path / "runs")
     run = tmp_path / "runs" / NAME
     manifest = (run / "manifest.json").read_text("utf-8")
@@ -124,13 +128,13 @@ def test_a_run_that_names_code_is_not_judged_here_and_nothing_is_written_through
         assert post(server, GOOD)[0] == 422
         (run / "annotations.jsonl").unlink()
         (run / "manifest.json").write_text(manifest.replace('"summhay": {', '"python:evil:Evil": {}, "summhay": {', 1), "utf-8")
-        status, told = post(server, GOOD)
+        status, text = post(server, GOOD)
         assert status == 422
-        assert "none of its tests can be judged here" in told
+        assert "none of its tests can be judged here" in text
     assert not target.exists()
 
 
-def test_beyond_this_machine_only_those_with_the_token_judge(made: Path) -> None:
+def test_from_other_machines_judging_needs_the_token(made: Path) -> None:
     with serving(made, "--host", "0.0.0.0") as server:  # noqa: S104
         assert post(server, GOOD)[0] == 403
         assert post(server, GOOD, Cookie=f"longspan-{server.port}={server.token}")[0] == 303
@@ -142,7 +146,7 @@ def test_a_person_in_the_browser(server: Server, made: Path, visit: Open) -> Non
     visited = visit(server.home)
     page = visited.page
     page.get_by_role("link", name=f"judge {NAME}").click()
-    page.get_by_label("Who judges?").fill("Ada & Ben")
+    page.get_by_label("Your name").fill("Ada & Ben")
     page.get_by_role("button", name="Begin").click()
     claims = list(known.claims.items())
     visited.picture("annotate")
@@ -153,8 +157,8 @@ def test_a_person_in_the_browser(server: Server, made: Path, visit: Open) -> Non
             page.get_by_role("link", name="Skip", exact=True).click()
             continue
         page.get_by_role("radio").nth(number - 1).check()
-        page.get_by_role("button", name="It tells all of it").click()
-    expect(page.get_by_role("status")).to_contain_text("That is all. Thank you, Ada & Ben.")
+        page.get_by_role("button", name="Fully covered").click()
+    expect(page.get_by_role("status")).to_contain_text("All done. Thank you, Ada & Ben.")
     expect(page.get_by_role("rowheader", name="Ada & Ben and the grader")).to_be_visible()
     assert visited.faults() == []
     page.get_by_role("button", name="Judge").click()

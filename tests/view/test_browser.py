@@ -1,4 +1,4 @@
-"""`longspan view` in a browser: runs found, opened, compared, and followed while they are played."""
+"""`longspan view` in a browser: runs are listed, opened, compared, and followed while they are played."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ EVIL = (
 
 
 @dataclass
-class Patience:
-    """A run whose agent replies when it is let: see patient.py."""
+class GatedRun:
+    """A run whose agent waits for permission to reply: see gated_agent.py."""
 
     process: subprocess.Popen[str]
     pipe: int
     name: str
 
-    def let(self, replies: int) -> None:
+    def allow(self, replies: int) -> None:
         os.write(self.pipe, b"." * replies)
 
-    def end(self) -> None:
-        self.let(5000)
+    def finish(self) -> None:
+        self.allow(5000)
         assert self.process.wait(60) == 0
 
 
 @contextmanager
-def patience(runs: Path, folder: Path, reply: str = "OK.") -> Iterator[Patience]:
-    """A real run in a process of its own, that has begun."""
+def gated_run(runs: Path, folder: Path, reply: str = "OK.") -> Iterator[GatedRun]:
+    """A real run, started in a process of its own."""
     os.mkfifo(folder / "pipe")
     pipe = os.open(folder / "pipe", os.O_RDWR)
     (folder / "reply").write_text(reply, "utf-8")
-    agent = f"python:patient:Patient?pipe={folder / 'pipe'}&reply={folder / 'reply'}"
+    agent = f"python:gated_agent:GatedAgent?pipe={folder / 'pipe'}&reply={folder / 'reply'}"
     command = ["run", "--scenario", "colours", "--tests", "2", "--agent", agent, "--out", str(runs)]
     start = [sys.executable, "-c", "from longspan.simulator.cli import main; main()", *command]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     with subprocess.Popen(start, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            begun = process.stdout.readline()
-            assert ": 2 " in begun, begun
-            yield Patience(process, pipe, begun.partition(":")[0])
+            first = process.stdout.readline()
+            assert ": 2 " in first, first
+            yield GatedRun(process, pipe, first.partition(":")[0])
         finally:
             process.kill()
             process.communicate()
@@ -78,9 +78,9 @@ def test_runs_are_listed_and_a_report_opened(visit: Open, server: Server, scheme
     assert seen.faults() == []
     seen.page.get_by_role("link", name=ORACLE).click()
     expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
-    expect(seen.page.locator("#found")).to_have_text(re.compile(r"^\d+ turns$"))
+    expect(seen.page.locator("#matches")).to_have_text(re.compile(r"^\d+ turns$"))
     seen.page.get_by_label("Search").fill("colour")
-    expect(seen.page.locator("#found")).to_have_text(re.compile(r"^\d+ of \d+ turns$"))
+    expect(seen.page.locator("#matches")).to_have_text(re.compile(r"^\d+ of \d+ turns$"))
 
 
 def test_the_list_fits_a_phone(visit: Open, server: Server) -> None:
@@ -102,7 +102,7 @@ def test_runs_are_filtered(visit: Open, server: Server) -> None:
     expect(page.locator("tbody tr")).to_have_count(3)
 
 
-def test_the_runs_that_are_ticked_are_compared(visit: Open, server: Server) -> None:
+def test_selected_runs_are_compared(visit: Open, server: Server) -> None:
     seen = visit(server.home)
     compare = seen.page.get_by_role("button", name="Compare")
     expect(compare).to_be_disabled()
@@ -115,9 +115,9 @@ def test_the_runs_that_are_ticked_are_compared(visit: Open, server: Server) -> N
     assert seen.faults() == []
 
 
-def test_all_runs_can_be_ticked_at_once(visit: Open, server: Server) -> None:
+def test_all_runs_can_be_selected_at_once(visit: Open, server: Server) -> None:
     tab = visit(server.home).page
-    every, boxes = tab.get_by_label("Tick all"), tab.get_by_role("checkbox", name="Compare")
+    every, boxes = tab.get_by_label("Select all"), tab.get_by_role("checkbox", name="Compare")
     compare = tab.get_by_role("button", name="Compare")
     every.check()
     assert [box.is_checked() for box in boxes.all()] == [True, True, True]
@@ -134,7 +134,7 @@ def test_all_runs_can_be_ticked_at_once(visit: Open, server: Server) -> None:
 def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
-    with serving(runs) as server, patience(runs, tmp_path) as run:
+    with serving(runs) as server, gated_run(runs, tmp_path) as run:
         seen = visit(server.home)
         page = seen.page
         page.get_by_role("link", name="follow").click()
@@ -142,21 +142,21 @@ def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path:
         turn = page.locator("#t-main-0")
         expect(turn.locator("dd").nth(1)).to_have_text("(no reply yet)")
         expect(page.locator("[data-figure=tests]")).to_contain_text("0 of 2")
-        run.let(3)
+        run.allow(3)
         expect(turn.locator("dd").nth(1)).to_have_text("OK.")
         expect(page.locator("#test-colours-1")).to_have_class("open")
         expect(page.locator("li.waiting-turn dd").nth(1)).to_have_text("(no reply yet)")
-        expect(page.locator("#state")).to_contain_text("Being played")
+        expect(page.locator("#state")).to_contain_text("Running")
         seen.picture("view-live", whole=True)
         assert seen.faults() == []
         other = visit(f"{server.home}runs/{run.name}/live", viewport=PHONE, is_mobile=True, color_scheme="dark")
         expect(other.page.locator("#t-main-0 dd").nth(1)).to_have_text("OK.")
-        run.end()
-        for each in (page, other.page):
-            expect(each.locator("#state")).to_have_text("The run is over; the report has its results.")
-            expect(each.locator("[data-figure=tests]")).to_contain_text("2 of 2")
-            expect(each.locator("#test-colours-1")).to_have_class("low")
-            expect(each.locator("[data-figure=score]")).to_contain_text("0.00 of 1")
+        run.finish()
+        for tab in (page, other.page):
+            expect(tab.locator("#state")).to_have_text("Finished: the report has the results.")
+            expect(tab.locator("[data-figure=tests]")).to_contain_text("2 of 2")
+            expect(tab.locator("#test-colours-1")).to_have_class("low")
+            expect(tab.locator("[data-figure=score]")).to_contain_text("0.00 of 1")
         other.picture("view-live-phone", whole=True)
         assert other.faults() == []
         last = max(entry["turn"] for entry in journal(runs / run.name) if entry["type"] == "message" and entry["kind"] != "filler")
@@ -169,35 +169,35 @@ def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path:
         other.leave()
 
 
-def test_a_run_that_was_killed_is_shown_as_far_as_it_came(visit: Open, tmp_path: Path) -> None:
+def test_a_killed_run_is_shown_as_far_as_it_went(visit: Open, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
-    with serving(runs) as server, patience(runs, tmp_path) as run:
+    with serving(runs) as server, gated_run(runs, tmp_path) as run:
         first = visit(f"{server.home}runs/{run.name}/live")
-        run.let(1)
+        run.allow(1)
         expect(first.page.locator("#t-main-0 dd").nth(1)).to_have_text("OK.")
         expect(first.page.locator("li.waiting-turn")).to_have_count(1)
         run.process.kill()
         run.process.wait()
         later = visit(first.page.url)
-        for each in (first, later):
-            expect(each.page.locator("li.waiting-turn dd").nth(1)).to_have_text("(no reply yet)")
-            expect(each.page.locator("#state")).to_contain_text("unless its process was killed")
-            each.leave()
+        for seen in (first, later):
+            expect(seen.page.locator("li.waiting-turn dd").nth(1)).to_have_text("(no reply yet)")
+            expect(seen.page.locator("#state")).to_contain_text("unless its process was killed")
+            seen.leave()
 
 
-def test_a_hostile_agent_is_only_text_while_it_is_followed(visit: Open, tmp_path: Path) -> None:
+def test_hostile_replies_are_only_text_while_a_run_is_followed(visit: Open, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
-    with serving(runs) as server, patience(runs, tmp_path, EVIL) as run:
-        run.let(2)
+    with serving(runs) as server, gated_run(runs, tmp_path, EVIL) as run:
+        run.allow(2)
         seen = visit(f"{server.home}runs/{run.name}/live")
         reply = seen.page.locator("#t-main-0 dd").nth(1)
         expect(reply).to_contain_text("</script><script>document.title = 'owned'</script><img src=x")
         expect(reply).to_contain_text("[U+0000][U+001B][31m[U+202E]evil[U+2066]")
         assert reply.locator("*").count() == 0
-        run.end()
-        expect(seen.page.locator("#state")).to_contain_text("The run is over")
+        run.finish()
+        expect(seen.page.locator("#state")).to_contain_text("Finished")
         seen.picture("view-hostile")
         seen.page.get_by_role("link", name="Report").click()
         expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
@@ -208,7 +208,7 @@ def test_a_hostile_agent_is_only_text_while_it_is_followed(visit: Open, tmp_path
         seen.leave()
 
 
-def test_names_of_anybodys_are_only_text_in_the_list(visit: Open, made: Path, tmp_path: Path) -> None:
+def test_hostile_names_are_only_text_in_the_list(visit: Open, made: Path, tmp_path: Path) -> None:
     name = "<img src=x onerror=alert(1)> & \"'?#%2e\u202e"
     run = RunFolder(altered(made / ORACLE, tmp_path / "first", replying("<b>")))
     score(run)
@@ -226,10 +226,10 @@ def test_names_of_anybodys_are_only_text_in_the_list(visit: Open, made: Path, tm
         assert "has no results" in server.get(f"/compare?run={quote(chosen)}").text
 
 
-def test_the_token_is_given_once_and_then_kept(visit: Open, made: Path) -> None:
+def test_the_token_is_sent_once_and_then_kept_in_a_cookie(visit: Open, made: Path) -> None:
     with serving(made, "--host", "0.0.0.0") as server:  # noqa: S104
         seen = visit(f"{server.home}?token={server.token}")
         expect(seen.page.locator("tbody tr")).to_have_count(3)
-        assert seen.page.url == server.home, "it stays in no history and in no address that is passed on"
+        assert seen.page.url == server.home, "it does not stay in the history or in links that are shared"
         seen.page.get_by_role("link", name=ORACLE).click()
         expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")

@@ -1,4 +1,4 @@
-"""How a run stands while it is played: worked out from its events alone."""
+"""The status of a run while it is played, computed from its events alone."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
 
 class Following:
-    """A run's status as its events are heard."""
+    """A run's status as its events are added."""
 
     def __init__(self, manifest: Manifest) -> None:
         self.gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))
         self.status = RunStatus(self.gradebook)
 
-    def heard(self, conversation: str, event: events.Event) -> Ended | None:
+    def add(self, conversation: str, event: events.Event) -> Ended | None:
         return self.status.add(conversation, self.gradebook.add(conversation, event))
 
     def figures(self) -> dict[str, Any]:
@@ -35,16 +35,16 @@ class Following:
 def followed(run: RunFolder) -> list[dict[str, Any]]:
     """The figures after each event."""
     following = Following(run.manifest)
-    found = []
+    figures = []
     for id in run.manifest.conversations:
         for event in read_journal(run.journal(id)):
-            following.heard(id, event)
-            found.append(following.figures())
-    return found
+            following.add(id, event)
+            figures.append(following.figures())
+    return figures
 
 
 @pytest.mark.parametrize("name", [ORACLE, SILENT, ISOLATED])
-def test_at_the_end_it_is_what_the_results_say(made: Path, name: str) -> None:
+def test_at_the_end_it_equals_the_results(made: Path, name: str) -> None:
     run = RunFolder(made / name)
     result = grade_run(run)
     last = followed(run)[-1]
@@ -56,23 +56,23 @@ def test_at_the_end_it_is_what_the_results_say(made: Path, name: str) -> None:
     assert not last["used"]
 
 
-def test_what_is_left_falls_from_something_to_nothing(made: Path) -> None:
+def test_the_time_left_falls_to_zero(made: Path) -> None:
     left = [figures["left"] for figures in followed(RunFolder(made / ORACLE))]
     assert left[0] is None
     known = [value for value in left if value is not None]
     assert known[len(known) // 2] > known[-1] == 0
 
 
-def test_time_left_is_in_proportion_to_what_was_played(made: Path, tmp_path: Path) -> None:
+def test_the_time_left_is_in_proportion_to_what_was_played(made: Path, tmp_path: Path) -> None:
     def steady(entries: list[dict[str, Any]]) -> None:
         for entry in entries:
             if entry["type"] == "reply":
                 entry["measured"] = {"latency_s": 10.0}
 
     run = RunFolder(altered(made / ORACLE, tmp_path, steady))
-    found = followed(run)
-    half = next(figures for figures in found if figures["ended"] == 2)
-    assert half["left"] == pytest.approx(found[-1]["seconds"] - half["seconds"], rel=0.5)
+    figures_after = followed(run)
+    half = next(figures for figures in figures_after if figures["ended"] == 2)
+    assert half["left"] == pytest.approx(figures_after[-1]["seconds"] - half["seconds"], rel=0.5)
 
 
 def test_costs_are_summed_and_unknown_if_one_is(made: Path, tmp_path: Path) -> None:
@@ -80,18 +80,18 @@ def test_costs_are_summed_and_unknown_if_one_is(made: Path, tmp_path: Path) -> N
         for number, entry in enumerate(entry for entry in entries if entry["type"] == "reply"):
             entry |= {"usage": {"input_tokens": 1}, "cost_usd": {"agent": 0.25 if number < 3 else None}}
 
-    found = followed(RunFolder(altered(made / ORACLE, tmp_path, priced)))
-    assert next(figures["cost"] for figures in found if figures["turns"] == 3) == 0.75
-    assert found[-1]["cost"] is None
-    assert found[-1]["used"]
+    figures_after = followed(RunFolder(altered(made / ORACLE, tmp_path, priced)))
+    assert next(figures["cost"] for figures in figures_after if figures["turns"] == 3) == 0.75
+    assert figures_after[-1]["cost"] is None
+    assert figures_after[-1]["used"]
 
 
 def test_a_scenario_that_is_code_is_not_run(made: Path) -> None:
     manifest = RunFolder(made / ORACLE).manifest
     scenarios = {"python:nothing.of.the:Kind": {}, "colours": manifest.suite.scenarios["colours"], "gone": {}}
     following = Following(manifest.model_copy(update={"suite": manifest.suite.model_copy(update={"scenarios": scenarios})}))
-    ended = [following.heard("main", event) for event in read_journal(RunFolder(made / ORACLE).journal("main"))]
-    scores = {each.test: each.score for each in ended if each is not None}
+    ended = [following.add("main", event) for event in read_journal(RunFolder(made / ORACLE).journal("main"))]
+    scores = {test.test: test.score for test in ended if test is not None}
     assert scores == {"colours-1": 1, "colours-2": 1, "jokes-1": None, "jokes-2": None}
     assert following.figures()["ended"] == 4
 
@@ -99,10 +99,10 @@ def test_a_scenario_that_is_code_is_not_run(made: Path) -> None:
 def test_a_test_that_failed_has_ended(made: Path) -> None:
     following = Following(RunFolder(made / ORACLE).manifest)
     for event in read_journal(RunFolder(made / ORACLE).journal("main")):
-        following.heard("main", event)
+        following.add("main", event)
         if isinstance(event, events.Open):
             break
-    ended = following.heard("main", events.ScenarioError(test=event.test, error="it broke"))
+    ended = following.add("main", events.ScenarioError(test=event.test, error="it broke"))
     assert ended is not None
     assert (ended.test, ended.score, ended.reason) == (event.test, None, "the test failed: it broke")
     assert following.figures()["ended"] == 1

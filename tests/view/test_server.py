@@ -1,4 +1,4 @@
-"""`longspan view` as those see it who ask for its pages, and those who should not get them."""
+"""`longspan view` over HTTP: its pages, the requests it refuses, and many or broken clients."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from tests.view.serving import Server, serving
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one line that `longspan view` refuses its arguments with."""
+    """The one-line error of `longspan view` for invalid arguments."""
     with pytest.raises(SystemExit) as leaving:
         main(["view", *arguments])
-    told = capsys.readouterr()
-    assert (leaving.value.code, told.out) == (2, "")
-    assert told.err.startswith("longspan: ")
-    assert told.err.count("\n") == 1
-    return told.err
+    printed = capsys.readouterr()
+    assert (leaving.value.code, printed.out) == (2, "")
+    assert printed.err.startswith("longspan: ")
+    assert printed.err.count("\n") == 1
+    return printed.err
 
 
-# How it starts and ends.
+# Starting and stopping.
 
 
-def test_it_says_where_it_is_and_ends_with_ctrl_c_whoever_looks_on(made: Path) -> None:
+def test_it_prints_its_address_and_stops_with_ctrl_c_whatever_clients_do(made: Path) -> None:
     with serving(made) as server:
         assert server.url == server.home
         assert server.get("/").status == 200
-        with socket.create_connection(("127.0.0.1", server.port)) as looker:
-            looker.sendall(f"GET /runs/{ORACLE}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-            assert b"200" in looker.recv(100)
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(f"GET /runs/{ORACLE}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            assert b"200" in client.recv(100)
             assert server.stop() == (0, "")
 
 
-def test_a_folder_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no such folder" in refused(capsys, str(tmp_path / "nothing"))
 
 
@@ -59,16 +59,14 @@ def test_an_address_that_is_not_this_machines_is_refused(made: Path, capsys: pyt
 
 
 @pytest.mark.parametrize("module", ["starlette", "hypercorn"])
-def test_without_the_extra_it_is_named(
-    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, module: str
-) -> None:
+def test_a_missing_extra_is_named(made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     for name in [name for name in sys.modules if name.startswith(("longspan.simulator.view", module))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     assert refused(capsys, str(made)) == "longspan: longspan view needs more than longspan itself: pip install 'longspan[view]'\n"
 
 
-# Who may look.
+# Access.
 
 
 @pytest.mark.parametrize(
@@ -81,7 +79,7 @@ def test_another_host_name_is_refused(server: Server, host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST:1234", "[::1]:80", "127.8.9.10"])
-def test_this_machines_names_are_not(server: Server, host: str) -> None:
+def test_this_machines_names_are_allowed(server: Server, host: str) -> None:
     assert server.get("/", Host=host).status == 200
 
 
@@ -100,21 +98,21 @@ def test_pages_of_other_sites_are_refused(server: Server, headers: dict[str, str
     assert server.get(f"/runs/{ORACLE}/events", **headers).status == 403
 
 
-def test_its_own_pages_and_links_from_elsewhere_are_not(server: Server) -> None:
+def test_its_own_pages_and_links_from_other_sites_are_allowed(server: Server) -> None:
     assert server.get("/", Origin=server.home.rstrip("/"), Host=f"127.0.0.1:{server.port}").status == 200
     assert server.get("/", Sec_Fetch_Site="same-origin", Sec_Fetch_Mode="cors").status == 200
     assert server.get("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate").status == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"])
-def test_nothing_can_be_changed(server: Server, method: str) -> None:
+def test_other_methods_are_refused(server: Server, method: str) -> None:
     assert server.get(f"/runs/{ORACLE}/report", method=method).status == 405
 
 
 @pytest.mark.parametrize(
     "path", ["/", f"/runs/{ORACLE}/report", f"/runs/{ORACLE}/live", f"/runs/{ORACLE}/events", "/nothing", "/assets/live.js"]
 )
-def test_every_answer_says_what_a_browser_may_do_with_it(server: Server, path: str) -> None:
+def test_every_response_has_the_security_headers(server: Server, path: str) -> None:
     for answer in (server.get(path), server.get(path, method="HEAD"), server.get(path, Host="evil.example")):
         assert {name: answer.headers[name.lower()] for name in HEADERS if name != "Content-Security-Policy"} == {
             name: value for name, value in HEADERS.items() if name != "Content-Security-Policy"
@@ -126,7 +124,7 @@ def test_every_answer_says_what_a_browser_may_do_with_it(server: Server, path: s
         assert "server" not in answer.headers
 
 
-def test_beyond_this_machine_a_token_is_demanded(made: Path) -> None:
+def test_other_machines_need_a_token(made: Path) -> None:
     with serving(made, "--host", "0.0.0.0") as server:  # noqa: S104
         assert len(server.token) >= 40
         assert server.url.endswith(f"/?token={server.token}")
@@ -146,11 +144,11 @@ def test_beyond_this_machine_a_token_is_demanded(made: Path) -> None:
         kept = {"Cookie": cookie.partition(";")[0]}
         assert server.get("/", **kept).status == 200
         assert server.get(f"/runs/{ORACLE}/report", Host="evil.example", **kept).status == 421
-        assert server.get("/", Host=f"192.0.2.1:{server.port}", **kept).status == 200, "addresses cannot be made to resolve elsewhere"
+        assert server.get("/", Host=f"192.0.2.1:{server.port}", **kept).status == 200, "an address cannot be rebound"
         assert server.get(f"//evil.example/?token={server.token}").headers["location"] == "/evil.example/"
 
 
-# What is served.
+# Content.
 
 
 @pytest.mark.parametrize(
@@ -181,7 +179,7 @@ def test_nothing_else_is_served(server: Server, path: str) -> None:
     assert "There is no such" in answer.text
 
 
-def test_a_report_is_the_one_that_is_written(server: Server, made: Path) -> None:
+def test_a_report_equals_the_written_one(server: Server, made: Path) -> None:
     run = RunFolder(made / ORACLE)
     answer = server.get(f"/runs/{ORACLE}/report")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -189,9 +187,9 @@ def test_a_report_is_the_one_that_is_written(server: Server, made: Path) -> None
 
 
 @pytest.fixture(scope="module")
-def spoilt(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server whose runs somebody has been at."""
-    runs = tmp_path_factory.mktemp("spoilt")
+def damaged(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with damaged runs."""
+    runs = tmp_path_factory.mktemp("damaged")
     for name in ("report", "journal", "manifest", "result", "impossible", "unfinished"):
         shutil.copytree(made / ORACLE, runs / name)
     (runs / "report" / "report.html").write_text("<script>alert(1)</script>")
@@ -204,18 +202,18 @@ def spoilt(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
     text = (runs / "impossible" / "result.json").read_text()
     (runs / "impossible" / "result.json").write_text(text.replace('"chance": 0.0', '"chance": -7.0'))
     (runs / "unfinished" / "result.json").unlink()
-    with serving(runs) as found:
-        yield found
+    with serving(runs) as server:
+        yield server
 
 
-def test_a_report_that_somebody_put_there_is_not_served(spoilt: Server) -> None:
-    answer = spoilt.get("/runs/report/report")
+def test_a_report_html_in_the_folder_is_not_served(damaged: Server) -> None:
+    answer = damaged.get("/runs/report/report")
     assert answer.status == 200
     assert b"alert(1)" not in answer.body
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "text"),
     [
         ("/runs/journal/report", "line 1: not JSON; the journal is damaged there"),
         ("/runs/manifest/report", "not a manifest"),
@@ -225,22 +223,22 @@ def test_a_report_that_somebody_put_there_is_not_served(spoilt: Server) -> None:
         ("/runs/impossible/report", "in it cannot be; `longspan score` makes it again"),
         ("/runs/unfinished/report", "has no results"),
         ("/compare?run=unfinished", "no run can be used"),
-        ("/compare", "no run was chosen"),
+        ("/compare", "no runs selected"),
     ],
 )
-def test_what_cannot_be_shown_says_why(spoilt: Server, path: str, told: str) -> None:
-    answer = spoilt.get(path)
+def test_the_error_page_has_the_reason(damaged: Server, path: str, text: str) -> None:
+    answer = damaged.get(path)
     assert answer.status == 422
-    assert told in answer.text
+    assert text in answer.text
     assert "<script>" not in answer.text
 
 
-def test_damaged_runs_are_listed_among_the_others(spoilt: Server) -> None:
-    listed = spoilt.get("/")
+def test_damaged_runs_are_listed_with_the_others(damaged: Server) -> None:
+    listed = damaged.get("/")
     assert listed.status == 200
     assert listed.text.count("damaged: ") == 3
     assert listed.text.count('name="run"') == 2
-    assert spoilt.get("/runs/unfinished/live").status == 200
+    assert damaged.get("/runs/unfinished/live").status == 200
 
 
 def test_filters_are_in_the_address(server: Server) -> None:
@@ -248,35 +246,35 @@ def test_filters_are_in_the_address(server: Server) -> None:
     assert "1 of 3 runs" in listed
     assert ORACLE not in listed
     assert '<option selected value="silent">' in listed
-    assert "No run is like that." in server.get("/?agent=%3Cscript%3E&span=x").text
+    assert "No runs match." in server.get("/?agent=%3Cscript%3E&span=x").text
 
 
-def test_a_folder_without_runs_says_how_to_make_one(tmp_path: Path) -> None:
+def test_an_empty_list_says_how_to_start_a_run(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        assert "There are no runs yet." in server.get("/").text
+        assert "No runs yet." in server.get("/").text
 
 
-# Many, slow and vanishing clients.
+# Many, slow and broken clients.
 
 
-def test_many_look_on_at_once(server: Server) -> None:
+def test_many_clients_follow_at_once(server: Server) -> None:
     request = f"GET /runs/{ORACLE}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
-    lookers = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(60)]
-    for looker in lookers:
-        looker.sendall(request)
-    for number, looker in enumerate(lookers):
+    clients = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(60)]
+    for client in clients:
+        client.sendall(request)
+    for number, client in enumerate(clients):
         seen = b""
         while b'"closed": true' not in seen:
-            seen += looker.recv(65536)
+            seen += client.recv(65536)
         assert seen.count(b"event: turn") == seen.count(b'"replyTokens"') > 20, number
     with ThreadPoolExecutor(8) as pool:
         assert {answer.status for answer in pool.map(server.get, ["/"] * 40)} == {200}
-    for looker in lookers:
-        looker.close()
+    for client in clients:
+        client.close()
     assert server.get("/").status == 200
 
 
-def test_slow_and_broken_clients_keep_nobody_waiting(server: Server) -> None:
+def test_slow_and_broken_clients_do_not_block_others(server: Server) -> None:
     tls, http2 = b"\x16\x03\x01\x02\x00\x01\x00" * 50, b"PRI * HTTP/2.0\r\n\r\n"
     parts = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", tls, http2, b"A" * 40_000]
     clients = []
@@ -290,7 +288,7 @@ def test_slow_and_broken_clients_keep_nobody_waiting(server: Server) -> None:
     assert server.get("/").status == 200
 
 
-def test_a_websocket_gets_nowhere(server: Server) -> None:
+def test_websockets_are_refused(server: Server) -> None:
     upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Version": "13"}
     assert server.get(f"/runs/{ORACLE}/events", **upgrade, Sec_WebSocket_Key="dGhlIHNhbXBsZSBub25jZQ==").status >= 400
     assert server.get("/").status == 200

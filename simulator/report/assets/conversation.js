@@ -1,22 +1,22 @@
 "use strict";
-// The conversations of a report: their turns are made when they come near the window; search, filters, jumps to a turn.
+// The conversations of a report: turns are rendered when they come near the window; search, filters, links to a turn.
 
 const Conversations = (() => {
-  const AT_ONCE = 50; // turns that are made together
+  const BATCH = 50; // turns that are rendered together
 
   const all = [...document.querySelectorAll("section.conversation")].map((section) => {
     const data = JSON.parse(section.querySelector("script").textContent);
-    return { ...data, section, list: section.querySelector(".turns"), where: `; they are in ${data.file}` };
+    return { ...data, section, list: section.querySelector(".turns"), where: `; see ${data.file}` };
   });
   const tools = document.getElementById("tools");
-  const found = document.getElementById("found");
+  const matches = document.getElementById("matches");
   const fields = tools.elements;
-  const pending = new Map(); // lists whose turns are not made yet: what makes them
+  const pending = new Map(); // lists whose turns are not rendered yet, with the functions that render them
   const observer = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) fill(entry.target);
   }, { rootMargin: "1500px 0px" });
 
-  /** About how many pixels a turn will take, so that the scroll bar is right before it is made. */
+  /** Estimate a turn's height in pixels, so that the scroll bar is right before it is rendered. */
   function height(turn) {
     if (turn.kinds.includes("filler")) return 39;
     return Turns.texts(turn).reduce((sum, text) => sum + 28 * Math.ceil((text.length + 1) / 110), 45);
@@ -28,34 +28,34 @@ const Conversations = (() => {
     observer.unobserve(list);
   }
 
-  /** Lists of some of a conversation's turns, still empty. */
+  /** Create empty lists for some of a conversation's turns. */
   function lists(conversation, turns, pattern) {
-    const made = [];
-    for (let from = 0; from < turns.length; from += AT_ONCE) {
-      const some = turns.slice(from, from + AT_ONCE);
-      const list = Turns.make("ol", { "aria-label": `Turns ${some[0].number} to ${some.at(-1).number}` });
-      list.dataset.first = some[0].number;
-      list.dataset.last = some.at(-1).number;
-      list.style.minHeight = `${some.reduce((sum, turn) => sum + height(turn), 0)}px`;
+    const created = [];
+    for (let from = 0; from < turns.length; from += BATCH) {
+      const batch = turns.slice(from, from + BATCH);
+      const list = Turns.make("ol", { "aria-label": `Turns ${batch[0].number} to ${batch.at(-1).number}` });
+      list.dataset.first = batch[0].number;
+      list.dataset.last = batch.at(-1).number;
+      list.style.minHeight = `${batch.reduce((sum, turn) => sum + height(turn), 0)}px`;
       pending.set(list, () => {
-        list.append(...some.map((turn) => Turns.item(conversation.id, turn, pattern, conversation.where)));
+        list.append(...batch.map((turn) => Turns.item(conversation.id, turn, pattern, conversation.where)));
         list.style.minHeight = "";
       });
       observer.observe(list);
-      made.push(list);
+      created.push(list);
     }
-    return made;
+    return created;
   }
 
-  /** What is looked for, as a pattern; null where nothing is. White space matches any other. */
-  function wanted() {
+  /** The search text as a pattern, or null. Any white space matches any other. */
+  function searchPattern() {
     const text = fields.text.value.trim();
     if (!text) return null;
     const words = text.split(/\s+/).map((word) => word.replace(/[\^$\\.*+?()[\]{}|/]/g, "\\$&"));
     return new RegExp(words.join("\\s+"), "giu");
   }
 
-  function fits(turn, pattern) {
+  function matchesFilters(turn, pattern) {
     const kind = fields.kind.value;
     const test = fields.test.value;
     if (kind === "tests" ? turn.kinds.includes("filler") : kind && !turn.kinds.includes(kind)) return false;
@@ -63,22 +63,22 @@ const Conversations = (() => {
     return pattern === null || Turns.texts(turn).some((text) => text.search(pattern) >= 0);
   }
 
-  /** Show the turns that the fields ask for. */
+  /** Show the turns that match the search and the filters. */
   function show() {
-    const pattern = wanted();
+    const pattern = searchPattern();
     const chosen = fields.conversation?.value;
     const filtered = Boolean(pattern || chosen || fields.kind.value || fields.test.value);
     let count = 0;
     observer.disconnect();
     pending.clear();
     for (const conversation of all) {
-      const turns = chosen && chosen !== conversation.id ? [] : conversation.turns.filter((turn) => fits(turn, pattern));
+      const turns = chosen && chosen !== conversation.id ? [] : conversation.turns.filter((turn) => matchesFilters(turn, pattern));
       count += turns.length;
       conversation.section.hidden = filtered && !turns.length;
       conversation.list.replaceChildren(...lists(conversation, turns, pattern));
     }
     const total = all.reduce((sum, conversation) => sum + conversation.turns.length, 0);
-    found.textContent = filtered ? `${Turns.number(count)} of ${Turns.number(total)} turns` : `${Turns.number(total)} turns`;
+    matches.textContent = filtered ? `${Turns.number(count)} of ${Turns.number(total)} turns` : `${Turns.number(total)} turns`;
   }
 
   function clear() {
@@ -88,17 +88,17 @@ const Conversations = (() => {
 
   const holds = (list, number) => Number(list.dataset.first) <= number && number <= Number(list.dataset.last);
 
-  /** Bring a turn into view and put the focus on it. Returns false where there is no such turn. */
+  /** Scroll to a turn and focus it. Returns false if there is no such turn. */
   function reveal(conversation, number) {
     if (!conversation?.turns[number]) return false;
-    const shown = () => [...conversation.list.children].find((list) => holds(list, number));
-    const there = () => document.getElementById(Turns.address(conversation.id, number));
-    if (shown()) fill(shown());
-    if (!there()) clear();
-    for (const list of [shown().previousElementSibling, shown(), shown().nextElementSibling]) if (list) fill(list);
-    const turn = there();
-    for (const other of document.querySelectorAll(".aim")) other.classList.remove("aim");
-    turn.classList.add("aim");
+    const listOf = () => [...conversation.list.children].find((list) => holds(list, number));
+    const element = () => document.getElementById(Turns.address(conversation.id, number));
+    if (listOf()) fill(listOf());
+    if (!element()) clear();
+    for (const list of [listOf().previousElementSibling, listOf(), listOf().nextElementSibling]) if (list) fill(list);
+    const turn = element();
+    for (const other of document.querySelectorAll(".target")) other.classList.remove("target");
+    turn.classList.add("target");
     const fold = turn.querySelector("details.filler");
     if (fold) fold.open = true;
     turn.focus({ preventScroll: true });
@@ -109,15 +109,15 @@ const Conversations = (() => {
   /** Follow an address such as #t-main-12. */
   function follow(hash) {
     const match = /^#t-(.+)-(\d+)$/.exec(hash);
-    if (match) reveal(all.find((each) => Turns.anchor(each.id) === match[1]), Number(match[2]));
+    if (match) reveal(all.find((conversation) => Turns.anchor(conversation.id) === match[1]), Number(match[2]));
   }
 
   function go(event) {
     event.preventDefault();
     if (fields.turn.value === "") return;
-    const conversation = all.find((each) => each.id === fields.conversation?.value) ?? all[0];
+    const conversation = all.find(({ id }) => id === fields.conversation?.value) ?? all[0];
     if (!reveal(conversation, fields.turn.valueAsNumber)) {
-      found.textContent = `There is no such turn: they go from 0 to ${conversation.turns.length - 1}.`;
+      matches.textContent = `No such turn: turns are numbered from 0 to ${conversation.turns.length - 1}.`;
     }
   }
 
@@ -134,7 +134,7 @@ const Conversations = (() => {
     if (link && (link.getAttribute("href") === location.hash)) follow(location.hash);
   });
   addEventListener("beforeprint", () => { for (const list of [...pending.keys()]) fill(list); });
-  document.getElementById("unshown").remove();
+  document.getElementById("no-script").remove();
   tools.hidden = false;
   show();
   follow(location.hash);

@@ -1,26 +1,26 @@
 "use strict";
-// The picture of the conversations: pointing at it shows the turn there, and so do the arrow keys.
+// The timeline: the pointer and the arrow keys show the turn at a place.
 
 {
-  const NEAR = 8; // pixels within which a mark is meant rather than the turn at that token
-  const LONGEST = 300; // characters of a text in the preview
+  const NEAR = 8; // pixels around a mark within which the pointer selects it
+  const MAX_CHARS = 300; // of a text in the preview
 
   const preview = document.getElementById("preview");
-  const conversation = (id) => Conversations.all.find((each) => each.id === id);
+  const conversationOf = (id) => Conversations.all.find((conversation) => conversation.id === id);
 
   const short = (text) => {
     if (text === undefined) return undefined;
     const { head } = Turns.parts(text);
-    return head.length > LONGEST ? `${head.slice(0, LONGEST)} …` : head;
+    return head.length > MAX_CHARS ? `${head.slice(0, MAX_CHARS)} …` : head;
   };
 
-  function show(of, turn) {
-    const line = Turns.about(of.id, turn);
+  function show(conversation, turn) {
+    const line = Turns.about(conversation.id, turn);
     preview.classList.add("filled");
     preview.replaceChildren(line, Turns.exchange({ text: short(turn.text), reply: short(turn.reply) }));
   }
 
-  /** The turn of a conversation that token `at` lies in. */
+  /** The turn that contains token `at` of its conversation. */
   function turnAt(turns, at) {
     let low = 0;
     let high = turns.length;
@@ -48,33 +48,33 @@
       cursor.setAttribute("visibility", "visible");
     };
 
-    /** The turn that a pointer points at: that of a mark of the lane nearby, else the one at its token. */
-    const meant = (event) => {
+    /** The turn at the pointer: that of a nearby mark in its lane, or else the one at that token. */
+    const turnAtPointer = (event) => {
       const lane = event.target.closest?.("li");
-      const of = lane && conversation(lane.dataset.conversation);
+      const conversation = lane && conversationOf(lane.dataset.conversation);
       const box = ruler.getBoundingClientRect();
       const place = (event.clientX - box.left) / box.width;
-      if (!of?.turns.length || place < -0.01 || place > 1.01) return null;
-      const away = (mark) => Math.abs(placeOf(mark) - place) * box.width;
-      const near = marksOf(lane).reduce((best, mark) => (best && away(best) <= away(mark) ? best : mark), null);
-      const turn = near && away(near) <= NEAR ? of.turns[numberOf(near)] : turnAt(of.turns, place * Number(lane.dataset.tokens));
-      return turn && { of, turn, place };
+      if (!conversation?.turns.length || place < -0.01 || place > 1.01) return null;
+      const distance = (mark) => Math.abs(placeOf(mark) - place) * box.width;
+      const near = marksOf(lane).reduce((best, mark) => (best && distance(best) <= distance(mark) ? best : mark), null);
+      const turn = near && distance(near) <= NEAR ? conversation.turns[numberOf(near)] : turnAt(conversation.turns, place * Number(lane.dataset.tokens));
+      return turn && { conversation, turn, place };
     };
 
     lanes.addEventListener("pointermove", (event) => {
-      const found = meant(event);
-      if (!found) return;
-      point(found.place);
-      show(found.of, found.turn);
+      const target = turnAtPointer(event);
+      if (!target) return;
+      point(target.place);
+      show(target.conversation, target.turn);
     });
     lanes.addEventListener("pointerleave", () => cursor.setAttribute("visibility", "hidden"));
     lanes.addEventListener("click", (event) => {
-      if (event.target.closest("a.name") || event.detail === 0) return; // a link of its own; Enter on a mark
-      const found = meant(event);
+      if (event.target.closest("a.name") || event.detail === 0) return; // the name is a link; Enter on a mark follows its link
+      const target = turnAtPointer(event);
       event.preventDefault();
-      if (!found) return;
-      if (event.pointerType === "mouse") location.hash = Turns.address(found.of.id, found.turn.number);
-      else show(found.of, found.turn);
+      if (!target) return;
+      if (event.pointerType === "mouse") location.hash = Turns.address(target.conversation.id, target.turn.number);
+      else show(target.conversation, target.turn);
     });
 
     const enter = (mark) => {
@@ -85,10 +85,10 @@
     lanes.addEventListener("focusin", (event) => {
       const mark = event.target.closest("svg a");
       if (!mark) return;
-      const of = conversation(mark.closest("li").dataset.conversation);
+      const conversation = conversationOf(mark.closest("li").dataset.conversation);
       enter(mark);
       point(placeOf(mark));
-      show(of, of.turns[numberOf(mark)]);
+      show(conversation, conversation.turns[numberOf(mark)]);
     });
     lanes.addEventListener("keydown", (event) => {
       const mark = event.target.closest("svg a");
@@ -96,8 +96,8 @@
       const lane = mark.closest("li");
       const row = rows.indexOf(lane);
       const marks = marksOf(lane);
-      const nearest = (to) => to && marksOf(to).reduce((best, each) =>
-        (Math.abs(placeOf(each) - placeOf(mark)) < Math.abs(placeOf(best) - placeOf(mark)) ? each : best));
+      const nearest = (to) => to && marksOf(to).reduce((best, other) =>
+        (Math.abs(placeOf(other) - placeOf(mark)) < Math.abs(placeOf(best) - placeOf(mark)) ? other : best));
       const next = {
         ArrowRight: () => marks[marks.indexOf(mark) + 1],
         ArrowLeft: () => marks[marks.indexOf(mark) - 1],

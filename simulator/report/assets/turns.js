@@ -1,17 +1,17 @@
 "use strict";
-// How a turn looks, given the JSON that simulator/report/reading.py makes of it. Texts of anybody's only ever become text.
+// Renders turns from the JSON made by simulator/report/reading.py. Untrusted text only ever becomes text nodes.
 
 const Turns = (() => {
-  const MOST_MARKS = 200;
+  const MAX_MARKS = 200;
 
-  /** An element with a class, attributes, and what is inside: elements and texts. */
-  function make(tag, attributes, ...inside) {
+  /** Create an element with attributes and children: elements and texts. */
+  function make(tag, attributes, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
       if (name === "class") element.className = value;
       else element.setAttribute(name, value);
     }
-    element.append(...inside.flat().filter((each) => each !== null));
+    element.append(...children.flat().filter((child) => child !== null));
     return element;
   }
 
@@ -20,25 +20,25 @@ const Turns = (() => {
   const address = (conversation, turn) => `t-${anchor(conversation)}-${turn}`;
   const link = (conversation, turn) => make("a", { href: `#${address(conversation, turn)}` }, `#${turn}`);
 
-  /** The parts of a text that is given whole, or as its beginning, its end and its length. */
+  /** The start, the end and the length of a text, which is given whole or as these three. */
   function parts(text) {
     if (typeof text === "string") return { head: text, tail: "", length: text.length };
     const [head, tail, length] = text;
     return { head, tail, length };
   }
 
-  /** What `pattern` may be looked for in: all that is there of a turn's message and reply. */
+  /** All texts of a turn that can be searched. */
   const texts = (turn) => [turn.text, turn.reply].filter((text) => text !== undefined).flatMap((text) => {
     const { head, tail } = parts(text);
     return tail ? [head, tail] : [head];
   });
 
-  /** A text as nodes, with what matches `pattern` (global, or null) marked. */
+  /** A text as nodes, with the matches of `pattern` (global, or null) marked. */
   function marked(text, pattern) {
     const nodes = [];
     let at = 0;
     for (const match of pattern ? text.matchAll(pattern) : []) {
-      if (!match[0] || nodes.length > MOST_MARKS) break;
+      if (!match[0] || nodes.length > MAX_MARKS) break;
       nodes.push(text.slice(at, match.index), make("mark", {}, match[0]));
       at = match.index + match[0].length;
     }
@@ -49,25 +49,25 @@ const Turns = (() => {
   function shown(text, pattern, where) {
     const { head, tail, length } = parts(text);
     if (!tail) return head.trim() ? marked(head, pattern) : [make("em", { class: "blank" }, head ? "(white space)" : "(empty)")];
-    const out = `… ${number(length - head.length - tail.length)} of ${number(length)} characters are left out here${where} …`;
-    return [...marked(head, pattern), make("span", { class: "cut" }, out), ...marked(tail, pattern)];
+    const cut = `… ${number(length - head.length - tail.length)} of ${number(length)} characters left out${where} …`;
+    return [...marked(head, pattern), make("span", { class: "cut" }, cut), ...marked(tail, pattern)];
   }
 
-  /** What was said in a turn. `where` tells where a text that is cut off can be read. */
+  /** A turn's message and reply. `where`: where the whole text of a shortened one is. */
   function exchange(turn, pattern = null, where = "") {
-    const missing = turn.waiting ? "(no reply yet)" : "(no reply: broken off here)";
+    const missing = turn.waiting ? "(no reply yet)" : "(no reply: interrupted here)";
     const reply = turn.reply === undefined ? make("em", { class: "blank" }, missing) : shown(turn.reply, pattern, where);
     return make("dl", { class: "exchange" },
       make("dt", {}, "User"), make("dd", { dir: "auto" }, shown(turn.text, pattern, where)),
       make("dt", {}, "Agent"), make("dd", { dir: "auto" }, reply));
   }
 
-  /** The line above a turn: what it is, whose, when and where. */
+  /** The line above a turn: its number, kind, test, time and figures. */
   function about(conversation, turn) {
     const line = make("p", { class: "meta" }, link(conversation, turn.number));
     for (const kind of turn.kinds) line.append(make("span", { class: `label ${kind}` }, kind));
     if (turn.test !== undefined) line.append(make("a", { href: `#test-${anchor(turn.test)}` }, turn.test));
-    if (turn.needs) line.append(make("span", {}, "needs ", turn.needs.flatMap((each, i) => [i ? ", " : "", link(conversation, each)])));
+    if (turn.needs) line.append(make("span", {}, "needs ", turn.needs.flatMap((needle, i) => [i ? ", " : "", link(conversation, needle)])));
     for (const test of turn.proves ?? []) {
       line.append(make("span", { class: "label proof" }, test === turn.test ? "proof" : `proof of ${test}`));
     }
@@ -80,7 +80,7 @@ const Turns = (() => {
     return line;
   }
 
-  /** The beginning of a text in one line; with a pattern, what stands around the first match. */
+  /** One line of a turn: the start of its message, or the text around the first match of `pattern`. */
   function excerpt(turn, pattern) {
     for (const text of pattern ? texts(turn) : []) {
       const at = text.search(pattern);
@@ -91,14 +91,14 @@ const Turns = (() => {
 
   function trace(turn) {
     if (turn.trace === undefined) return null;
-    return make("details", {}, make("summary", {}, "How the reply came about"), make("pre", { tabindex: "0" }, shown(turn.trace, null, "")));
+    return make("details", {}, make("summary", {}, "Trace"), make("pre", { tabindex: "0" }, shown(turn.trace, null, "")));
   }
 
-  /** A turn as an item of a list. Filler is folded, and read only when it is opened. */
+  /** A turn as a list item. Filler is collapsed, and rendered when it is opened. */
   function item(conversation, turn, pattern = null, where = "") {
     const shell = make("li", { class: "turn", id: address(conversation, turn.number), tabindex: "-1" });
     for (const jump of turn.jumps ?? []) shell.append(make("p", { class: "jump" }, `The clock jumps to ${jump.to} for ${jump.test}.`));
-    const whole = () => [about(conversation, turn), exchange(turn, pattern, where), trace(turn)].filter((each) => each !== null);
+    const whole = () => [about(conversation, turn), exchange(turn, pattern, where), trace(turn)].filter((node) => node !== null);
     if (!turn.kinds.includes("filler")) {
       shell.append(...whole());
       return shell;

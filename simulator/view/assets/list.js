@@ -1,6 +1,6 @@
 "use strict";
-// The list of runs: a filter takes effect when it is chosen, there is nothing to compare before something is ticked, and all
-// can be ticked at once.
+// The list of runs: filters apply when they are changed, all runs can be selected at once, and the compare button is disabled
+// until a run is selected.
 
 {
   const filters = document.getElementById("filters");
@@ -10,14 +10,14 @@
   const button = runs?.querySelector("button");
   const all = document.getElementById("all");
   const boxes = () => [...runs.querySelectorAll("[name=run]")];
-  const count = () => {
-    const ticked = boxes().filter((box) => box.checked).length;
-    button.disabled = !ticked;
+  const update = () => {
+    const checked = boxes().filter((box) => box.checked).length;
+    button.disabled = !checked;
     all.hidden = !boxes().length;
-    all.checked = ticked > 0 && ticked === boxes().length;
-    all.indeterminate = ticked > 0 && !all.checked;
+    all.checked = checked > 0 && checked === boxes().length;
+    all.indeterminate = checked > 0 && !all.checked;
   };
   all?.addEventListener("click", () => { for (const box of boxes()) box.checked = all.checked; });
-  runs?.addEventListener("change", count);
-  if (runs) count();
+  runs?.addEventListener("change", update);
+  if (runs) update();
 }

@@ -1,67 +1,67 @@
 "use strict";
-// A run while it is played: turns, tests and figures as the server tells of them. Texts only ever become text.
+// A run while it is played: turns, tests and figures from the server's events. Untrusted text only ever becomes text nodes.
 
 {
-  const MOST = 300; // turns that stay in the page; the report has all
+  const MAX_TURNS = 300; // turns that stay in the page; the report has all of them
 
   const main = document.getElementById("main");
   const stream = document.getElementById("stream");
   const state = document.getElementById("state");
   const filler = document.getElementById("filler");
   const signs = { full: "●", part: "◐", low: "○", none: "–", open: "…" };
-  let over = false;
+  let finished = false;
 
   const chip = (test) => document.getElementById(`test-${test}`);
 
-  function tell(name, value, more = "") {
-    document.querySelector(`[data-figure="${name}"]`).replaceChildren(value, Turns.make("small", {}, more));
+  function setFigure(name, value, note = "") {
+    document.querySelector(`[data-figure="${name}"]`).replaceChildren(value, Turns.make("small", {}, note));
   }
 
-  function lasting(seconds) {
+  function duration(seconds) {
     if (seconds < 1) return `${Math.round(1000 * seconds)} ms`;
     if (seconds < 100) return `${seconds.toFixed(1)} s`;
     const minutes = Math.round(seconds / 60);
     return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
   }
 
-  function stands(now) {
-    const scored = now.scenarios === 1 ? "scenario that has a test graded" : "scenarios that have a test graded";
-    if (now.scenarios) tell("score", `${now.score.toFixed(2)} of ${now.scenarios}`, scored);
-    else tell("score", "–", "no test is graded yet");
-    tell("tests", `${now.ended} of ${now.tests}`, `ended, ${now.open} open`);
-    tell("tokens", Turns.number(now.tokens), `in ${Turns.number(now.turns)} turns${now.now ? `; virtual time ${now.now}` : ""}`);
+  function showStatus(now) {
+    const scored = now.scenarios === 1 ? "scenario with a graded test" : "scenarios with a graded test";
+    if (now.scenarios) setFigure("score", `${now.score.toFixed(2)} of ${now.scenarios}`, scored);
+    else setFigure("score", "–", "no test graded yet");
+    setFigure("tests", `${now.ended} of ${now.tests}`, `ended, ${now.open} open`);
+    setFigure("tokens", Turns.number(now.tokens), `in ${Turns.number(now.turns)} turns${now.now ? `; virtual time ${now.now}` : ""}`);
     const cost = now.cost === null ? "unknown" : `$${now.cost.toFixed(4)}`;
-    tell("cost", now.used ? cost : "–", now.used ? "at list prices" : "no use was reported");
-    tell("time", lasting(now.seconds), "for the agent's replies");
-    tell("left", now.closed ? "–" : now.left === null ? "?" : `about ${lasting(now.left)}`, now.closed ? "all is said" : "if it goes on like this");
-    over = now.results;
-    document.getElementById("report").hidden = !over;
-    state.classList.toggle("over", over);
-    if (over) state.textContent = now.closed ? "The run is over; the report has its results." : "The run was broken off; the report shows how far it came.";
-    else state.textContent = now.closed ? "All is said; the results are being made." : "Being played, unless its process was killed.";
+    setFigure("cost", now.used ? cost : "–", now.used ? "at list prices" : "no usage reported");
+    setFigure("time", duration(now.seconds), "for the agent's replies");
+    setFigure("left", now.closed ? "–" : now.left === null ? "?" : `about ${duration(now.left)}`, now.closed ? "conversation finished" : "at this pace");
+    finished = now.results;
+    document.getElementById("report").hidden = !finished;
+    state.classList.toggle("finished", finished);
+    if (finished) state.textContent = now.closed ? "Finished: the report has the results." : "Interrupted: the report has what was played.";
+    else state.textContent = now.closed ? "Conversation finished, grading." : "Running, unless its process was killed.";
   }
 
-  function graded(test) {
-    const shown = chip(test.id);
-    if (!shown) return;
-    shown.className = test.grade;
-    shown.title = test.reason;
-    shown.querySelector(".sign").textContent = signs[test.grade];
-    shown.querySelector(".score").textContent = test.score === null ? "" : test.score.toFixed(2);
+  function showTest(test) {
+    const item = chip(test.id);
+    if (!item) return;
+    item.className = test.grade;
+    item.title = test.reason;
+    item.querySelector(".sign").textContent = signs[test.grade];
+    item.querySelector(".score").textContent = test.score === null ? "" : test.score.toFixed(2);
   }
 
-  function said(turn) {
+  function showTurn(turn) {
     const item = Turns.item(turn.conversation, turn);
     if (turn.kinds.includes("filler")) item.classList.add("filler-turn");
     if (turn.waiting) item.classList.add("waiting-turn");
     const before = document.getElementById(item.id);
     if (before) before.replaceWith(item);
     else stream.append(item);
-    while (stream.childElementCount > MOST) stream.firstElementChild.remove();
+    while (stream.childElementCount > MAX_TURNS) stream.firstElementChild.remove();
   }
 
-  /** Do something to the list of turns, and stay at its end if that is where it was. */
-  function keepUp(change) {
+  /** Change the list of turns, and keep it scrolled to its end if it was there. */
+  function keepAtEnd(change) {
     const box = stream.parentElement;
     const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 50;
     change();
@@ -69,18 +69,20 @@
   }
 
   const source = new EventSource(main.dataset.events);
-  const on = (kind, heard) => source.addEventListener(kind, (event) => heard(JSON.parse(event.data)));
+  const on = (kind, handle) => source.addEventListener(kind, (event) => handle(JSON.parse(event.data)));
   source.addEventListener("open", () => stream.replaceChildren());
   source.addEventListener("error", () => {
-    if (!over) state.textContent = source.readyState === EventSource.CLOSED ? "The server does not show this run." : "The server is away; trying again.";
+    if (finished) return;
+    const closed = source.readyState === EventSource.CLOSED;
+    state.textContent = closed ? "The server does not show this run." : "No connection to the server, trying again.";
   });
-  on("standing", stands);
-  on("test", graded);
-  on("turn", (turn) => keepUp(() => said(turn)));
+  on("status", showStatus);
+  on("test", showTest);
+  on("turn", (turn) => keepAtEnd(() => showTurn(turn)));
   on("damaged", ({ why }) => {
     source.close();
-    state.textContent = `It cannot be followed: ${why}`;
+    state.textContent = `This run cannot be followed: ${why}`;
   });
 
-  filler.addEventListener("change", () => keepUp(() => stream.classList.toggle("plain", !filler.checked)));
+  filler.addEventListener("change", () => keepAtEnd(() => stream.classList.toggle("plain", !filler.checked)));
 }

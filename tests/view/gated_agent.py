@@ -1,4 +1,4 @@
-"""An agent that replies when it is allowed to: each reply takes a byte from a named pipe."""
+"""An agent that waits before each reply until a byte arrives in a named pipe."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 
-class Patient:
-    """`pipe`: where it waits. `bytes` are let through by whoever writes them there. Told of filler, it takes note of nothing."""
+class GatedAgent:
+    """`pipe`: the named pipe. `reply`: what it always replies, or the path of a file with it."""
 
     def __init__(self, pipe: str, reply: str = "OK.") -> None:
-        self._pipe = os.open(pipe, os.O_RDWR)  # also for writing: a writer that leaves ends nothing
+        self._pipe = os.open(pipe, os.O_RDWR)  # also for writing, so that a closed writer is no end of file
         self._reply = Path(reply).read_text("utf-8") if reply.startswith("/") else reply
 
     def reply(self, message: Any) -> str:
@@ -19,4 +19,4 @@ class Patient:
         return self._reply
 
     def observe(self, message: Any, reply: str) -> None:
-        """Filler is heard, and not waited for."""
+        """Ignore filler."""

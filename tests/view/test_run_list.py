@@ -1,0 +1,181 @@
+"""The list of runs: their states, filters, and that nothing outside the folder is read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from longspan.simulator.errors import InputError
+from longspan.simulator.view.run_list import Entry, MissingError, RunList, matching
+from tests.view.conftest import ISOLATED, ORACLE, SILENT
+
+
+def states(run_list: RunList) -> dict[str, str]:
+    return {entry.name: entry.state for entry in run_list.entries()}
+
+
+def entry(run_list: RunList, name: str) -> Entry:
+    (entry,) = (entry for entry in run_list.entries() if entry.name == name)
+    return entry
+
+
+def test_runs_are_listed_with_their_scores_the_most_recent_first(runs: Path) -> None:
+    for number, name in enumerate((SILENT, ORACLE, ISOLATED)):
+        for path in (runs / name).rglob("*.json*"):
+            os.utime(path, (1000 + number, 1000 + number))
+    entries = RunList(runs).entries()
+    assert [entry.name for entry in entries] == [ISOLATED, ORACLE, SILENT]
+    assert [(entry.state, entry.score, entry.max_score) for entry in entries] == [
+        ("finished", 0, 1),
+        ("finished", 2, 2),
+        ("finished", 0, 2),
+    ]
+    assert entries[0].changed == 1002
+
+
+def test_other_files_and_folders_are_not_listed(runs: Path) -> None:
+    (runs / "README.md").write_text("runs")
+    (runs / "notes").mkdir()
+    (runs / ".hidden").mkdir()
+    shutil.copy(runs / ORACLE / "manifest.json", runs / ".hidden")
+    assert set(states(RunList(runs))) == {ORACLE, SILENT, ISOLATED}
+
+
+def test_results_older_than_the_journal_do_not_count(runs: Path) -> None:
+    run_list = RunList(runs)
+    assert states(run_list)[ORACLE] == "finished"
+    journal = runs / ORACLE / "conversations" / "main" / "journal.jsonl"
+    content = journal.read_bytes()
+    journal.write_bytes(content[: content.rindex(b'"type":"reply"') - 60])
+    touch_later(journal, runs / ORACLE / "result.json")
+    assert states(run_list)[ORACLE] == "no results yet"
+    (runs / SILENT / "result.json").unlink()
+    assert states(run_list)[SILENT] == "no results yet"
+
+
+def touch_later(journal: Path, than: Path) -> None:
+    later = than.stat().st_mtime_ns + 1
+    os.utime(journal, ns=(later, later))
+
+
+@pytest.mark.parametrize("block", [2**18, 7])
+def test_a_copied_run_with_other_dates_stays_finished(runs: Path, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longspan.simulator.view.run_list.BLOCK", block)
+    for name in (ORACLE, ISOLATED):
+        for journal in (runs / name).rglob("journal.jsonl"):
+            touch_later(journal, runs / name / "result.json")
+    assert set(states(RunList(runs)).values()) == {"finished"}
+    with (runs / ORACLE / "conversations" / "main" / "journal.jsonl").open("ab") as file:
+        file.write(b'{"seq":9999,"type":"reply","turn":9')  # a line being written
+    touch_later(runs / ORACLE / "conversations" / "main" / "journal.jsonl", runs / ORACLE / "result.json")
+    assert states(RunList(runs))[ORACLE] == "finished"
+
+
+def test_an_interrupted_run_is_listed_as_such(runs: Path) -> None:
+    path = runs / ORACLE / "result.json"
+    path.write_text(path.read_text().replace('"status": "scored"', '"status": "unfinished"', 1))
+    assert states(RunList(runs))[ORACLE] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "why"),
+    [
+        ("manifest.json", b"{", "not a manifest"),
+        ("manifest.json", b"\xff\x00" * 1000, "not a manifest"),
+        ("result.json", b"[]", "not results of this version"),
+        ("result.json", b"1" * 100_000, "not results of this version"),
+    ],
+)
+def test_a_damaged_run_is_listed_as_such(runs: Path, file: str, content: bytes, why: str) -> None:
+    (runs / ORACLE / file).write_bytes(content)
+    os.utime(runs / ORACLE / file)
+    damaged = entry(RunList(runs), ORACLE)
+    assert damaged.state == "damaged"
+    assert why in damaged.why
+    assert states(RunList(runs))[SILENT] == "finished"
+
+
+def test_results_of_another_run_are_damage(runs: Path) -> None:
+    shutil.copy(runs / SILENT / "result.json", runs / ORACLE / "result.json")
+    assert "its result.json is not of its manifest" in entry(RunList(runs), ORACLE).why
+
+
+@pytest.mark.parametrize("file", ["manifest.json", "result.json", "incidents.jsonl", "conversations", "conversations/main"])
+def test_links_are_not_followed(runs: Path, tmp_path: Path, file: str) -> None:
+    path = runs / ORACLE / file
+    elsewhere = tmp_path / "elsewhere"
+    if path.exists():
+        shutil.move(path, elsewhere)
+    else:
+        elsewhere.write_text("{}\n")
+    path.symlink_to(elsewhere)
+    run_list = RunList(runs)
+    with pytest.raises(InputError, match="is a link; links are not followed"):
+        run_list.run(ORACLE)
+    assert states(run_list)[ORACLE] == "damaged"
+
+
+def test_a_journal_that_is_a_link_is_not_followed(runs: Path, tmp_path: Path) -> None:
+    path = runs / ORACLE / "conversations" / "main" / "journal.jsonl"
+    shutil.move(path, tmp_path / "journal.jsonl")
+    path.symlink_to(tmp_path / "journal.jsonl")
+    with pytest.raises(InputError, match=r"journal\.jsonl: is a link"):
+        RunList(runs).run(ORACLE)
+
+
+def test_a_link_to_a_run_is_not_listed(runs: Path, tmp_path: Path) -> None:
+    shutil.move(runs / ORACLE, tmp_path / "elsewhere")
+    (runs / ORACLE).symlink_to(tmp_path / "elsewhere")
+    assert ORACLE not in states(RunList(runs))
+    with pytest.raises(MissingError):
+        RunList(runs).run(ORACLE)
+
+
+def test_a_name_that_is_not_unicode_is_damage(runs: Path) -> None:
+    (runs / ORACLE).rename(runs / os.fsdecode(b"\xff"))
+    (damaged,) = (entry for entry in RunList(runs).entries() if entry.state == "damaged")
+    assert damaged.why == r"'\udcff': a run's name must be valid Unicode; rename its folder"
+
+
+def test_a_named_pipe_is_not_read(runs: Path) -> None:
+    (runs / ORACLE / "manifest.json").unlink()
+    os.mkfifo(runs / ORACLE / "manifest.json")
+    assert "is not a regular file" in entry(RunList(runs), ORACLE).why
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../runs", f"{ORACLE}/..", f"../{ORACLE}", "/etc", "nothing", "a\0b", f"{ORACLE}/conversations"]
+)
+def test_no_name_leads_out_of_the_folder(made: Path, name: str) -> None:
+    with pytest.raises(MissingError, match="no such run"):
+        RunList(made).run(name)
+
+
+def test_the_folder_must_exist_and_not_be_a_run(made: Path) -> None:
+    with pytest.raises(InputError, match="there is no such folder"):
+        RunList(made / "nothing")
+    with pytest.raises(InputError, match="is a run; give the folder that contains it"):
+        RunList(made / ORACLE)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        ({}, {ORACLE, SILENT, ISOLATED, "broken"}),
+        ({"agent": "silent"}, {SILENT, ISOLATED}),
+        ({"agent": "silent", "text": "ISOLATED"}, {ISOLATED}),
+        ({"span": "2000", "suite": "ltm"}, {ORACLE, SILENT, ISOLATED}),
+        ({"span": "32000"}, set()),
+        ({"suite": "other"}, set()),
+        ({"text": "woven"}, {ORACLE, SILENT, ISOLATED}),
+        ({"text": "brok"}, {"broken"}),
+    ],
+)
+def test_filters(runs: Path, wanted: dict[str, str], names: set[str]) -> None:
+    (runs / "broken").mkdir()
+    (runs / "broken" / "manifest.json").touch()
+    given = {"suite": "", "span": "", "agent": "", "text": ""} | wanted
+    assert {entry.name for entry in matching(RunList(runs).entries(), **given)} == names
