@@ -38,7 +38,7 @@ def by_scenario(test: TestResult) -> Sequence[str]:
 
 def by_skill(test: TestResult) -> Sequence[str]:
     """Each of its skills."""
-    return test.tags
+    return test.skills
 
 
 def by_distance(test: TestResult) -> Sequence[str]:

@@ -58,7 +58,7 @@ class TestResult(_Frozen):
 
     id: str
     scenario: str
-    tags: list[str]
+    skills: list[str]
     status: Status
     score: float | None
     chance: float
@@ -159,7 +159,7 @@ def outcome_of(
     return TestResult(
         id=planned.id,
         scenario=planned.scenario,
-        tags=planned.skills,
+        skills=planned.skills,
         status="scored" if correction else status,
         score=correction.score if correction else given.score,
         chance=planned.chance,
@@ -298,7 +298,7 @@ def grade_run(run: RunFolder, heard: Heard | None = None) -> Result:
         if plan.scenario not in scenarios:
             raise InputError(f"{run.path}: the manifest plans {plan.id} of scenario {plan.scenario!r:.60}, which its suite does not have")
     # What broke a conversation off last says why its open tests have no score.
-    breaks = [entry for entry in run.incidents() if entry.get("type") in ("agent_error", "broken_off")]
+    breaks = [entry for entry in run.incidents() if entry.get("type") in ("agent_error", "interrupted")]
     last = {str(entry.get("conversation")): entry.get("type") for entry in breaks}
     failed = {conversation for conversation, type in last.items() if type == "agent_error"}
     return results(

@@ -114,7 +114,7 @@ class _Office:
             except (_GoneError, trio.BrokenResourceError):
                 code = await process.wait()
                 error = AgentError(f"the process that played {run.path.name} ended with {_ending(code)}")
-                run.incident(conversation="", type="broken_off", error=str(error))
+                run.incident(conversation="", type="interrupted", error=str(error))
                 self.outcomes[run.path] = Outcome(run.path, None, StoppedError(str(error)) if self._stopped else error)
                 return budget
             budget -= answer["spent"]

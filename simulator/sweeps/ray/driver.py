@@ -178,7 +178,7 @@ class _Driver:
                 turns = _lines(run)
                 losses, known = (losses + 1 if turns <= known else 1), max(turns, known)
                 if losses > LOSSES:
-                    run.incident(conversation="", type="broken_off", error=str(why))
+                    run.incident(conversation="", type="interrupted", error=str(why))
                     return AgentError(f"lost {losses} times without a new turn; the last time: {why}")
         except LongspanError as error:
             return error
