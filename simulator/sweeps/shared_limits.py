@@ -1,4 +1,4 @@
-"""Limits that several processes share: whoever hands out places to all of them, if there is somebody."""
+"""Rate limits that several processes share."""
 
 from __future__ import annotations
 
