@@ -191,5 +191,5 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit, match="2"):
         main(["export", str(runs[0]), "--format", format, "--out", f"{tmp_path}/out"])
-    assert capsys.readouterr().err == f"longspan: --format {format} needs more than longspan itself: pip install 'longspan[{format}]'\n"
+    assert capsys.readouterr().err == f"longspan: --format {format} needs an extra: pip install 'longspan[{format}]'\n"
     assert list(tmp_path.iterdir()) == []
