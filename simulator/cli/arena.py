@@ -23,19 +23,18 @@ def arena(
     judge: Annotated[str, typer.Option(help="The model that finds key facts, such as openai/gpt-4o.", metavar="SPEC")],
     metric: Annotated[
         Literal["completeness", "conciseness", "faithfulness"],
-        typer.Option(help="What wins: more key facts, fewer sentences without any, or fewer sentences with errors."),
+        typer.Option(
+            help="completeness (more key facts), conciseness (fewer sentences without any) or faithfulness (fewer with errors).",
+            metavar="METRIC",
+        ),
     ] = "completeness",
     facts: Annotated[int, typer.Option(help="Maximum key facts of a pair; the paper uses 16 and 30.", min=1, max=200, metavar="N")] = 16,
     match: Annotated[
         Literal["source", "aggregate"], typer.Option(help="One match per source, or one per pair of systems with mean scores.")
     ] = "source",
-    draw: Annotated[
-        float, typer.Option(help="The largest difference in score that is a draw.", min=0, max=1, metavar="D", show_default="0")
-    ] = 0.0,
-    k: Annotated[
-        float, typer.Option("--k", help="Elo's K, the most points that a match moves.", min=0.001, max=1000, metavar="K", show_default="32")
-    ] = 32.0,
-    start: Annotated[float, typer.Option(help="The initial rating.", min=-1e6, max=1e6, metavar="R", show_default="1000")] = 1000.0,
+    draw: Annotated[float, typer.Option(help="The largest difference in score that is a draw.", min=0, max=1, metavar="D")] = 0.0,
+    k: Annotated[float, typer.Option("--k", help="Elo's K, the most points that a match moves.", min=0.001, max=1000, metavar="K")] = 32.0,
+    start: Annotated[float, typer.Option(help="The initial rating.", min=-1e6, max=1e6, metavar="R")] = 1000,
     order: Annotated[
         Literal["sources", "pairs", "random"], typer.Option(help="The order of matches: by source, by pair, or random.")
     ] = "sources",

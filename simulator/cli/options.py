@@ -53,9 +53,7 @@ class GridOptions:
     definitions: Annotated[Path | None, typer.Option(help="Play these published tests instead of generated ones.", metavar="DIR")] = None
     rules: Annotated[Literal["longspan", "paper"], typer.Option(help="Grade by longspan's rules or by the paper's.")] = "longspan"
     pace: Annotated[float, typer.Option(help="Virtual seconds per turn.", min=0, max=86_400, metavar="SECONDS")] = 30
-    starts_at: Annotated[
-        datetime, typer.Option(help="The virtual time of the first turn.", metavar="DATE", show_default="2024-01-01T09:00:00")
-    ] = datetime(2024, 1, 1, 9, 0)
+    starts_at: Annotated[datetime, typer.Option(help="The virtual time of the first turn.", metavar="DATE")] = datetime(2024, 1, 1, 9, 0)
     judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot, such as openai/gpt-4o.", metavar="SPEC")] = (
         None
     )

@@ -23,7 +23,7 @@ def plot(
     out: Annotated[Path, typer.Option(help="The .svg, .png or .pdf file to write; without --figure, a folder.", metavar="PATH")],
     figure: Annotated[
         Literal["bars", "spans", "radar", "cost", "heatmap"] | None,
-        typer.Option(help="The figure to draw.", show_default="all"),
+        typer.Option(help="bars, spans, radar, cost or heatmap.", metavar="FIGURE", show_default="all"),
     ] = None,
     format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="The format of all figures.", show_default="svg")] = None,
 ) -> int:

@@ -165,7 +165,7 @@ class Filler:
             skipped += 1
             if skipped == MAX_SKIPPED:
                 break
-        raise InputError(f"the filler's questions have more than {MAX_PAIR_TOKENS} tokens with their answers; use another source")
+        raise InputError(f"the filler's source has no question of at most {MAX_PAIR_TOKENS} tokens with its answer; use another source")
 
     def _answered(self, answer: str) -> tuple[int, str, int]:
         """Return the tokens of a pair without its question, its answer in a reply, and the tokens there."""

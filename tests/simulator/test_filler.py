@@ -178,17 +178,17 @@ def test_gaps_below_one_are_refused(gap: int) -> None:
     made = Filler(Almanac(0), Tokenizer())
     with pytest.raises(ValueError, match=rf"^gap must be >= 1, got {gap}$"):
         made.make(gap)
-    with pytest.raises(ValueError, match=rf"^most must be >= 1, got {gap}$"):
+    with pytest.raises(ValueError, match=rf"^max_tokens must be >= 1, got {gap}$"):
         made.ask(gap)
 
 
 def test_a_small_most_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^most must be >= 100, got 99$"):
+    with pytest.raises(ValueError, match=r"^max_tokens must be >= 100, got 99$"):
         Filler(Almanac(0), Tokenizer(), max_tokens=99)
 
 
 def test_a_source_of_long_questions_only_is_refused() -> None:
-    with pytest.raises(InputError, match="no question of the filler's source has less than 120 tokens"):
+    with pytest.raises(InputError, match="the filler's source has no question of at most 120 tokens"):
         Filler(Listed([("word " * 200, "no")]), Tokenizer()).make(100)
 
 
@@ -424,10 +424,10 @@ def test_trivia_refuses_other_files(content: bytes, said: str, tmp_path: Path) -
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         Trivia(path)
-    assert re.fullmatch(rf"{re.escape(str(path))}: {said}.*[:;] give one of TriviaQA's question files .*", str(caught.value))
+    assert re.fullmatch(rf"{re.escape(str(path))}: {said}.*[:;] use one of TriviaQA's question files .*", str(caught.value))
 
 
 @pytest.mark.parametrize("name", ["missing.json", ""])
 def test_trivia_refuses_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r": cannot be read: .*; give one"):
+    with pytest.raises(InputError, match=r": cannot be read: .*; use one"):
         Trivia(tmp_path / name)
