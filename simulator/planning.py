@@ -148,7 +148,7 @@ def _setting(settings: RunSettings, id: str, *, alone: bool = False) -> Setting:
         isolated=settings.isolated,
         alone=alone,
         tokenizer=tokenizer,
-        filler=Filler(source, tokenizer, most=settings.filler_size),
+        filler=Filler(source, tokenizer, max_tokens=settings.filler_size),
         starts_at=settings.starts_at,
         pace=timedelta(seconds=settings.pace_s),
     )

@@ -255,7 +255,7 @@ class _Playing:
                     run.incident(conversation=id, type="agent_error", error=str(error), traceback=cause)
                     errors.append(error)
                 except LongspanError as error:
-                    run.incident(conversation=id, type="broken_off", error=str(error))
+                    run.incident(conversation=id, type="interrupted", error=str(error))
                     errors.append(error)
 
         async with trio.open_nursery() as nursery:

@@ -93,7 +93,7 @@ def _outcome(plan: Planned, score: float | None, span: int, conversation: str, r
     return TestResult(
         id=plan.id,
         scenario=plan.scenario,
-        tags=list(plan.skills),
+        skills=list(plan.skills),
         status="unscored" if score is None else "scored",
         score=score,
         chance=plan.chance,

@@ -15,7 +15,7 @@ from longspan.scenarios.goodai.log_journal import ENCODING, LoggedTest, LogJourn
 from longspan.scenarios.goodai.master_log import Entry, Type, read_log
 from longspan.simulator.errors import InputError, ScenarioError
 from longspan.simulator.interop.definitions import Definition
-from longspan.simulator.interop.imports import Imported, Wanted, opening
+from longspan.simulator.interop.imports import Imported, ImportOptions, opening
 from longspan.simulator.script import Script
 
 __all__ = ["read"]
@@ -23,7 +23,7 @@ __all__ = ["read"]
 UNKNOWN: Final = "unknown"
 
 
-def read(file: Path, wanted: Wanted) -> Imported:
+def read(file: Path, wanted: ImportOptions) -> Imported:
     """Return the conversation in a master log (plain or gzip).
 
     Messages, replies, their order and times are the log's; tokens are counted again. The definitions supply what the log

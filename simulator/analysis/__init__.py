@@ -1,1 +1,1 @@
-"""Analysis of graded runs: comparisons, statistics, exports, commitments."""
+"""Analysis of graded runs: comparisons, statistics, exports and commitments."""

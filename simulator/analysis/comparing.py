@@ -1,4 +1,4 @@
-"""Runs set side by side: agents by spans, in pairs, by scenario, by skill and by evidence distance."""
+"""Compares runs: agents by span, in pairs, by scenario, by skill and by evidence distance."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ Value = TypeVar("Value")
 @final
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An agent at a span: all its runs together. `score` and `spread` are None where a test has no score; `bounds` then say
-    what it could be. `chance` is what guessing would score, `cost_usd` dollars a run: None where it is not known of all.
+    """All runs of an agent at a span.
 
-    `statuses` counts the tests by how they came out, `certified` and `at_distance` are shares of them.
+    `score` and `spread` are None if a test has no score; `bounds` are the lowest and highest possible score. `chance` is the score
+    of guessing. `cost_usd` is the mean dollars per run, None if unknown for any. `statuses` counts the tests by status.
+    `certified` and `at_distance` are shares of the tests.
     """
 
     runs: int
@@ -52,10 +53,10 @@ class Cell:
 
 @final
 class Pair(NamedTuple):
-    """Two agents on the same tests of a column, the one with the higher score first; tests without a score count as 0.
+    """Two agents on the same tests of a column, the one with the higher score first. Tests without a score count as 0.
 
-    `p` is of a permutation test, `corrected` for all pairs of the comparison. `more`: how many more tests would tell them
-    apart; None where no number would.
+    `p` is the p-value of a permutation test, `corrected` the one corrected for all pairs. `more` is how many more tests would show
+    a significant difference, or None if no number would.
     """
 
     column: Column
@@ -72,8 +73,7 @@ class Pair(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is known of some agents from their runs. `agents` are ranked by the lower of their bounds, best first; `own` are the
-    tables that the scenarios themselves make."""
+    """A comparison of agents by their runs. `agents` are ranked by their lower bounds, best first. `own` are the scenarios' own tables."""
 
     suite: str
     runs: int
@@ -98,13 +98,13 @@ class _Played(NamedTuple):
 
 
 def load_comparison(paths: Sequence[Path]) -> Comparison:
-    """The comparison of all runs in `paths`, each a run's folder or a folder of runs. Raises InputError."""
+    """Compare all runs in `paths`, each a run's folder or a folder of runs. Raises InputError."""
     runs, unusable = load(paths)
     return compare(runs, unusable)
 
 
 def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Comparison:
-    """Set runs side by side. Raises InputError for runs that are not of the same tests (see `check_comparable`)."""
+    """Compare runs. Raises InputError if they do not play the same tests (see `check_comparable`)."""
     check_comparable(runs)
     tests = [_Played(run, test) for run in runs for test in run.result.tests]
     by_cell = _by(tests, lambda each: [(each.run.manifest.agent, each.run.column)])
@@ -129,7 +129,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
 
 
 def _own(runs: Sequence[Graded]) -> list[Table]:
-    """The tables of the scenarios that are installed here; a run goes by its agent, where that has one run, and else by its name."""
+    """Return the tables of the installed scenarios. A run is labelled with its agent if that has only one run, else with its name."""
     agents, called = Counter(run.manifest.agent for run in runs), names(runs)
     labels = [run.manifest.agent if agents[run.manifest.agent] == 1 else called[run.folder.path] for run in runs]
     scenarios = {name: each for run in reversed(runs) for name, each in installed_scenarios(run.manifest.suite.scenarios).items()}
@@ -173,8 +173,8 @@ def _observed(each: _Played) -> Observed:
 
 
 def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
-    """The agents, best first: by their mean share of what could be scored, over the columns that all of them have (over
-    their own, where there are none)."""
+    """Rank the agents, best first, by their mean share of the maximum score over the columns that all agents have, or else over their
+    own columns."""
     columns = _by(cells, lambda key: [key[0]])
     shared = set.intersection(*({column for _, column in keys} for keys in columns.values()))
 
@@ -189,7 +189,7 @@ def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
 
 
 def _pairs(by_cell: Mapping[tuple[str, Column], Sequence[_Played]], agents: Sequence[str], columns: Sequence[Column]) -> list[Pair]:
-    """Each two agents in each column where they have tests in common."""
+    """Compare each pair of agents in each column where they have tests in common."""
     known = {key: _by(group, lambda each: [(each.test.scenario, test_key(each.run, each.test.id))]) for key, group in by_cell.items()}
     found: list[Pair] = []
     for column in columns:
@@ -221,7 +221,7 @@ def _pair(column: Column, one: str, other: str, apart: Mapping[str, Sequence[flo
 def _grouped(
     tests: Iterable[_Played], agents: Sequence[str], belongs: Callable[[TestResult], Sequence[str]], column: Column | None = None
 ) -> dict[str, dict[str, Group]]:
-    """The agents' groups of tests that a test belongs to, in one column or over all."""
+    """Group the agents' tests by the names that `belongs` returns, in one column or in all."""
     chosen = [each for each in tests if column is None or each.run.column == column]
     by_name = _by(chosen, lambda each: belongs(each.test))
     found = {}
@@ -240,7 +240,7 @@ def _high(each: _Played) -> float:
 
 
 def _by(values: Iterable[Value], keys: Callable[[Value], Sequence[Key]]) -> dict[Key, list[Value]]:
-    """The values in groups, each in all that `keys` names."""
+    """Group the values. A value is in the group of each of its keys."""
     groups: dict[Key, list[Value]] = {}
     for value in values:
         for key in keys(value):

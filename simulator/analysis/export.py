@@ -1,4 +1,4 @@
-"""Runs for other programs: as tidy tables, a row for each test and one for each turn, or as eval logs."""
+"""Exports runs for other programs: as tidy tables of tests and turns, or as eval logs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Write = Callable[[Graded, Rows], None]
 
 
 def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
-    """Write runs into the new folder `out`, in their order, and return those whose journals are damaged: they are left out.
+    """Write runs to the new folder `out` in their order, and return those that are left out because of damaged journals.
 
-    `tests` and `turns`, each a file, as CSV, JSON lines or Parquet; or a log of Inspect AI for each run. The folder is there
-    as a whole or not at all. Raises InputError where it exists already, the disk refuses, or a package is missing.
+    Writes the files `tests` and `turns` as CSV, JSON lines or Parquet, or an Inspect AI log for each run. The folder is created
+    atomically. Raises InputError if it exists or cannot be written, or if a package is missing.
     """
     unusable: list[Unusable] = []
     called = names(runs)
@@ -87,7 +87,7 @@ def _parquet(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
         pa: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError as error:
-        raise InputError("--format parquet needs more than longspan itself: pip install 'longspan[parquet]'") from error
+        raise InputError("--format parquet needs an extra: pip install 'longspan[parquet]'") from error
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     with parquet.ParquetWriter(path, schema) as writer:
@@ -99,6 +99,6 @@ def _parquet(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
 
 
 def _clean(rows: Iterable[Row], columns: Mapping[str, type]) -> Iterator[Row]:
-    """Rows with every column, in order, and texts that can be encoded."""
+    """Yield rows with every column in order, and with texts that can be encoded."""
     for row in rows:
         yield {name: text(value) if isinstance(value := row.get(name), str) else value for name in columns}

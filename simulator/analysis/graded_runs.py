@@ -1,4 +1,4 @@
-"""Runs that were played and graded: found in folders, read, and told where they cannot be used."""
+"""Finds and loads graded runs, and reports those that cannot be used."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from longspan.simulator.run_folder import MANIFEST, RunFolder
 
 __all__ = ["Column", "Graded", "Unusable", "load"]
 
-MOST: Final = 10**12
-"""Tokens and dollars beyond which results are not believed."""
+MAX_VALUE: Final = 10**12
+"""Tokens and dollars above which results are invalid."""
 
 
 @final
 class Column(NamedTuple):
-    """Where scores can be set side by side: a span in tokens, with tests woven into one conversation or each in its own.
+    """A column of comparable scores: a span in tokens, with all tests in one conversation or each in its own (`isolated`).
 
-    A span of 0: the tests are such as have conversations to themselves, and no span to keep.
+    A span of 0 is for scenarios that have their own conversations and no span.
     """
 
     isolated: bool
@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
     @property
     def at(self) -> str:
-        """For headings: where, after a blank; nothing where there is no span."""
+        """The end of a heading, such as " at 32k", or an empty string without a span."""
         return f" at {self}" if self.span else ""
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Unusable(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Graded:
-    """A run with its results. Its files are from anybody: what they say is checked by `load` to be of one piece."""
+    """A run with its results. Its files are untrusted, so `load` checks that they are consistent."""
 
     folder: RunFolder
     manifest: Manifest
@@ -71,44 +71,44 @@ class Graded:
 
     @cached_property
     def conversations(self) -> dict[str, str]:
-        """The conversation that each test was to be played in."""
+        """The planned conversation of each test."""
         return {plan.id: id for id, plans in self.manifest.conversations.items() for plan in plans}
 
     @property
     def cost_usd(self) -> float | None:
-        """Dollars in all; None where nothing was reported or a price is unknown."""
-        costs = [part.cost_usd for part in self.result.costs.values()]
+        """Total dollars, or None if no usage was reported or a price is unknown."""
+        costs = [entry.cost_usd for entry in self.result.costs.values()]
         return total_cost(costs) if costs else None
 
 
 def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
-    """The runs in `paths`, each a run's folder or a folder of such; a run that is named twice counts once.
+    """Load the runs in `paths`, each a run's folder or a folder of runs, without duplicates.
 
-    What is damaged or has no results yet is told, not raised. Raises InputError for a path without runs, and where none of
-    them can be used.
+    Damaged runs and those without results are returned as unusable. Raises InputError for a path without runs, and if no run can
+    be used.
     """
-    found: list[Graded] = []
+    graded: list[Graded] = []
     unusable: list[Unusable] = []
     for folder in dict.fromkeys(folder for path in paths for folder in _folders(path)):
         try:
-            found.append(_read(folder))
+            graded.append(_read(folder))
         except LongspanError as error:
             unusable.append(Unusable(folder, str(error)))
-    if not found:
+    if not graded:
         more = f" ({len(unusable) - 1} more cannot be used either)" if len(unusable) > 1 else ""
         raise InputError(f"no run can be used: {unusable[0].why}{more}")
-    return found, unusable
+    return graded, unusable
 
 
 def _folders(path: Path) -> Iterable[Path]:
-    """The folders of the runs in a path, resolved."""
+    """Return the resolved folders of the runs in a path."""
     if (path / MANIFEST).exists():
         return [path.resolve()]
     if not path.is_dir():
-        raise InputError(f"{path}: there is no such folder; name a run's folder, or one that holds runs")
-    runs = sorted(each.parent for each in path.glob(f"*/{MANIFEST}") if not each.parent.name.startswith("."))
+        raise InputError(f"{path}: folder does not exist; name a run's folder or a folder of runs")
+    runs = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith("."))
     if not runs:
-        raise InputError(f"{path}: there is no run in it; name a run's folder, or one that holds runs")
+        raise InputError(f"{path}: no runs graded; name a run's folder or a folder of runs")
     return [run.resolve() for run in runs]
 
 
@@ -119,7 +119,7 @@ def _read(path: Path) -> Graded:
     planned = sorted(plan.id for group in manifest.conversations.values() for plan in group)
     claimed = (result.suite, result.span, result.seed, result.agent, sorted(test.id for test in result.tests))
     if claimed != (manifest.suite.name, manifest.span, manifest.seed, manifest.agent, planned):
-        raise InputError(f"{path}: its result.json is not of its manifest; `longspan score` makes it again")
+        raise InputError(f"{path}: its result.json does not match its manifest; `longspan score` rewrites it")
     if len(set(planned)) < len(planned) or not planned:
         raise InputError(f"{path}: its manifest plans {'a test twice' if planned else 'no test'}")
     return Graded(folder, manifest, result)
@@ -129,15 +129,15 @@ def _result(file: Path, path: Path) -> Result:
     try:
         result = Result.model_validate_json(file.read_bytes())
     except FileNotFoundError:
-        what = "has no results: it is being played or was broken off"
-        raise InputError(f"{path}: {what}; `longspan resume` goes on, `longspan score` grades what there is") from None
+        what = "has no results: it is being played or was interrupted"
+        raise InputError(f"{path}: {what}; continue it with `longspan resume`, or grade what there is with `longspan score`") from None
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        raise InputError(f"{file}: not results of this version: {first_problem(error)}; `longspan score` makes them again") from None
+        raise InputError(f"{file}: not results of this version: {first_problem(error)}; `longspan score` rewrites them") from None
     shares = [share for test in result.tests for share in (test.score, test.chance, test.machine_score) if share is not None]
-    sizes = [result.span, *(each.tokens for test in result.tests for each in test.evidence)]
-    dollars = [part.cost_usd for part in result.costs.values() if part.cost_usd is not None]
-    if not all(0 <= value <= most for values, most in ((shares, 1), (sizes, MOST), (dollars, MOST)) for value in values):
-        raise InputError(f"{file}: a score, cost or distance in it cannot be; `longspan score` makes it again")
+    sizes = [result.span, *(evidence.tokens for test in result.tests for evidence in test.evidence)]
+    dollars = [entry.cost_usd for entry in result.costs.values() if entry.cost_usd is not None]
+    if not all(0 <= value <= limit for values, limit in ((shares, 1), (sizes, MAX_VALUE), (dollars, MAX_VALUE)) for value in values):
+        raise InputError(f"{file}: a score, cost or distance is out of range; `longspan score` rewrites it")
     return result

@@ -1,4 +1,4 @@
-"""Tests taken together: by scenario, by skill, and by how far the evidence lay from the question."""
+"""Groups of tests by scenario, by skill and by evidence distance."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from longspan.simulator.grading.grades import TestResult
 __all__ = ["Group", "by_distance", "by_scenario", "by_skill", "group", "grouped", "in_order"]
 
 DISTANCES: Final = (0, 1_000, 4_000, 16_000, 64_000, 256_000)
-"""Where bins of evidence distances begin, in tokens."""
+"""The lower limits of the bins of evidence distances, in tokens."""
 
 
 @final
 class Group(NamedTuple):
-    """Some tests: the mean of their scores, where those without one count as 0 (`low`) and as 1 (`high`), and their
-    population standard deviation, None where one has no score."""
+    """A group of tests: the mean score, where tests without a score count as 0 (`low`) or as 1 (`high`), and the population standard
+    deviation, which is None if a test has no score."""
 
     low: float
     high: float
@@ -28,29 +28,29 @@ class Group(NamedTuple):
 
 
 Names = Callable[[TestResult], Sequence[str]]
-"""The groups that a test belongs to."""
+"""Returns the groups that a test belongs to."""
 
 
 def by_scenario(test: TestResult) -> Sequence[str]:
-    """Its scenario."""
+    """Return the test's scenario."""
     return [test.scenario]
 
 
 def by_skill(test: TestResult) -> Sequence[str]:
-    """Each of its skills."""
-    return test.tags
+    """Return the test's skills."""
+    return test.skills
 
 
 def by_distance(test: TestResult) -> Sequence[str]:
-    """The bin of its mean evidence distance; none where no question was asked."""
+    """Return the bin of the test's mean evidence distance, or nothing if no question was asked."""
     if not test.evidence:
         return []
-    distance = fmean(each.tokens for each in test.evidence)
+    distance = fmean(evidence.tokens for evidence in test.evidence)
     return [_label(max(number for number, start in enumerate(DISTANCES) if distance >= start or number == 0))]
 
 
 def group(tests: Sequence[TestResult]) -> Group:
-    """One group of one test or more."""
+    """Make a group of one or more tests."""
     scores = [test.score for test in tests if test.score is not None]
     return Group(
         low=fmean(test.lowest for test in tests),
@@ -62,16 +62,16 @@ def group(tests: Sequence[TestResult]) -> Group:
 
 
 def grouped(tests: Iterable[TestResult], belongs: Names) -> dict[str, Group]:
-    """The groups of some tests, in order."""
-    found: dict[str, list[TestResult]] = {}
+    """Return the groups of tests, in order."""
+    tests_by_name: dict[str, list[TestResult]] = {}
     for test in tests:
         for name in belongs(test):
-            found.setdefault(name, []).append(test)
-    return {name: group(found[name]) for name in in_order(found)}
+            tests_by_name.setdefault(name, []).append(test)
+    return {name: group(tests_by_name[name]) for name in in_order(tests_by_name)}
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Groups' names: distances as they grow, all else by the alphabet."""
+    """Sort the names of groups: distances by size, others alphabetically."""
     order = [_label(number) for number in range(len(DISTANCES))]
     return sorted(names, key=lambda name: (order.index(name) if name in order else -1, name))
 

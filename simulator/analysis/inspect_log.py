@@ -145,7 +145,7 @@ class _Made:
             metadata=_json(
                 {name: value for name, value in row.items() if name not in (*OF_RUN, "reason")}
                 | {
-                    "skills": list(test.tags),
+                    "skills": list(test.skills),
                     "turns": list(test.turns),
                     "evidence": [{"needle": e.needle_turn, "question": e.question_turn, "tokens": e.tokens} for e in test.evidence],
                     "facts": opened.facts if opened is not None else None,

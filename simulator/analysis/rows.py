@@ -127,7 +127,7 @@ def test_row(name: str, run: Graded, test: TestResult) -> Row:
         "conversation": run.conversations[test.id],
         "test": test.id,
         "scenario": test.scenario,
-        "skills": "; ".join(test.tags),
+        "skills": "; ".join(test.skills),
         "status": test.status,
         "score": test.score,
         "machine_score": test.machine_score,

@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet shows and does not run."""
+"""CSV that is safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import IO, Any, Final
 __all__ = ["write_csv"]
 
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""What a text begins with that a spreadsheet takes for a formula."""
+"""The first characters of texts that a spreadsheet reads as formulas."""
 
 
 def write_csv(file: IO[str], columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, head: bool = True) -> None:
-    """Write rows, below a head of `columns` unless there is one; what a row lacks, or is None, is an empty cell. RFC 4180.
+    """Write rows as RFC 4180 CSV, with a header of `columns` if `head`. Missing values and None are empty cells.
 
-    A text that a spreadsheet would take for a formula gets an apostrophe before it, since agents write such texts too: who
-    needs them unchanged has the other formats. Numbers are rounded to six digits after the point; bools are true and false.
+    A text that a spreadsheet would read as a formula gets a leading apostrophe, since agents write such texts too; other formats
+    leave texts unchanged. Numbers are rounded to six decimals. Booleans are true and false.
     """
     writer = csv.writer(file)
     if head:

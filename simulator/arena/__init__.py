@@ -1,1 +1,1 @@
-"""The arena: summaries of the same sources in pairs, judged by their key facts, and rated (CREAM, section 4)."""
+"""The arena: systems ranked by judging pairs of their summaries by key facts (CREAM, section 4)."""

@@ -1,4 +1,4 @@
-"""Bradley-Terry ratings: those under which the matches as they ended are likeliest. They know no order of matches."""
+"""Bradley-Terry ratings: the maximum likelihood ratings of the matches, whatever their order."""
 
 from __future__ import annotations
 
@@ -14,30 +14,33 @@ if TYPE_CHECKING:
 __all__ = ["Fitted", "bradley_terry", "resampled"]
 
 RESAMPLES: Final = 200
-"""Resamples of the sources."""
+"""Bootstrap samples of the sources."""
 
 
 @final
 class Fitted(NamedTuple):
-    """Ratings on Elo's scale with a mean of `start`; None where the matches do not link all systems. `padded`: a draw was added
-    for each pair that met, since some systems never lost to, or never beat, the others, and have no finite rating."""
+    """Ratings on Elo's scale with a mean of `start`, or None if the matches do not connect all systems.
+
+    `padded`: a draw was added for each pair that met, since a system that never lost or never won has no finite rating.
+    """
 
     ratings: dict[str, float] | None
     padded: bool
 
 
 def bradley_terry(matches: Iterable[Match], systems: Sequence[str], *, start: float = START) -> Fitted:
-    """The ratings of the systems. A draw counts as half a win for each."""
-    found, padded = _fit(_wins(matches, systems))
-    if found is None:
+    """Fit the ratings of the systems. A draw counts as half a win for each."""
+    strengths, padded = _fit(_wins(matches, systems))
+    if strengths is None:
         return Fitted(None, False)
-    return Fitted({system: start + SCALE * float(value) for system, value in zip(systems, found, strict=True)}, padded)
+    return Fitted({system: start + SCALE * float(value) for system, value in zip(systems, strengths, strict=True)}, padded)
 
 
 def resampled(matches: Sequence[Match], systems: Sequence[str], *, start: float = START, seed: int = 0) -> NDArray[np.float64] | None:
-    """The ratings for as many sources drawn from those there are, again and again: an array of (resamples, systems).
+    """Fit the ratings to bootstrap samples of the sources: an array of shape (resamples, systems).
 
-    None where there are fewer than two sources, or where most resamples do not link all systems.
+    Samples that do not connect all systems are left out. Returns None if these are at least half of them, or if there are fewer
+    than two sources.
     """
     import numpy as np
 
@@ -47,28 +50,28 @@ def resampled(matches: Sequence[Match], systems: Sequence[str], *, start: float 
     by_source = np.array([_wins((match for match in matches if match.source == source), systems) for source in sources])
     random = np.random.default_rng(seed)
     drawn = random.multinomial(len(sources), [1 / len(sources)] * len(sources), size=RESAMPLES)
-    weights, times = np.unique(drawn, axis=0, return_counts=True)  # of few sources the same are drawn again and again
-    fits = [(_fit(np.tensordot(each, by_source, axes=1))[0], count) for each, count in zip(weights, times, strict=True)]
-    found = [start + SCALE * fit for fit, count in fits if fit is not None for _ in range(count)]
-    return np.array(found) if len(found) > RESAMPLES / 2 else None
+    weights, times = np.unique(drawn, axis=0, return_counts=True)  # few sources give few distinct samples
+    fits = [(_fit(np.tensordot(weight, by_source, axes=1))[0], count) for weight, count in zip(weights, times, strict=True)]
+    ratings = [start + SCALE * fit for fit, count in fits if fit is not None for _ in range(count)]
+    return np.array(ratings) if len(ratings) > RESAMPLES / 2 else None
 
 
 def _wins(matches: Iterable[Match], systems: Sequence[str]) -> Any:
-    """How often each system (rows) beat each (columns)."""
+    """Count how often each system (row) beat each other (column)."""
     import numpy as np
 
-    place = {system: at for at, system in enumerate(systems)}
+    index = {system: number for number, system in enumerate(systems)}
     wins = np.zeros((len(systems), len(systems)))
     for match in matches:
-        wins[place[match.first], place[match.second]] += match.points
-        wins[place[match.second], place[match.first]] += 1 - match.points
+        wins[index[match.first], index[match.second]] += match.points
+        wins[index[match.second], index[match.first]] += 1 - match.points
     return wins
 
 
 def _fit(wins: Any) -> tuple[Any, bool]:
-    """The logarithms of the strengths, with a mean of 0, and whether draws were added; None where nothing links all systems.
+    """Return the logarithms of the strengths, with a mean of 0 (None if the systems are not connected), and whether draws were added.
 
-    They are finite where, and only where, everybody can be reached from everybody over wins (Ford, 1957).
+    They are finite if and only if the graph of wins is strongly connected (Ford, 1957).
     """
     import numpy as np
     from scipy.optimize import minimize
@@ -89,7 +92,7 @@ def _fit(wins: Any) -> tuple[Any, bool]:
     def curvature(strengths: Any) -> Any:
         ahead = strengths[:, None] - strengths[None, :]
         steep = (wins + wins.T) * (1 - np.tanh(ahead / 2) ** 2) / 4
-        return np.diag(steep.sum(axis=1)) - steep + 1e-9 * np.eye(len(wins))  # adding the same to all costs nothing
+        return np.diag(steep.sum(axis=1)) - steep + 1e-9 * np.eye(len(wins))  # the cost does not change if all strengths shift
 
-    found = minimize(cost, np.zeros(len(wins)), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-7}).x
-    return found - found.mean(), padded
+    strengths = minimize(cost, np.zeros(len(wins)), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-7}).x
+    return strengths - strengths.mean(), padded

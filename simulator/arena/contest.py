@@ -1,4 +1,4 @@
-"""Holding an arena: a judge is asked about every two summaries of a source, both ways round, or about each with its source."""
+"""Asks a judge about every pair of summaries of a source, in both orders, or about each summary and its source."""
 
 from __future__ import annotations
 
@@ -24,22 +24,25 @@ class _UndecidedError(Exception):
 
 @final
 class Contest:
-    """Asks a judge about summaries. `facts`: how many key facts it is to name at most; `heard` is told after each comparison or
-    check how many are done, of how many. What the judge fails to answer leaves its comparison undecided, and no other."""
+    """Asks a judge about summaries.
 
-    def __init__(self, gathered: Gathered, judge: CachedModel, facts: int, heard: Callable[[int, int], None] | None = None) -> None:
+    `facts` is the maximum number of key facts. `on_progress` is called after each comparison or check with the number done and
+    the total. If the judge fails to answer, only that comparison is undecided.
+    """
+
+    def __init__(self, gathered: Gathered, judge: CachedModel, facts: int, on_progress: Callable[[int, int], None] | None = None) -> None:
         self.sentences = {
-            source: {system: sentences(each.summary) for system, each in by_system.items()}
+            source: {system: sentences(summary.summary) for system, summary in by_system.items()}
             for source, by_system in gathered.sources.items()
         }
         self._gathered = gathered
         self._judge = judge
         self._facts = facts
-        self._heard = heard
+        self._on_progress = on_progress
 
     @property
     def pairs(self) -> list[tuple[str, tuple[str, str]]]:
-        """Each source with each two systems that summarised it, in the order of the sources, then of the systems."""
+        """Each source with each pair of systems that summarised it, in the order of the sources, then of the systems."""
         return [
             (source, pair)
             for source, by_system in self._gathered.sources.items()
@@ -47,41 +50,41 @@ class Contest:
         ]
 
     async def compare(self) -> list[Comparison]:
-        """Compare every pair, each both ways round: what stands first may sway what a judge finds important.
+        """Compare every pair in both orders, since the order may influence what a judge finds important.
 
-        Raises StoppedError where a limit of dollars would be passed, JournalError where answers cannot be kept.
+        Raises StoppedError if a cost limit would be exceeded, and JournalError if answers cannot be stored.
         """
-        both = [(source, way) for source, pair in self.pairs for way in (pair, (pair[1], pair[0]))]
-        return await gather(self._compare, both, self._heard)
+        ordered = [(source, systems) for source, pair in self.pairs for systems in (pair, (pair[1], pair[0]))]
+        return await gather(self._compare, ordered, self._on_progress)
 
     async def check(self) -> list[Check]:
         """Check every summary against its document (the paper's baseline, section 3). Raises as `compare` does."""
-        every = [(source, system) for source, by_system in self._gathered.sources.items() for system in by_system]
-        return await gather(self._check, every, self._heard)
+        summaries = [(source, system) for source, by_system in self._gathered.sources.items() for system in by_system]
+        return await gather(self._check, summaries, self._on_progress)
 
-    async def _compare(self, wanted: tuple[str, tuple[str, str]]) -> Comparison:
-        source, systems = wanted
+    async def _compare(self, comparison: tuple[str, tuple[str, str]]) -> Comparison:
+        source, systems = comparison
         first, second = (self._gathered.sources[source][system].summary for system in systems)
         facts: list[str] = []
         try:
             facts = (await self._ask(key_facts(first, second, self._facts))).facts[: self._facts]
             if not facts:
-                raise _UndecidedError("the judge finds no key fact in them")
+                raise _UndecidedError("the judge found no key facts")
             sides = [Side(system=system, cited=await self._cited(facts, self.sentences[source][system])) for system in systems]
         except _UndecidedError as undecided:
             return Comparison(source=source, systems=systems, facts=facts, undecided=str(undecided))
         return Comparison(source=source, systems=systems, facts=facts, sides=sides)
 
     async def _cited(self, facts: Sequence[str], sentences: Sequence[str]) -> list[list[int] | None]:
-        """For each fact the sentences that it follows from. A summary without sentences holds none, which nobody needs to be asked."""
+        """Return for each fact the sentences that it follows from. The judge is not asked about an empty summary."""
         if not sentences:
             return [None] * len(facts)
         answer = await self._ask(alignment(facts, sentences))
-        found = sorted(answer.facts, key=lambda each: each.fact)
-        return [sorted(set(each.sentences)) if each.holds else None for each in found]
+        aligned = sorted(answer.facts, key=lambda fact: fact.fact)
+        return [sorted(set(fact.sentences)) if fact.holds else None for fact in aligned]
 
-    async def _check(self, wanted: tuple[str, str]) -> Check:
-        source, system = wanted
+    async def _check(self, summary: tuple[str, str]) -> Check:
+        source, system = summary
         written = self.sentences[source][system]
         if not written:
             return Check(source=source, system=system, undecided="the summary has no sentences")
@@ -89,8 +92,8 @@ class Contest:
             answer = await self._ask(faithful(self._gathered.document(source, system) or "", written))
         except _UndecidedError as undecided:
             return Check(source=source, system=system, undecided=str(undecided))
-        found = sorted(answer.sentences, key=lambda each: each.sentence)
-        return Check(source=source, system=system, errors=[None if each.faithful else each.why[:500] for each in found])
+        verdicts = sorted(answer.sentences, key=lambda verdict: verdict.sentence)
+        return Check(source=source, system=system, errors=[None if verdict.faithful else verdict.why[:500] for verdict in verdicts])
 
     async def _ask(self, query: Query[Answered]) -> Answered:
         answer = await self._judge.ask(query)

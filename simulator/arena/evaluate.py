@@ -1,4 +1,4 @@
-"""From summaries to a result: the judge is asked under a limit of dollars, and what it says is rated."""
+"""Judges summaries within a cost limit, and ranks the systems."""
 
 from __future__ import annotations
 
@@ -16,58 +16,59 @@ from longspan.simulator.judging.cached_model import CachedModel, check_model
 from longspan.simulator.ledger import Ledger
 from longspan.simulator.report.excerpts import visible
 
-__all__ = ["check", "hold"]
+__all__ = ["check", "judge_and_rank"]
 
 
-def check(gathered: Gathered, rules: Rules, judge: str, most: float = inf) -> None:
-    """Whether an arena can be held. Raises InputError for a judge that cannot be one, or whose price nobody knows where there is a
-    limit of `most` dollars, and for sources without a document where the metric needs it."""
-    check_model(judge, most)
+def check(gathered: Gathered, rules: Rules, judge: str, max_cost: float = inf) -> None:
+    """Raise InputError if the judge is invalid, if its price is unknown but `max_cost` (dollars) is a limit, or if a source lacks the
+    document that the metric needs."""
+    check_model(judge, max_cost)
     if rules.metric == "faithfulness":
         without = [source for source, by_system in gathered.sources.items() if gathered.document(source, next(iter(by_system))) is None]
         if without:
-            raise InputError(f"faithfulness needs the text of every source; there is no document for {visible(some(without))}")
+            raise InputError(f"faithfulness needs the text of every source; no document for {visible(some(without))}")
 
 
-async def hold(
+async def judge_and_rank(
     gathered: Gathered,
     rules: Rules,
     judge: str,
     store: AnswerStore,
     *,
-    most: float = inf,
-    heard: Callable[[int, int], None] | None = None,
+    max_cost: float = inf,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """Hold an arena. `store` has what the judge answered before, which is not asked again, and gets what it answers now.
+    """Judge all summaries and rank the systems. Answers that are in `store` are reused; new ones are added to it.
 
-    Raises as `check` does, StoppedError where the limit of `most` dollars would be passed, JournalError where answers cannot be kept.
+    Raises InputError as `check` does, StoppedError if more than `max_cost` dollars could be spent, and JournalError if answers
+    cannot be stored.
     """
-    check(gathered, rules, judge, most)
-    ledger = Ledger(most)
-    asked = CachedModel(judge, store, ledger)
-    contest = Contest(gathered, asked, rules.facts, heard)
+    check(gathered, rules, judge, max_cost)
+    ledger = Ledger(max_cost)
+    model = CachedModel(judge, store, ledger)
+    contest = Contest(gathered, model, rules.facts, on_progress)
     try:
         compared = await contest.compare() if rules.metric != "faithfulness" else []
         checked = await contest.check() if rules.metric == "faithfulness" else []
     except StoppedError:
         raise StoppedError(
-            f"the judge's next answer could pass the limit of ${most:.2f}, ${ledger.spent:.4f} being spent; what it has answered is kept "
-            f"in {store.folder}: the same command goes on from there"
+            f"the judge's next answer could pass the limit of ${max_cost:.2f}, ${ledger.spent:.4f} being spent; its answers are kept in "
+            f"{store.folder}: the same command continues from there"
         ) from None
     return rank(
         rules,
-        judge=str(asked.spec),
+        judge=str(model.spec),
         systems=gathered.systems,
         sentences=contest.sentences,
         pairs=contest.pairs,
         comparisons=compared,
         checks=checked,
-        notes=[*gathered.notes, *_partial(judge, gathered.systems)],
+        notes=[*gathered.notes, *_self_judged(judge, gathered.systems)],
     )
 
 
-def _partial(judge: str, systems: list[str]) -> list[str]:
-    """Whether the judge is one of those it judges."""
+def _self_judged(judge: str, systems: list[str]) -> list[str]:
+    """Return a note if the judge is one of the systems."""
     model = judge.partition("?")[0]
-    own = [system for system in systems if model == system.partition(" ")[0].partition("?")[0]]
-    return [f"The judge, {model}, judges its own summaries: models favour what they wrote themselves"] if own else []
+    judged = [system for system in systems if model == system.partition(" ")[0].partition("?")[0]]
+    return [f"The judge, {model}, judges its own summaries: models favour their own writing"] if judged else []

@@ -1,4 +1,4 @@
-"""What a comparison is worth: completeness, conciseness and faithfulness (CREAM, appendix A.1). Pure functions."""
+"""The metrics completeness, conciseness and faithfulness (CREAM, appendix A.1), as pure functions."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ __all__ = ["Cited", "Metric", "completeness", "conciseness", "faithfulness"]
 Metric = Literal["completeness", "conciseness", "faithfulness"]
 
 Cited = Sequence[Sequence[int] | None]
-"""For each key fact the numbers of the sentences that it follows from; None where the summary lacks it."""
+"""For each key fact, the numbers of the sentences that it follows from, or None if the summary lacks it."""
 
 
 def completeness(cited: Cited) -> float | None:
-    """The share of the key facts that a summary holds; None where there are no facts."""
-    return sum(each is not None for each in cited) / len(cited) if cited else None
+    """The share of the key facts that a summary contains, or None without facts."""
+    return sum(sentences is not None for sentences in cited) / len(cited) if cited else None
 
 
 def conciseness(cited: Cited, sentences: int) -> float | None:
-    """The share of a summary's sentences that some key fact follows from; None where it has no sentences, or there are no facts."""
+    """The share of a summary's sentences that support a key fact, or None without sentences or facts."""
     if not sentences or not cited:
         return None
-    return len({number for each in cited for number in each or ()}) / sentences
+    return len({number for numbers in cited for number in numbers or ()}) / sentences
 
 
 def faithfulness(errors: Sequence[str | None]) -> float | None:
-    """The share of a summary's sentences without an error; None where it has no sentences. `errors`: for each what is wrong."""
+    """The share of a summary's sentences without an error, or None without sentences. `errors`: the error of each sentence, or None."""
     return sum(error is None for error in errors) / len(errors) if errors else None

@@ -1,4 +1,4 @@
-"""An arena as a page: one HTML file that loads nothing and runs nothing, with the facts that each summary has and lacks."""
+"""The arena's page: one HTML file without scripts or external resources, with the facts that each summary has and lacks."""
 
 from __future__ import annotations
 
@@ -16,29 +16,31 @@ __all__ = ["POLICY", "as_html", "write"]
 STYLES: Final = ("base.css", "arena.css")
 
 POLICY: Final = policy((), STYLES)
-"""The Content-Security-Policy of every arena's page that this longspan writes."""
+"""The Content-Security-Policy of the arena's pages."""
 
-MOST: Final = 300
-"""Comparisons, or checks, that are shown; the JSON file has all."""
+MAX_SHOWN: Final = 300
+"""Maximum comparisons or checks on the page; the JSON file has all."""
 
 
 def write(folder: Path, result: Result) -> tuple[Path, Path]:
-    """Write a result and its page, each whole or not at all, over those of the same metric and number of facts. Returns their
-    paths. Raises InputError where the disk refuses."""
+    """Write a result and its page atomically, replacing those of the same metric and number of facts. Return their paths.
+
+    Raises InputError if they cannot be written.
+    """
     facts = "" if result.rules.metric == "faithfulness" else f"-{result.rules.facts}"
-    found, page = (folder / f"{result.rules.metric}{facts}.{ending}" for ending in ("json", "html"))
+    data, page = (folder / f"{result.rules.metric}{facts}.{ending}" for ending in ("json", "html"))
     try:
-        write_json(found, result)
+        write_json(data, result)
         write_text(page, as_html(result))
     except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror}; choose another place with --out") from error
-    return found, page
+        raise InputError(f"{folder}: cannot be written: {error.strerror}; choose another folder with --out") from error
+    return data, page
 
 
 def as_html(result: Result) -> str:
-    """The page. What summaries, files and the judge say is escaped."""
+    """Render the page. Texts of summaries, files and the judge are escaped."""
     standings, *others = tables(result)
-    shown = [*result.comparisons[:MOST], *result.checks[:MOST]]
+    shown = [*result.comparisons[:MAX_SHOWN], *result.checks[:MAX_SHOWN]]
     return (
         environment()
         .get_template("arena.html.j2")
@@ -46,8 +48,8 @@ def as_html(result: Result) -> str:
             result=result,
             standings=standings,
             tables=others,
-            comparisons=[_compared(result, each) for each in result.comparisons[:MOST]],
-            checks=result.checks[:MOST],
+            comparisons=[_comparison_view(result, comparison) for comparison in result.comparisons[:MAX_SHOWN]],
+            checks=result.checks[:MAX_SHOWN],
             hidden=len(result.comparisons) + len(result.checks) - len(shown),
             policy=POLICY,
             styles=STYLES,
@@ -55,18 +57,18 @@ def as_html(result: Result) -> str:
     )
 
 
-def _compared(result: Result, comparison: Comparison) -> dict[str, Any]:
-    """A comparison with its scores, and for each summary the sentences that no fact follows from."""
+def _comparison_view(result: Result, comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison for the template, with scores and the cited sentences of each summary."""
     sides = []
-    for number, system in enumerate(comparison.systems):
-        side = comparison.sides[number] if comparison.sides else None
-        cited = {at for each in side.cited for at in each or ()} if side is not None else set()
+    for place, system in enumerate(comparison.systems):
+        side = comparison.sides[place] if comparison.sides else None
+        cited = {number for numbers in side.cited for number in numbers or ()} if side is not None else set()
         sides.append(
             {
                 "system": system,
                 "cited": side.cited if side is not None else [],
                 "used": cited,
-                "score": result.score(comparison, number) if side is not None else None,
+                "score": result.score(comparison, place) if side is not None else None,
                 "sentences": result.sentences[comparison.source][system],
             }
         )

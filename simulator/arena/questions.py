@@ -1,4 +1,4 @@
-"""What the judge is asked: the key facts of two summaries, which of them a summary holds, which sentences are faithful."""
+"""The judge's questions: the key facts of two summaries, which of them a summary contains, and which sentences are faithful."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ __all__ = ["Aligned", "Alignment", "Checked", "Facts", "Verdicts", "alignment", 
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
-LONGEST: Final = 600
-"""Characters of a key fact."""
+MAX_CHARACTERS: Final = 600
+"""Maximum characters of a key fact."""
 
 
 def _distinct(facts: list[str]) -> list[str]:
-    """The facts, each in one line and once."""
-    found: dict[str, str] = {}
+    """The facts as single lines, without duplicates."""
+    distinct: dict[str, str] = {}
     for line in (" ".join(fact.split()) for fact in facts):
         if line:
-            found.setdefault(plain(line) or line, line)
-    return list(found.values())
+            distinct.setdefault(plain(line) or line, line)
+    return list(distinct.values())
 
 
 @final
 class Facts(Answer):
-    """Key facts, perhaps more than were asked for; `thoughts` come before them, so that they are thought through."""
+    """Key facts, perhaps more than were asked for. `thoughts` come first, so that the model reasons before it answers."""
 
     thoughts: str
-    facts: Annotated[list[Annotated[str, Field(max_length=LONGEST)]], AfterValidator(_distinct)]
+    facts: Annotated[list[Annotated[str, Field(max_length=MAX_CHARACTERS)]], AfterValidator(_distinct)]
 
 
 @final
 class Aligned(Answer):
-    """Whether fact number `fact` follows from a summary, and from which of its sentences. Both are counted from 1."""
+    """Whether fact number `fact` follows from a summary, and from which of its sentences. Both count from 1."""
 
     fact: int
     why: str
@@ -48,7 +48,7 @@ class Aligned(Answer):
 
 
 class Alignment(Answer):
-    """What a summary holds of some facts."""
+    """Which facts a summary contains."""
 
     facts: list[Aligned]
 
@@ -63,26 +63,26 @@ class Checked(Answer):
 
 
 class Verdicts(Answer):
-    """What is wrong in a summary."""
+    """Which sentences of a summary are faithful."""
 
     sentences: list[Checked]
 
 
-def key_facts(first: str, second: str, most: int) -> Query[Facts]:
-    """Ask for at most `most` key facts of two summaries, the first one standing before the second (CREAM, section 4.1.2)."""
+def key_facts(first: str, second: str, limit: int) -> Query[Facts]:
+    """Ask for at most `limit` key facts of two summaries, given in this order (CREAM, section 4.1.2)."""
     text = f"{first.strip()}\n\n{second.strip()}"
-    prompt = template(TEMPLATES, "facts").render(text=text, most=most, fence=fence(text))
+    prompt = template(TEMPLATES, "facts").render(text=text, most=limit, fence=fence(text))
     return Query(prompt=prompt, answer=Facts, version="arena facts 1")
 
 
 def alignment(facts: Sequence[str], sentences: Sequence[str]) -> Query[Alignment]:
-    """Ask which facts follow from which sentences. An answer has to name each fact once, and only sentences that there are."""
+    """Ask which facts follow from which sentences. An answer must name each fact once, and only sentences that exist."""
     prompt = template(TEMPLATES, "alignment").render(facts=facts, sentences=sentences, fence=fence(*facts, *sentences))
     return Query(prompt=prompt, answer=_alignment(len(facts), len(sentences)), version="arena alignment 1")
 
 
 def faithful(document: str, sentences: Sequence[str]) -> Query[Verdicts]:
-    """Ask which sentences are faithful to the document. An answer has to name each of them once."""
+    """Ask which sentences are faithful to the document. An answer must name each of them once."""
     prompt = template(TEMPLATES, "faithfulness").render(document=document, sentences=sentences, fence=fence(document, *sentences))
     return Query(prompt=prompt, answer=_verdicts(len(sentences)), version="arena faithfulness 1")
 
@@ -93,9 +93,9 @@ def _alignment(facts: int, sentences: int) -> type[Alignment]:
     class Complete(Alignment):
         @model_validator(mode="after")
         def _fits(self) -> Complete:
-            _once([each.fact for each in self.facts], facts, "fact")
-            if any(not 1 <= number <= sentences for each in self.facts if each.holds for number in each.sentences):
-                raise ValueError(f"cites a sentence that there is not: there are {sentences}")
+            _check_numbers([fact.fact for fact in self.facts], facts, "fact")
+            if any(not 1 <= number <= sentences for fact in self.facts if fact.holds for number in fact.sentences):
+                raise ValueError(f"cites a sentence that does not exist: there are {sentences}")
             return self
 
     return Complete
@@ -107,12 +107,12 @@ def _verdicts(sentences: int) -> type[Verdicts]:
     class Complete(Verdicts):
         @model_validator(mode="after")
         def _fits(self) -> Complete:
-            _once([each.sentence for each in self.sentences], sentences, "sentence")
+            _check_numbers([verdict.sentence for verdict in self.sentences], sentences, "sentence")
             return self
 
     return Complete
 
 
-def _once(numbers: Sequence[int], count: int, what: str) -> None:
+def _check_numbers(numbers: Sequence[int], count: int, what: str) -> None:
     if sorted(numbers) != list(range(1, count + 1)):
         raise ValueError(f"does not name each {what} from 1 to {count} once")

@@ -1,4 +1,4 @@
-"""From scores to matches, from matches to ratings, and how far these can be relied on."""
+"""Turns scores into matches and matches into ratings, and warns where these are unreliable."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["cycles", "matches_of", "rank", "standings"]
 
-REVERSED: Final = 0.05
-"""In how many orders of matches, or resamples of sources, two neighbours may change places before the ranking is called unstable."""
+UNSTABLE: Final = 0.05
+"""The share of orders of matches, or resamples of sources, in which two neighbours may swap before the ranking counts as unstable."""
 
 Scores = Mapping[tuple[str, tuple[str, str]], Sequence[tuple[float, float]]]
-"""By source and pair, the scores of each comparison that was decided."""
+"""The scores of each decided comparison by source and pair."""
 
 
 def rank(
@@ -36,7 +36,7 @@ def rank(
     checks: Sequence[Check] = (),
     notes: Sequence[str] = (),
 ) -> Result:
-    """The result of an arena: `pairs` are what was to be compared, `comparisons` or `checks` what the judge made of it."""
+    """Compute the result of an arena from the `pairs` to compare and the judge's `comparisons` or `checks`."""
     result = Result(
         judge=judge,
         rules=rules,
@@ -50,90 +50,91 @@ def rank(
         notes=list(notes),
     )
     scores = _checked(pairs, checks) if rules.metric == "faithfulness" else _compared(result)
-    held = matches_of(rules, pairs, scores)
-    placed, warnings = standings(rules, held, systems)
-    return result.model_copy(update={"matches": held, "standings": placed, "warnings": [*warnings, *_undecided(result, pairs, scores)]})
+    matches = matches_of(rules, pairs, scores)
+    ranked, warnings = standings(rules, matches, systems)
+    return result.model_copy(update={"matches": matches, "standings": ranked, "warnings": [*warnings, *_undecided(result, pairs, scores)]})
 
 
 def _undecided(result: Result, pairs: Sequence[tuple[str, tuple[str, str]]], scores: Scores) -> list[str]:
     asked, lost = len(result.comparisons) + len(result.checks), sum(pair not in scores for pair in pairs)
-    reasons = [*(each.undecided for each in result.comparisons), *(each.undecided for each in result.checks)]
-    why = next(filter(None, reasons), "")[:300]
-    told = []
+    why = next(filter(None, result.undecided_reasons), "")[:300]
+    warnings = []
     if result.undecided:
-        told.append(f"The judge did not decide {result.undecided} of {asked} comparisons; these count for nobody: {why}")
+        warnings.append(f"The judge did not decide {result.undecided} of {asked} comparisons, which do not count: {why}")
     if lost:
-        told.append(f"{lost} of {len(pairs)} pairs of summaries have no score, for that reason or since a summary is empty, and no match")
-    return told
+        warnings.append(
+            f"{lost} of {len(pairs)} pairs of summaries have no score and no match, for that reason or because a summary is empty"
+        )
+    return warnings
 
 
 # ---- matches
 
 
 def _compared(result: Result) -> Scores:
-    """The scores of each pair in each comparison of it, the pair in the order of the systems."""
-    found: dict[tuple[str, tuple[str, str]], list[tuple[float, float]]] = defaultdict(list)
-    place = {system: at for at, system in enumerate(result.systems)}
-    for each in result.comparisons:
-        if not each.undecided:
-            by_system = {side.system: result.score(each, number) for number, side in enumerate(each.sides)}
-            first, second = sorted(each.systems, key=place.__getitem__)
+    """The scores of each pair in each of its comparisons, in the order of the systems."""
+    scores: dict[tuple[str, tuple[str, str]], list[tuple[float, float]]] = defaultdict(list)
+    index = {system: at for at, system in enumerate(result.systems)}
+    for comparison in result.comparisons:
+        if not comparison.undecided:
+            by_system = {side.system: result.score(comparison, number) for number, side in enumerate(comparison.sides)}
+            first, second = sorted(comparison.systems, key=index.__getitem__)
             one, other = by_system[first], by_system[second]
             if one is not None and other is not None:
-                found[each.source, (first, second)].append((one, other))
-    return found
+                scores[comparison.source, (first, second)].append((one, other))
+    return scores
 
 
 def _checked(pairs: Sequence[tuple[str, tuple[str, str]]], checks: Iterable[Check]) -> Scores:
     known = {(check.source, check.system): scored(check) for check in checks}
-    found: dict[tuple[str, tuple[str, str]], list[tuple[float, float]]] = {}
+    scores: dict[tuple[str, tuple[str, str]], list[tuple[float, float]]] = {}
     for source, (first, second) in pairs:
         one, other = known.get((source, first)), known.get((source, second))
         if one is not None and other is not None:
-            found[source, (first, second)] = [(one, other)]
-    return found
+            scores[source, (first, second)] = [(one, other)]
+    return scores
 
 
 def matches_of(rules: Rules, pairs: Sequence[tuple[str, tuple[str, str]]], scores: Scores) -> list[Paired]:
-    """The matches, in the order of the rules. A pair that nothing was decided about has none."""
+    """Return the matches in the order of the rules. A pair without a decided comparison has none."""
     by_source = [_paired(rules, source, pair, decided) for source, pair in pairs if (decided := scores.get((source, pair)))]
-    found = by_source
+    matches = by_source
     if rules.match == "aggregate":
-        over: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-        for each in by_source:
-            over[each.systems].append(each.scores)
-        found = [_paired(rules, None, pair, held) for pair, held in over.items()]
+        by_pair: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+        for match in by_source:
+            by_pair[match.systems].append(match.scores)
+        matches = [_paired(rules, None, pair, decided) for pair, decided in by_pair.items()]
     if rules.order == "random":
-        return Random(rules.seed).sample(found, len(found))
+        return Random(rules.seed).sample(matches, len(matches))
     if rules.order == "pairs":
         first = {pair: at for at, pair in enumerate(dict.fromkeys(pair for _, pair in pairs))}
-        return sorted(found, key=lambda each: first[each.systems])
-    return found
+        return sorted(matches, key=lambda match: first[match.systems])
+    return matches
 
 
 def _paired(rules: Rules, source: str | None, pair: tuple[str, str], scores: Sequence[tuple[float, float]]) -> Paired:
-    one, other = mean([each[0] for each in scores]), mean([each[1] for each in scores])
+    one, other = mean([score for score, _ in scores]), mean([score for _, score in scores])
     return Paired(source=source, systems=pair, scores=(one, other), of=len(scores), points=outcome(one, other, rules.draw))
 
 
 # ---- ratings
 
 
-def standings(rules: Rules, held: Sequence[Paired], systems: Sequence[str]) -> tuple[list[Standing], list[str]]:
-    """The systems by their mean rating over random orders, the highest first, and what is to be warned of."""
+def standings(rules: Rules, paired: Sequence[Paired], systems: Sequence[str]) -> tuple[list[Standing], list[str]]:
+    """Return the systems by their mean rating over random orders, the highest first, and warnings."""
     import numpy as np
 
-    matches = [Match(*each.systems, each.points, each.source) for each in held]
+    matches = [Match(*match.systems, match.points, match.source) for match in paired]
     rated = elo(matches, systems, k=rules.k, start=rules.start)
     ratings = over_orders(matches, systems, orders=rules.orders, k=rules.k, start=rules.start, seed=rules.seed)
     means, (lows, highs) = ratings.mean(axis=0), np.quantile(ratings, [0.025, 0.975], axis=0)
     fitted = bradley_terry(matches, systems, start=rules.start)
-    drawn = resampled(matches, systems, start=rules.start, seed=rules.seed)
-    sound = fitted.ratings is not None and not fitted.padded  # what a draw was added to has no interval
-    between = np.quantile(drawn, [0.025, 0.975], axis=0) if sound and drawn is not None else None
-    records = {system: Counter(_points(held, system)) for system in systems}
-    scores = {system: _scores(held, system) for system in systems}
-    found = [
+    resamples = resampled(matches, systems, start=rules.start, seed=rules.seed)
+    finite = fitted.ratings is not None and not fitted.padded  # with added draws there is no interval
+    interval = np.quantile(resamples, [0.025, 0.975], axis=0) if finite and resamples is not None else None
+    records = {system: Counter(_points(paired, system)) for system in systems}
+    scores = {system: _scores(paired, system) for system in systems}
+    ranked = [
         Standing(
             system=system,
             elo=rated[system],
@@ -141,8 +142,8 @@ def standings(rules: Rules, held: Sequence[Paired], systems: Sequence[str]) -> t
             low=float(lows[at]),
             high=float(highs[at]),
             strength=fitted.ratings[system] if fitted.ratings is not None else None,
-            strength_low=float(between[0, at]) if between is not None else None,
-            strength_high=float(between[1, at]) if between is not None else None,
+            strength_low=float(interval[0, at]) if interval is not None else None,
+            strength_high=float(interval[1, at]) if interval is not None else None,
             wins=records[system][1.0],
             draws=records[system][0.5],
             losses=records[system][0.0],
@@ -150,96 +151,102 @@ def standings(rules: Rules, held: Sequence[Paired], systems: Sequence[str]) -> t
         )
         for at, system in enumerate(systems)
     ]
-    place = {system: at for at, system in enumerate(systems)}
-    found.sort(key=lambda each: (-round(each.mean, 6), place[each.system]))
+    index = {system: at for at, system in enumerate(systems)}
+    ranked.sort(key=lambda standing: (-round(standing.mean, 6), index[standing.system]))
     warnings = [
-        *_unlinked(fitted.ratings is None, matches),
-        *_swaying(found, ratings[:, [place[each.system] for each in found]], "orders of the matches"),
-        *(_swaying(found, drawn[:, [place[each.system] for each in found]], "resamples of the sources") if drawn is not None else []),
-        *_otherwise(found),
-        *(f"The pairs are not transitive: {' beats '.join((*cycle, cycle[0]))}. No rating can be true to them" for cycle in cycles(held)),
+        *_disconnected(fitted.ratings is None, matches),
+        *_unstable(ranked, ratings[:, [index[standing.system] for standing in ranked]], "orders of the matches"),
+        *(
+            _unstable(ranked, resamples[:, [index[standing.system] for standing in ranked]], "resamples of the sources")
+            if resamples is not None
+            else []
+        ),
+        *_disagreements(ranked),
+        *(f"The pairs are not transitive: {' beats '.join((*cycle, cycle[0]))}. No rating can represent that" for cycle in cycles(paired)),
     ]
     if fitted.padded:
         warnings.append(
-            "Somebody never lost, or never won, against the others: Bradley-Terry has no finite rating for that, and has been given one "
-            "draw more for each pair"
+            "A system never lost, or never won, against the others, so that it has no finite Bradley-Terry rating: one draw was added for "
+            "each pair"
         )
-    return found, warnings
+    return ranked, warnings
 
 
-def _points(held: Iterable[Paired], system: str) -> list[float]:
-    return [each.points if each.systems[0] == system else 1 - each.points for each in held if system in each.systems]
+def _points(matches: Iterable[Paired], system: str) -> list[float]:
+    return [match.points if match.systems[0] == system else 1 - match.points for match in matches if system in match.systems]
 
 
-def _scores(held: Iterable[Paired], system: str) -> list[float]:
-    return [each.scores[each.systems.index(system)] for each in held if system in each.systems]
+def _scores(matches: Iterable[Paired], system: str) -> list[float]:
+    return [match.scores[match.systems.index(system)] for match in matches if system in match.systems]
 
 
 # ---- warnings
 
 
-def _unlinked(unlinked: bool, matches: Sequence[Match]) -> list[str]:
+def _disconnected(disconnected: bool, matches: Sequence[Match]) -> list[str]:
     if not matches:
-        return ["No match could be held: all ratings are what they began with"]
-    return ["Some systems never met the others, not even by way of third ones: their ratings cannot be compared"] if unlinked else []
+        return ["There was no match: all ratings are the initial one"]
+    return ["Some systems never met the others, not even indirectly: their ratings cannot be compared"] if disconnected else []
 
 
-def _swaying(found: Sequence[Standing], ratings: NDArray[np.float64] | Any, what: str) -> list[str]:
-    """Neighbours whose places hang on chance. `ratings`: an array of (draws, systems), in the order of `found`."""
-    told = []
-    for at, (upper, lower) in enumerate(pairwise(found)):
+def _unstable(ranked: Sequence[Standing], ratings: NDArray[np.float64] | Any, what: str) -> list[str]:
+    """Warn of neighbours whose order is due to chance. `ratings` is an array of shape (samples, systems), in the order of `ranked`."""
+    warnings = []
+    for at, (upper, lower) in enumerate(pairwise(ranked)):
         share = float((ratings[:, at] < ratings[:, at + 1] - ROUNDING).mean())
-        if upper.mean - lower.mean > ROUNDING and share > REVERSED:
-            told.append(f"The ranking is not stable: {lower.system} comes before {upper.system} in {share:.0%} of {len(ratings):,} {what}")
-    return told
+        if upper.mean - lower.mean > ROUNDING and share > UNSTABLE:
+            warnings.append(
+                f"The ranking is not stable: {lower.system} is ahead of {upper.system} in {share:.0%} of {len(ratings):,} {what}"
+            )
+    return warnings
 
 
-def _otherwise(found: Sequence[Standing]) -> list[str]:
-    """Where the other ways of rating rank neighbours otherwise."""
-    told = []
-    for upper, lower in pairwise(found):
+def _disagreements(ranked: Sequence[Standing]) -> list[str]:
+    """Warn of neighbours that other ratings rank differently."""
+    warnings = []
+    for upper, lower in pairwise(ranked):
         if upper.mean - lower.mean <= ROUNDING:
             continue
         by = []
         if upper.elo < lower.elo - ROUNDING:
-            by.append("by Elo in the order that was chosen")
+            by.append("by Elo in the chosen order")
         if upper.strength is not None and lower.strength is not None and upper.strength < lower.strength - 1e-3:
             by.append("by Bradley-Terry")
         if upper.score is not None and lower.score is not None and upper.score < lower.score - ROUNDING:
-            by.append("by the mean of the scores")
+            by.append("by the mean score")
         if by:
-            told.append(f"{lower.system} comes before {upper.system} {' and '.join(by)}")
-    return told
+            warnings.append(f"{lower.system} is ahead of {upper.system} {' and '.join(by)}")
+    return warnings
 
 
-def cycles(held: Iterable[Paired]) -> list[list[str]]:
-    """Systems each of which won more points than the next in their matches, and the last more than the first: one such round for
-    each group that has any."""
+def cycles(matches: Iterable[Paired]) -> list[list[str]]:
+    """Return cycles of systems: each won more points than the next in their matches, and the last more than the first. Cycles do not
+    overlap."""
     points: dict[tuple[str, str], float] = defaultdict(float)
-    for each in held:
-        points[each.systems] += each.points - 0.5
+    for match in matches:
+        points[match.systems] += match.points - 0.5
     beats: dict[str, list[str]] = defaultdict(list)
     for (first, second), ahead in points.items():
         if abs(ahead) > ROUNDING:
             winner, loser = (first, second) if ahead > 0 else (second, first)
             beats[winner].append(loser)
-    found: list[list[str]] = []
+    cycles_: list[list[str]] = []
     for system in list(beats):
-        round_ = _round(beats, system)
-        if round_ and not any(set(round_) & set(other) for other in found):
-            found.append(round_)
-    return found
+        cycle = _cycle(beats, system)
+        if cycle and not any(set(cycle) & set(other) for other in cycles_):
+            cycles_.append(cycle)
+    return cycles_
 
 
-def _round(beats: Mapping[str, list[str]], start: str) -> list[str]:
-    """The shortest way from a system over those it beats back to itself; empty where there is none."""
-    ways = [[start]]
+def _cycle(beats: Mapping[str, list[str]], start: str) -> list[str]:
+    """Return the shortest cycle of wins through a system, or an empty list."""
+    paths = [[start]]
     seen = {start}
-    for way in ways:
-        for loser in beats.get(way[-1], ()):
+    for path in paths:
+        for loser in beats.get(path[-1], ()):
             if loser == start:
-                return way
+                return path
             if loser not in seen:
                 seen.add(loser)
-                ways.append([*way, loser])
+                paths.append([*path, loser])
     return []

@@ -1,4 +1,4 @@
-"""What came out of an arena: every comparison with its facts, the matches, the ratings. Written as JSON, shown as a page."""
+"""The result of an arena: comparisons with their facts, matches and ratings. Written as JSON and shown as a page."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ class _Frozen(BaseModel):
 
 @final
 class Rules(_Frozen):
-    """How an arena is held. `facts`: how many key facts are asked for at most; `match`: a match for each source, or one of the means
-    over all; `draw`: scores that differ by no more are a draw; `order` of the matches; `orders`: how many random ones are averaged."""
+    """The rules of an arena.
+
+    `facts` is the maximum number of key facts. `match`: one match per source, or one of the mean scores. `draw`: the largest
+    difference in score that is a draw. `order`: the order of the matches. `orders`: how many random orders are averaged.
+    """
 
     metric: Metric
     facts: int
@@ -36,7 +39,7 @@ class Rules(_Frozen):
 
 @final
 class Side(_Frozen):
-    """What a system's summary holds of a comparison's facts: for each the numbers of its sentences, from 1; None where it lacks it."""
+    """The facts of a comparison in a system's summary: for each, the numbers of its sentences from 1, or None if it lacks the fact."""
 
     system: str
     cited: list[list[int] | None]
@@ -44,8 +47,8 @@ class Side(_Frozen):
 
 @final
 class Comparison(_Frozen):
-    """Two summaries of a source, concatenated in the order of `systems`, and the key facts of both. `sides` is empty where the judge
-    did not decide, and `undecided` says why."""
+    """Two summaries of a source, concatenated in the order of `systems`, and the key facts of both. If the judge did not decide,
+    `sides` is empty and `undecided` is the reason."""
 
     source: str
     systems: tuple[str, str]
@@ -56,7 +59,7 @@ class Comparison(_Frozen):
 
 @final
 class Check(_Frozen):
-    """A summary's sentences against the source: for each what is wrong, None where nothing is. `undecided` says why nobody knows."""
+    """A summary checked against its source: the error of each sentence, or None. `undecided` is the reason if the judge did not decide."""
 
     source: str
     system: str
@@ -66,7 +69,8 @@ class Check(_Frozen):
 
 @final
 class Paired(_Frozen):
-    """The scores of two systems on a source, or over all (`source` None), each the mean of `of` comparisons; what they lead to."""
+    """A match of two systems on a source, or over all (`source` None). A score is the mean of `of` comparisons; `points` are the first
+    system's."""
 
     source: str | None
     systems: tuple[str, str]
@@ -77,9 +81,12 @@ class Paired(_Frozen):
 
 @final
 class Standing(_Frozen):
-    """A system's place. `elo`: its rating in the order that was chosen; `mean`, `low` and `high` those over random orders, with the
-    interval that holds 95 % of them; `strength` the Bradley-Terry rating, with its interval over the sources; None where there is
-    none, or no finite one. `score`: the mean of its scores over its matches."""
+    """A system's place in the ranking.
+
+    `elo` is the rating in the chosen order. `mean`, `low` and `high` are the mean over random orders with its 95% interval.
+    `strength` is the Bradley-Terry rating with its interval over sources, or None without a finite one. `score` is the mean
+    score over its matches.
+    """
 
     system: str
     elo: float
@@ -97,8 +104,11 @@ class Standing(_Frozen):
 
 @final
 class Result(_Frozen):
-    """An arena's result. `sentences`: those of each summary, by source and system. `standings`: highest mean rating first.
-    `warnings` say where the ranking cannot be relied on, `notes` what was left out."""
+    """An arena's result.
+
+    `sentences` are those of each summary by source and system. `standings` have the highest mean rating first. `warnings` say
+    where the ranking is unreliable, `notes` what was left out.
+    """
 
     format: Literal[1] = 1
     judge: str
@@ -114,11 +124,16 @@ class Result(_Frozen):
 
     @property
     def undecided(self) -> int:
-        """How many comparisons, or checks, the judge did not decide."""
-        return sum(bool(each.undecided) for each in self.comparisons) + sum(bool(each.undecided) for each in self.checks)
+        """The number of comparisons and checks that the judge did not decide."""
+        return sum(bool(reason) for reason in self.undecided_reasons)
+
+    @property
+    def undecided_reasons(self) -> list[str]:
+        """Why comparisons and checks were not decided; empty texts for those that were."""
+        return [*(comparison.undecided for comparison in self.comparisons), *(check.undecided for check in self.checks)]
 
     def score(self, comparison: Comparison, number: int) -> float | None:
-        """The score of a comparison's side; that of faithfulness is none of a comparison's."""
+        """The completeness or conciseness of a comparison's side."""
         side = comparison.sides[number]
         if self.rules.metric == "completeness":
             return completeness(side.cited)
@@ -126,10 +141,10 @@ class Result(_Frozen):
 
 
 def scored(check: Check) -> float | None:
-    """The faithfulness of a summary that was checked; None where nobody knows."""
+    """The faithfulness of a checked summary, or None if undecided."""
     return None if check.undecided else faithfulness(check.errors)
 
 
 def mean(values: list[float]) -> float:
-    """The mean, in whatever order the values come."""
+    """The mean, which does not depend on the order of the values."""
     return fsum(values) / len(values)

@@ -1,4 +1,4 @@
-"""Who summarised what: read from files of JSON lines, and from runs."""
+"""Reads summaries from JSON lines files and from runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.grading.matching import some
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 
-__all__ = ["LONGEST", "Gathered", "Summary", "gather"]
+__all__ = ["MAX_CHARACTERS", "Gathered", "Summary", "gather"]
 
-LONGEST: Final = 100_000
-"""Characters of a summary that are judged."""
+MAX_CHARACTERS: Final = 100_000
+"""Maximum characters of a summary that are judged."""
 
 TASKS: Final = ("summary", "minutes")
 """Tasks whose last reply is a summary."""
@@ -27,8 +27,8 @@ Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 @final
 class Summary(BaseModel):
-    """A line of a file: what a `system` made of a `source`. `document` is the source's text, for faithfulness; it may stand in one
-    of a source's lines only."""
+    """A line of a file: a `system`'s summary of a `source`. `document` is the source's text, which faithfulness needs; one line of a
+    source is enough."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -40,7 +40,7 @@ class Summary(BaseModel):
 
 @final
 class _Read(NamedTuple):
-    """A summary and where it was found."""
+    """A summary and where it was read from."""
 
     summary: Summary
     where: str
@@ -49,9 +49,9 @@ class _Read(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Gathered:
-    """Summaries by source and system, both in the order in which they were first met; at least two of each source, and two systems.
+    """Summaries by source and system, both in order of first appearance. Each source has at least two.
 
-    `systems`: all of them. `notes`: what was left out or cut, in words.
+    `systems` are all systems. `notes` say what was left out or truncated.
     """
 
     sources: dict[str, dict[str, Summary]]
@@ -59,44 +59,44 @@ class Gathered:
     notes: list[str]
 
     def document(self, source: str, system: str) -> str | None:
-        """What a system was given to summarise: the text beside its summary, else beside another's of the source; None without any."""
+        """Return the text that a system summarised: from its own line, else from another line of the source, or None."""
         summaries = self.sources[source]
-        given = (each.document for each in (summaries[system], *summaries.values()))
-        return next((document for document in given if document is not None), None)
+        documents = (summary.document for summary in (summaries[system], *summaries.values()))
+        return next((document for document in documents if document is not None), None)
 
 
 def gather(paths: Sequence[Path]) -> Gathered:
-    """The summaries in files of JSON lines, runs' folders, and folders of runs.
+    """Read the summaries in JSON lines files, runs and folders of runs.
 
-    A run's tests whose facts name a `source` count, unless they name a `task` that is none of TASKS: the agent is the system, its
-    reply to the test's last question the summary, and all that the test said the document. Raises InputError for what cannot be
-    read, and where nothing can be compared.
+    In a run, tests count whose facts name a `source` and, if they name a `task`, one of TASKS. The agent is the system, its reply
+    to the test's last question the summary, and the test's messages the document. Raises InputError if something cannot be read,
+    or if nothing can be compared.
     """
     files = [path for path in paths if not path.is_dir()]
     runs = list(dict.fromkeys(run for path in paths if path.is_dir() for run in _runs(path)))
     notes: list[str] = []
-    read = [*(each for file in dict.fromkeys(files) for each in _lines(file)), *_from_runs(runs, notes)]
+    read = [*(entry for file in dict.fromkeys(files) for entry in _lines(file)), *_from_runs(runs, notes)]
     sources: dict[str, dict[str, Summary]] = {}
     for summary, where in read:
         by_system = sources.setdefault(summary.source, {})
         if summary.system in by_system:
-            raise InputError(f"{where}: there is already a summary of {summary.source!r:.80} by {summary.system!r:.80}; each has one")
-        by_system[summary.system] = _cut(summary, notes)
+            raise InputError(f"{where}: duplicate summary of {summary.source!r:.80} by {summary.system!r:.80}; remove one")
+        by_system[summary.system] = _truncate(summary, notes)
     alone = [source for source, by_system in sources.items() if len(by_system) < 2]
     if alone:
-        notes.append(f"{len(alone)} of {len(sources)} sources have one summary only and are left out: {some(alone)}")
+        notes.append(f"{len(alone)} of {len(sources)} sources have only one summary and are left out: {some(alone)}")
     sources = {source: by_system for source, by_system in sources.items() if len(by_system) > 1}
     if not sources:
-        raise InputError(f"{some(map(str, paths))}: no source has summaries by two systems; there are {len(read)} summaries in all")
+        raise InputError(f"{some(map(str, paths))}: no source has summaries by two systems; found {len(read)} summaries")
     return Gathered(sources, list(dict.fromkeys(system for by_system in sources.values() for system in by_system)), notes)
 
 
-def _cut(summary: Summary, notes: list[str]) -> Summary:
-    if len(summary.summary) <= LONGEST:
+def _truncate(summary: Summary, notes: list[str]) -> Summary:
+    if len(summary.summary) <= MAX_CHARACTERS:
         return summary
-    length = f"of {len(summary.summary):,} characters the first {LONGEST:,} are judged"
+    length = f"the first {MAX_CHARACTERS:,} of {len(summary.summary):,} characters are judged"
     notes.append(f"{some([summary.system])} on {some([summary.source])}: {length}")
-    return summary.model_copy(update={"summary": summary.summary[:LONGEST]})
+    return summary.model_copy(update={"summary": summary.summary[:MAX_CHARACTERS]})
 
 
 # ---- files
@@ -110,7 +110,7 @@ def _lines(path: Path) -> Iterator[_Read]:
                     where = f"{path}, line {number}"
                     yield _Read(_line(line, where), where)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; name a file of JSON lines, or a run's folder") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}; name a JSON lines file or a run's folder") from error
 
 
 def _line(line: bytes, where: str) -> Summary:
@@ -118,7 +118,7 @@ def _line(line: bytes, where: str) -> Summary:
         return Summary.model_validate_json(line)
     except ValidationError as error:
         form = '{"source": ..., "system": ..., "summary": ...}'
-        raise InputError(f"{where}: {first_problem(error)}; a line is {form}, perhaps with a document") from None
+        raise InputError(f"{where}: {first_problem(error)}; expected {form}, optionally with a document") from None
 
 
 # ---- runs
@@ -127,23 +127,23 @@ def _line(line: bytes, where: str) -> Summary:
 def _runs(path: Path) -> Iterable[Path]:
     if (path / MANIFEST).exists():
         return [path.resolve()]
-    found = sorted(each.parent.resolve() for each in path.glob(f"*/{MANIFEST}") if not each.parent.name.startswith("."))
-    if not found:
-        raise InputError(f"{path}: there is no run in it; name a run's folder, one that holds runs, or a file of JSON lines")
-    return found
+    runs = sorted(manifest.parent.resolve() for manifest in path.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith("."))
+    if not runs:
+        raise InputError(f"{path}: no runs found; name a run's folder, a folder of runs, or a JSON lines file")
+    return runs
 
 
 def _from_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[_Read]:
-    """The summaries of runs. Runs of the same agent are told apart by their folders."""
+    """Yield the summaries of runs. Runs of the same agent are distinguished by their folders."""
     runs = [RunFolder(path) for path in paths]
     agents = Counter(run.manifest.agent for run in runs)
     for run in runs:
         agent = run.manifest.agent
         system = agent if agents[agent] == 1 else f"{agent} ({run.path.name})"
-        found = list(_of_run(run, system))
-        if not found:
-            notes.append(f"{run.path.name}: none of its tests that were played to their end asks for a summary of a source")
-        yield from found
+        summaries = list(_of_run(run, system))
+        if not summaries:
+            notes.append(f"{run.path.name}: none of its finished tests asks for a summary of a source")
+        yield from summaries
 
 
 def _of_run(run: RunFolder, system: str) -> Iterator[_Read]:
@@ -155,5 +155,5 @@ def _of_run(run: RunFolder, system: str) -> Iterator[_Read]:
             if test.status != "played" or not isinstance(source, str) or not source or task not in TASKS or not asked:
                 continue
             document = "\n\n".join(exchange.text for exchange in test.exchanges[: test.exchanges.index(asked[-1]) + 1])
-            made = Summary(source=source[:500], system=system[:500] or "(no name)", summary=asked[-1].reply, document=document)
-            yield _Read(made, f"{run.path}, test {test.id}")
+            summary = Summary(source=source[:500], system=system[:500] or "(no name)", summary=asked[-1].reply, document=document)
+            yield _Read(summary, f"{run.path}, test {test.id}")

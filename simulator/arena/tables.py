@@ -1,4 +1,4 @@
-"""An arena's result as tables: who stands where, who met whom, and how the matches went."""
+"""An arena's result as tables: the ranking, and the scores of each pair of systems."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from longspan.simulator.tables import Table
 __all__ = ["tables"]
 
 NOTE = (
-    "Elo: in the order that was chosen. Mean: over random orders, with the interval that holds 95 % of them, which says how much "
-    "hangs on the order alone. Bradley-Terry: without an order; its interval is that of other sources drawn from these."
+    "Elo: in the chosen order. Mean: over random orders, with a 95% interval, which shows how much depends on the order alone. "
+    "Bradley-Terry: independent of the order, with a 95% interval over resampled sources."
 )
 
 
 def tables(result: Result) -> list[Table]:
-    """The standings, and each two systems' mean scores against each other."""
-    return [_standings(result), _crossed(result)]
+    """The ranking, and the mean scores of each pair of systems against each other."""
+    return [_standings(result), _head_to_head(result)]
 
 
 def _standings(result: Result) -> Table:
@@ -47,17 +47,17 @@ def _strength(each: Standing) -> str:
     return f"{each.strength:.1f}{between}"
 
 
-def _crossed(result: Result) -> Table:
-    """What a row's system scored when it met a column's (as Table 3 of the paper)."""
-    met: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for each in result.matches:
-        for (system, other), score in zip((each.systems, each.systems[::-1]), each.scores, strict=True):
-            met[system, other].append(score)
-    order = [each.system for each in result.standings]
-    scores = [[mean(met[system, other]) if (system, other) in met else None for other in order] for system in order]
+def _head_to_head(result: Result) -> Table:
+    """The mean score of each row's system against each column's (Table 3 of the paper)."""
+    scores_by_pair: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for match in result.matches:
+        for (system, other), score in zip((match.systems, match.systems[::-1]), match.scores, strict=True):
+            scores_by_pair[system, other].append(score)
+    order = [standing.system for standing in result.standings]
+    scores = [[mean(scores_by_pair[system, other]) if (system, other) in scores_by_pair else None for other in order] for system in order]
     rows = [[system, *("" if score is None else f"{score:.1%}" for score in row)] for system, row in zip(order, scores, strict=True)]
     return Table(
-        title=f"Mean {result.rules.metric} of the row's system where it met the column's",
+        title=f"Mean {result.rules.metric} of the row's system against the column's",
         columns=["system", *order],
         rows=rows,
         shades=[[None, *row] for row in scores],

@@ -1,4 +1,4 @@
-"""The command line. One module per group of commands; whatever a command needs is imported when it runs."""
+"""The command line. A command imports what it needs when it runs, so that the others start fast."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from longspan.simulator.cli import (
     annotate,
@@ -34,8 +35,31 @@ from longspan.simulator.errors import InputError, LongspanError
 
 __all__ = ["main"]
 
+
+class _PlainHelp:
+    """Help without the ranges of numbers and the types of arguments and flags."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from typer import rich_utils
+
+        rich_utils.RANGE_STRING = ""
+        for param in self.get_params(ctx):  # type: ignore[attr-defined]
+            if param.param_type_name == "argument" or param.is_flag:
+                param.display_type_rich = lambda ctx: ""
+        super().format_help(ctx, formatter)  # type: ignore[misc]
+
+
+class _Command(_PlainHelp, TyperCommand):
+    pass
+
+
+class _Group(_PlainHelp, TyperGroup):
+    pass
+
+
 app = typer.Typer(
     name="longspan",
+    cls=_Group,
     help="Test the memory of conversational agents in one very long conversation.",
     no_args_is_help=True,
     add_completion=False,
@@ -54,9 +78,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Show the version and exit.")] = False,
 ) -> None:
-    """What holds for all commands."""
+    """Options of `longspan` itself."""
 
 
 COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
@@ -69,13 +93,11 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "check": check.check,
         "chat": chat.chat,
     },
-    "Look": {"view": view.view, "plot": plot.plot, "export": export.export},
+    "Look": {"view": view.view, "plot": plot.plot},
     "Compare": {
         "compare": compare.compare,
         "arena": arena.arena,
         "reproduce": reproduce.reproduce,
-        "publish": publishing.publish,
-        "verify": publishing.verify,
     },
     "Judge": {
         "score": runs.score,
@@ -83,24 +105,30 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "annotate": annotate.annotate,
         "calibrate": calibrate.calibrate,
     },
-    "Data": {"import": importing.import_, "write": write.write},
+    "Data": {
+        "import": importing.import_,
+        "export": export.export,
+        "publish": publishing.publish,
+        "verify": publishing.verify,
+        "write": write.write,
+    },
 }
-"""The commands, in the groups that the help shows."""
+"""The commands by the groups that the help shows."""
 
 
 def _unwrapped(text: str) -> str:
-    """A docstring with each paragraph in one line: a terminal breaks lines where its own width ends."""
+    """A docstring with each paragraph in one line, so that the help wraps it to the terminal's width."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 for _group, _commands in COMMANDS.items():
     for _name, _command in _commands.items():
-        app.command(_name, help=_unwrapped(_command.__doc__ or ""), rich_help_panel=_group)(_command)
-app.add_typer(listing.app, name="list", rich_help_panel="Look")
+        app.command(_name, cls=_Command, help=_unwrapped(_command.__doc__ or ""), rich_help_panel=_group)(_command)
+app.add_typer(listing.app, name="list", cls=_Group, rich_help_panel="Look")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and leave with its exit code: 0 done, 1 something failed while running, 2 something given is wrong."""
+    """Run a command and exit: with code 0 if it succeeded, 1 if it failed, 2 if its input is invalid, 130 if it was interrupted."""
     sys.exit(_main(arguments))
 
 
@@ -109,30 +137,30 @@ def _main(arguments: Sequence[str] | None) -> int:
     try:
         code = _only(given)(args=given, standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except typer.Exit as leaving:
-        return leaving.exit_code
+    except typer.Exit as exiting:
+        return exiting.exit_code
     except typer.Abort:
-        return _say("nothing was done: there was no answer; --yes goes on without asking", 1)
+        return _fail("nothing was done: there was no answer; --yes skips the question", 1)
     except typer.TyperException as error:
-        said: str = error.format_message() if hasattr(error, "format_message") else str(error)
-        return _say(said.replace(": Value error, ", ": "), 2)
-    except OSError as error:  # a pipe whose reader has gone, a full disk behind it: the runs themselves raise errors of ours
+        message: str = error.format_message() if hasattr(error, "format_message") else str(error)
+        return _fail(message.replace(": Value error, ", ": "), 2)
+    except OSError as error:  # a closed pipe, or a full disk behind the output: runs themselves raise LongspanError
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
-        return 1 if isinstance(error, BrokenPipeError) else _say(f"cannot write: {error.strerror}", 1)
+        return 1 if isinstance(error, BrokenPipeError) else _fail(f"cannot write: {error.strerror}", 1)
     except (KeyboardInterrupt, LongspanError, BaseExceptionGroup) as error:
         cause = _cause(error)
         match cause:
             case KeyboardInterrupt():
-                return _say("interrupted; what was played is kept in the run's folder", 130)
+                return _fail("interrupted; what was played is kept in the run's folder", 130)
             case InputError():
-                return _say(str(cause), 2)
+                return _fail(str(cause), 2)
             case LongspanError():
-                return _say(str(cause), 1)
+                return _fail(str(cause), 1)
         raise
 
 
 def _only(given: Sequence[str]) -> typer.Typer:
-    """The app with nothing but the command that is given, if one is: Typer works out the options of all it has."""
+    """The app with just the given command, if there is one: Typer works out the options of all that it has."""
     named = [command for command in app.registered_commands if [command.name] == given[:1]]
     if not named:
         return app
@@ -142,17 +170,17 @@ def _only(given: Sequence[str]) -> typer.Typer:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The error that a group of them comes down to: an interruption first, then an error of ours, else the group."""
+    """Return the error that matters in a group: an interrupt, else a LongspanError, else the group itself."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    found: BaseException | None = error.subgroup(KeyboardInterrupt) or error.subgroup(LongspanError)
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found or error
+    first: BaseException | None = error.subgroup(KeyboardInterrupt) or error.subgroup(LongspanError)
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first or error
 
 
-def _say(message: str, code: int) -> int:
-    """Print an error as one line. Without a message, the help has said it all."""
+def _fail(message: str, code: int) -> int:
+    """Print an error as one line. Without a message, the help has been shown already."""
     if message.strip():
         print(f"longspan: {' '.join(message.split())}", file=sys.stderr)
     return code

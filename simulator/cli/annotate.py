@@ -1,4 +1,4 @@
-"""longspan annotate: a person judges a run's summaries, insight by insight."""
+"""longspan annotate: judge a run's summaries by hand, insight by insight."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ __all__ = ["annotate"]
 
 def annotate(
     run: RunArgument,
-    test: Annotated[list[str] | None, typer.Option(help="Only this test, such as summhay-1-2. May be repeated.", metavar="TEST")] = None,
-    by: Annotated[str | None, typer.Option(help="Who judges; by default the user's name.", metavar="NAME")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Ask also what this person has judged already.")] = False,
-    agreement: Annotated[bool, typer.Option("--agreement", help="Ask nothing: only show how far all agree so far.")] = False,
+    test: Annotated[list[str] | None, typer.Option(help="Only this test, such as summhay-1-2; may be repeated.", metavar="TEST")] = None,
+    by: Annotated[str | None, typer.Option(help="Who judges.", metavar="NAME", show_default="the user's name")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Ask again what this person has judged.")] = False,
+    agreement: Annotated[bool, typer.Option("--agreement", help="Only show the agreement so far.")] = False,
     trust: TrustOption = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print the agreement as JSON and nothing else; asks nothing.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Only print the agreement, as JSON.")] = False,
 ) -> int:
-    """Judge a run's summaries yourself: whether each insight is covered, and by which bullet.
+    """Judge a run's summaries yourself.
 
-    The grader's own answers are not shown. Ctrl-D or q leaves; started again, it goes on where it was left. At the end it says
-    how far people and grader agree. Grades stay as they are.
+    Asks whether each insight is covered, and by which bullet, without showing the grader's answers. Ctrl-D or q quits; the next
+    start continues there. At the end it shows how far people and grader agree. Grades do not change.
     """
     from rich.console import Console
 
     from longspan.simulator.cli.runs import open_run, user
     from longspan.simulator.cli.tables import print_table
     from longspan.simulator.errors import InputError
-    from longspan.simulator.judging.annotation import agreements, open_claims, said_by, sheets
+    from longspan.simulator.judging.annotation import agreements, annotations_by, open_claims, sheets
 
     folder = open_run(run, trust, [], agents=False)
     known = sheets(folder)
-    if unknown := [each for each in test or [] if each not in known]:
+    if unknown := [id for id in test or [] if id not in known]:
         raise InputError(f"{run} has no test {unknown[0]!r:.60} with a summary; it has {', '.join(known) or 'none'}")
     if not (json_ or agreement):
-        who = (by or user()).strip()[:100] or "somebody"
-        done = {} if again else said_by(folder).get(who, {})
+        who = (by or user()).strip()[:100] or "unknown"
+        done = {} if again else annotations_by(folder).get(who, {})
         chosen = {id: sheet for id, sheet in known.items() if not test or id in test}
         _Asking(folder, chosen, who).ask(open_claims(chosen, done))
-    found = agreements(folder)
+    table = agreements(folder)
     if json_:
-        print(found.model_dump_json(indent=1))
-    elif found.rows:
-        print_table(Console(), found)
+        print(table.model_dump_json(indent=1))
+    elif table.rows:
+        print_table(Console(), table)
     else:
-        typer.echo("nobody has judged anything yet")
+        typer.echo("no summary has been judged yet")
     return 0
 
 
 @final
-class _LeftError(Exception):
-    """The person has left."""
+class _QuitError(Exception):
+    """The user quit."""
 
 
 @final
 class _Asking:
-    """Asks a person about claims, one after the other, and keeps each answer at once."""
+    """Asks about claims one by one, and saves each answer at once."""
 
     def __init__(self, folder: RunFolder, sheets: dict[str, Sheet], by: str) -> None:
         self._folder = folder
@@ -78,11 +78,11 @@ class _Asking:
                 if test != shown:
                     shown = test
                     _show(test, sheet)
-                self._one(test, claim, sheet, f"{number} of {len(claims)}")
-        except _LeftError:
-            typer.echo("\nleft; `longspan annotate` goes on from here")
+                self._ask_one(test, claim, sheet, f"{number} of {len(claims)}")
+        except _QuitError:
+            typer.echo("\nquit; `longspan annotate` continues here")
 
-    def _one(self, test: str, claim: str, sheet: Sheet, where: str) -> None:
+    def _ask_one(self, test: str, claim: str, sheet: Sheet, where: str) -> None:
         from longspan.simulator.judging.annotation import Annotation
         from longspan.simulator.judging.annotation import annotate as keep
 
@@ -95,32 +95,32 @@ class _Asking:
 
 
 def _level() -> Level | None:
-    """What the person says of a claim; None to skip it."""
+    """Ask how well a claim is covered; None skips it."""
     answers: dict[str, Level | None] = {"f": "full", "p": "partial", "n": "none", "s": None}
     while True:
-        said = _said("covered fully, partly, not at all, or skip? [f/p/n/s, q leaves]").lower()[:1]
-        if said in answers:
-            return answers[said]
+        answer = _input("covered fully, partly or not at all, or skip? [f/p/n/s, q quits]").lower()[:1]
+        if answer in answers:
+            return answers[answer]
 
 
-def _number(most: int) -> int:
-    """The bullet that the person names."""
-    if most == 1:
+def _number(count: int) -> int:
+    """Ask for the number of a bullet, from 1 to `count`."""
+    if count == 1:
         return 1
     while True:
-        said = _said(f"by which bullet? [1-{most}]")
-        if said.isascii() and said.isdigit() and len(said) < 9 and 1 <= int(said) <= most:
-            return int(said)
+        answer = _input(f"by which bullet? [1-{count}]")
+        if answer.isascii() and answer.isdigit() and len(answer) < 9 and 1 <= int(answer) <= count:
+            return int(answer)
 
 
-def _said(prompt: str) -> str:
+def _input(prompt: str) -> str:
     try:
-        said = input(f"{prompt} ").strip()
+        answer = input(f"{prompt} ").strip()
     except (EOFError, KeyboardInterrupt):
-        raise _LeftError from None
-    if said.lower() in ("q", "quit"):
-        raise _LeftError
-    return said
+        raise _QuitError from None
+    if answer.lower() in ("q", "quit"):
+        raise _QuitError
+    return answer
 
 
 def _show(test: str, sheet: Sheet) -> None:
@@ -132,7 +132,7 @@ def _show(test: str, sheet: Sheet) -> None:
 
 
 def _plain(text: str) -> str:
-    """A text of an agent's or a file's in one line, without what a terminal would obey."""
+    """An untrusted text as one line, without terminal control characters."""
     from longspan.simulator.report.excerpts import visible
 
     return visible(" ".join(text.split()))

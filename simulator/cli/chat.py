@@ -1,4 +1,4 @@
-"""longspan chat: talk to an agent by hand."""
+"""longspan chat: chat with an agent."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import typer
 __all__ = ["chat"]
 
 
-def chat(agent: Annotated[str, typer.Option(help="Agent to talk to: KIND/MODEL?option=value&...", metavar="SPEC")] = "notebook") -> None:
-    """Talk to an agent by hand.
+def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=value&...", metavar="SPEC")] = "notebook") -> None:
+    """Chat with an agent.
 
-    An empty line or Ctrl-D ends it; "+90m", "+2h" or "+1d" lets so much virtual time pass.
+    "+90m", "+2h" or "+1d" advances virtual time. An empty line or Ctrl-D exits.
     """
     import trio
     from rich.console import Console
@@ -28,27 +28,27 @@ def chat(agent: Annotated[str, typer.Option(help="Agent to talk to: KIND/MODEL?o
     console = Console()
     spec = AgentSpec.parse(agent)
     if spec.kind == "oracle":
-        raise InputError("oracle is told what to reply by a test, and in a chat there is none; name another agent")
-    made = make_agent(spec)
+        raise InputError("oracle gets its replies from a test, and a chat has none; name another agent")
+    chat_agent = make_agent(spec)
     clock = VirtualClock(STARTS_AT, PACE)
 
     async def talk() -> None:
         try:
             await converse()
         finally:
-            await close(made)
+            await close(chat_agent)
 
     async def converse() -> None:
         turn = 0
         while line := (await trio.to_thread.run_sync(_ask, f"{clock.now:%a %H:%M}", abandon_on_cancel=True)).strip():
             passed = _passed(line)
             if passed is None and re.fullmatch(r"\+\d+\S*", line):
-                console.print("time passes by +90m, +2h or +1d", style="yellow", highlight=False)
+                console.print("to advance virtual time, type +90m, +2h or +1d", style="yellow", highlight=False)
                 continue
             if passed is not None:
                 clock.jump(clock.now + passed)
                 continue
-            reply = await made.reply(Message(line, clock.now, f"chat/{turn}"))
+            reply = await chat_agent.reply(Message(line, clock.now, f"chat/{turn}"))
             console.print(reply.text, style="cyan", markup=False, highlight=False, soft_wrap=True)
             clock.tick()
             turn += 1
@@ -60,11 +60,11 @@ def _ask(prompt: str) -> str:
     try:
         return input(f"[{prompt}] you: ")
     except EOFError:
-        print()  # the prompt stands there
+        print()  # ends the line of the prompt
         return ""
 
 
 def _passed(line: str) -> timedelta | None:
-    """The virtual time that a line such as `+90m`, `+2h` or `+1d` lets pass; None for anything else."""
+    """Return the time that a line such as `+90m`, `+2h` or `+1d` stands for, or None for any other line."""
     match = re.fullmatch(r"\+(\d{1,4})([mhd])", line)
     return timedelta(minutes=int(match[1]) * {"m": 1, "h": 60, "d": 1440}[match[2]]) if match else None

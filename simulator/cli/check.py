@@ -1,4 +1,4 @@
-"""longspan check: whether an agent is fit for a long run."""
+"""longspan check: check whether an agent is ready for a long run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["check"]
 MARKS = {"good": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold red")}
 
 
-def check(agent: Annotated[str, typer.Option(help="Who is checked: KIND/MODEL?option=value&...", metavar="SPEC")] = "notebook") -> int:
-    """Tell within a minute whether an agent is fit for a long run.
+def check(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=value&...", metavar="SPEC")] = "notebook") -> int:
+    """Check whether an agent is ready for a long run.
 
-    Tries replies, observe, reset, snapshots, a repeated turn id, a 20k-token message and virtual time, and tells what
-    resuming and filler will cost.
+    Tries replies, observe, reset, snapshots, a repeated turn id, a message of 20k tokens and virtual time, and shows what
+    resuming and filler will cost. Takes less than a minute.
     """
     import trio
     from rich.console import Console
@@ -28,12 +28,12 @@ def check(agent: Annotated[str, typer.Option(help="Who is checked: KIND/MODEL?op
     spec = AgentSpec.parse(agent)
 
     async def run() -> bool:
-        fit = True
+        ready = True
         async for finding in checkup(spec):
             mark, style = MARKS[finding.verdict]
-            console.print(Text.assemble((f"{mark:5}", style), f"{finding.trial:18}", finding.what), soft_wrap=True, highlight=False)
-            fit = fit and finding.verdict != "bad"
-        console.print("fit for a long run" if fit else "not fit for a long run: mend what is marked BAD")
-        return fit
+            console.print(Text.assemble((f"{mark:5}", style), f"{finding.check:18}", finding.what), soft_wrap=True, highlight=False)
+            ready = ready and finding.verdict != "bad"
+        console.print("ready for a long run" if ready else "not ready for a long run: fix what is marked BAD")
+        return ready
 
     return 0 if trio.run(run) else 1

@@ -1,4 +1,4 @@
-"""longspan compare: runs side by side."""
+"""longspan compare: compare runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunsArgument", "compare"]
 
-RunsArgument = Annotated[list[Path], typer.Argument(help="Runs' folders, or folders of runs.", metavar="RUN...")]
+RunsArgument = Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that contain some.", metavar="RUN")]
 
 Format = Literal["terminal", "markdown", "csv", "html"]
 
@@ -24,26 +24,27 @@ SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".csv": "csv", ".html":
 
 def compare(
     runs: RunsArgument,
-    format: Annotated[Format | None, typer.Option(help="What to make; by default what --out is called after, else tables here.")] = None,
+    format: Annotated[Format | None, typer.Option(help="The output format.", show_default="that of --out, or terminal")] = None,
     out: Annotated[Path | None, typer.Option(help="The file to write.", metavar="FILE")] = None,
 ) -> int:
-    """Set runs side by side: agents by spans, in pairs, by scenario, skill and evidence distance, with intervals and tests.
+    """Compare runs of one suite.
 
-    Runs have to be of one suite. A run that is damaged or not finished is named and left out.
+    Shows agents by span, in pairs, and by scenario, skill and evidence distance, with confidence intervals and significance tests.
+    Damaged and unfinished runs are named and left out.
     """
     from longspan.simulator.analysis.comparing import load_comparison
     from longspan.simulator.errors import InputError
     from longspan.simulator.files import writing
 
     if out is not None and format is None and out.suffix.lower() not in SUFFIXES:
-        raise InputError(f"--out {out}: a comparison is a file whose name ends in {', '.join(SUFFIXES)}; --format names its form otherwise")
+        raise InputError(f"--out {out}: the name must end in {', '.join(SUFFIXES)}, unless --format names the format")
     comparison = load_comparison(runs)
-    wanted = format or (SUFFIXES[out.suffix.lower()] if out is not None else "terminal")
+    chosen = format or (SUFFIXES[out.suffix.lower()] if out is not None else "terminal")
     if out is None:
-        _write(comparison, wanted, sys.stdout)
+        _write(comparison, chosen, sys.stdout)
         return 0
     with writing(out) as partial, partial.open("x", encoding="utf-8", newline="\n") as file:
-        _write(comparison, wanted, file)
+        _write(comparison, chosen, file)
     typer.echo(f"{out}: {len(comparison.agents)} agents, {comparison.runs} runs")
     return 0
 

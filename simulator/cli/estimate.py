@@ -1,4 +1,4 @@
-"""longspan estimate: what a run will take, before any money is spent."""
+"""longspan estimate: estimate tokens and cost before any money is spent."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["estimate"]
 def estimate(
     options: GridOptions,
     *,
-    json_: Annotated[bool, typer.Option("--json", help="Print a JSON list of the estimates and nothing else.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Only print the estimates, as a JSON list.")] = False,
 ) -> int:
-    """Tell what runs will take: tokens, tokens read from cache, and dollars.
+    """Estimate the tokens and the cost of runs.
 
-    The conversation is played with ideal replies and the agent's own way of asking, but no model is asked and nothing is sent.
+    The conversation is played with ideal replies and the agent's own prompts, but nothing is sent to any model.
     """
     import json
 
@@ -32,22 +32,22 @@ def estimate(
 
     with never_asked():
         plans = [plan(settings, Path()) for settings in options.grid().runs()]
-        found = [trio.run(play, each) for each in plans]
+        estimates = [trio.run(play, planned) for planned in plans]
     if json_:
-        print(json.dumps([each.model_dump(mode="json") | {"cost_usd": each.cost_usd} for each in found], indent=1))
+        print(json.dumps([entry.model_dump(mode="json") | {"cost_usd": entry.cost_usd} for entry in estimates], indent=1))
         return 0
-    for each in found:
-        where = "" if each.span is None else f" at {each.span:,} tokens"
+    for entry in estimates:
+        where = "" if entry.span is None else f" at {entry.span:,} tokens"
         typer.echo(
-            f"{each.suite}{where} · {each.agent}: {each.turns:,} turns, {each.asked:,} of them asked, "
-            f"{each.tokens:,} tokens of conversation"
+            f"{entry.suite}{where} · {entry.agent}: {entry.turns:,} turns, {entry.asked:,} of them asked, "
+            f"{entry.tokens:,} tokens of conversation"
         )
-        for part, used in each.parts.items():
+        for part, used in entry.parts.items():
             dollars = "price unknown" if used.cost_usd is None else f"${used.cost_usd:.4f}"
             typer.echo(
                 f"  {part:9} reads {used.input_tokens:,} tokens, {used.cached_tokens:,} of them from cache, "
                 f"writes {used.output_tokens:,}: {dollars}"
             )
-        if not each.parts:
-            typer.echo("  this kind of agent does not tell what it uses")
+        if not entry.parts:
+            typer.echo("  unknown: this kind of agent does not report its usage")
     return 0

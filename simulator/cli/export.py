@@ -1,4 +1,4 @@
-"""longspan export: runs as tables."""
+"""longspan export: export runs as tables or logs."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Annotated, Literal
 import typer
 
 from longspan.simulator.cli.compare import RunsArgument
-from longspan.simulator.cli.plot import tell_unusable
+from longspan.simulator.cli.plot import print_unusable
 
 __all__ = ["export"]
 
 
 def export(
     runs: RunsArgument,
-    format: Annotated[Literal["csv", "jsonl", "parquet", "inspect"], typer.Option(help="What to write.")],
-    out: Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")],
+    format: Annotated[Literal["csv", "jsonl", "parquet", "inspect"], typer.Option(help="The format.")],
+    out: Annotated[Path, typer.Option(help="The folder to create.", metavar="DIR")],
 ) -> int:
-    """Write all tests and turns of runs as two tables, or as logs that Inspect AI's viewer opens.
+    """Export the tests and turns of runs.
 
-    A run that is damaged or not finished is named and left out.
+    Writes two tables, or with --format inspect logs for Inspect AI's viewer. Damaged and unfinished runs are named and left out.
     """
     from longspan.simulator.analysis.export import export as write
     from longspan.simulator.analysis.graded_runs import load
 
-    found, unusable = load(runs)
-    damaged = write(found, format, out)
-    tell_unusable([*unusable, *damaged])
-    typer.echo(f"{out}: {len(found) - len(damaged)} runs")
+    loaded, unusable = load(runs)
+    damaged = write(loaded, format, out)
+    print_unusable([*unusable, *damaged])
+    typer.echo(f"{out}: {len(loaded) - len(damaged)} runs")
     return 0

@@ -1,4 +1,4 @@
-"""longspan list: what there is."""
+"""longspan list: list scenarios, agents, suites or runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ app = typer.Typer(help="List scenarios, agents, suites or runs.", no_args_is_hel
 
 @app.command()
 def scenarios() -> None:
-    """The scenarios that are installed, with their skills and parameters."""
+    """List the installed scenarios with their skills and parameters."""
     from longspan.simulator.errors import InputError
     from longspan.simulator.plugins import SCENARIOS, installed, scenario_class
 
-    table = _table("scenario", "skills", "parameters", "what it is")
+    table = _table("scenario", "skills", "parameters", "description")
     for name in installed(SCENARIOS):
         try:
             cls = scenario_class(name)
@@ -36,12 +36,12 @@ def scenarios() -> None:
 
 @app.command()
 def agents() -> None:
-    """The kinds of agent that are installed."""
+    """List the installed kinds of agent."""
     from longspan.simulator.agent_spec import GROUP
     from longspan.simulator.errors import InputError
     from longspan.simulator.plugins import installed, load
 
-    table = _table("agent", "what it is")
+    table = _table("agent", "description")
     for kind in installed(GROUP):
         try:
             doc = (load(GROUP, "kind of agent", kind).__doc__ or "").strip().splitlines()
@@ -53,11 +53,11 @@ def agents() -> None:
 
 @app.command()
 def suites() -> None:
-    """The suites that come with longspan."""
+    """List the suites that come with longspan."""
     from longspan.simulator.suite import load_suite
     from longspan.simulator.suite import suites as known
 
-    table = _table("suite", "tests of each", "scenarios", "what it is")
+    table = _table("suite", "tests per scenario", "scenarios", "description")
     for name in known():
         suite = load_suite(name)
         _row(table, name, str(suite.tests), ", ".join(suite.scenarios), suite.title)
@@ -65,8 +65,8 @@ def suites() -> None:
 
 
 @app.command()
-def runs(out: Annotated[Path, typer.Argument(help="The folder that runs land in.", metavar="DIR")] = Path("runs")) -> None:
-    """The runs in a folder, with their scores."""
+def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs")) -> None:
+    """List the runs in a folder with their scores."""
     import json
 
     from longspan.simulator.cli.tables import print_table, wide_console
@@ -75,11 +75,11 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder that runs land in.
     from longspan.simulator.tables import Table
 
     if not out.is_dir():
-        raise InputError(f"{out}: there is no such folder; name the folder that runs land in (--out of longspan run)")
+        raise InputError(f"{out}: folder does not exist; name the folder of runs (--out of longspan run)")
     folders = sorted(path.parent for path in out.glob(f"*/{MANIFEST}"))
     deeper = sorted({path.parent.parent for path in out.glob(f"*/*/{MANIFEST}")})
     if not folders and not deeper:
-        raise InputError(f"{out}: there is no run in it; name the folder that runs land in (--out of longspan run)")
+        raise InputError(f"{out}: no runs found; name the folder of runs (--out of longspan run)")
     rows: list[list[str]] = []
     for folder in folders:
         try:
@@ -87,7 +87,7 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder that runs land in.
             result = json.loads((folder / "result.json").read_text("utf-8")) if (folder / "result.json").exists() else None
             score = "unfinished" if result is None else _score(result)
         except (InputError, OSError, RecursionError, ValueError, KeyError, TypeError) as error:
-            why = str(error) if isinstance(error, InputError) else "its result.json is damaged; `longspan score` makes it again"
+            why = str(error) if isinstance(error, InputError) else "its result.json is damaged; `longspan score` rewrites it"
             rows.append([folder.name, "", "", "", "", f"unreadable: {why}"])
             continue
         span = "-" if manifest.alone else f"{manifest.span:,}"
@@ -95,7 +95,7 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder that runs land in.
     if rows:
         print_table(wide_console(), Table(title=f"Runs in {out}", columns=["run", "suite", "span", "agent", "seed", "score"], rows=rows))
     for folder in deeper:
-        print(f"{folder} has runs of its own: longspan list runs {folder}")
+        print(f"{folder} contains more runs: longspan list runs {folder}")
 
 
 def _score(result: dict[str, object]) -> str:
@@ -104,7 +104,7 @@ def _score(result: dict[str, object]) -> str:
 
 
 def _row(table: Table, *cells: str) -> None:
-    """A row of plain text: names come from files and packages of anybody's."""
+    """Add a row of plain text: names come from untrusted files and packages."""
     from rich.text import Text
 
     table.add_row(*map(Text, cells))
@@ -115,7 +115,7 @@ def _table(*columns: str) -> Table:
 
     table = Table()
     for number, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=number == 0)  # a name is to be copied
+        table.add_column(column, overflow="fold", no_wrap=number == 0)  # names must stay copyable
     return table
 
 

@@ -1,4 +1,4 @@
-"""The options that say what to play, declared once for the commands that take them; and the refusal that --trust lifts."""
+"""The options of the commands that plan runs, and the check that --trust skips."""
 
 from __future__ import annotations
 
@@ -24,51 +24,48 @@ P = ParamSpec("P")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridOptions:
-    """A Grid as it is given on the command line, with the same defaults."""
+    """A Grid on the command line, with the same defaults."""
 
-    suite: Annotated[str, typer.Argument(help="A suite's name or YAML file; A+B: both.", metavar="SUITE")] = "ltm"
+    suite: Annotated[str, typer.Argument(help="A suite's name or YAML file; A+B plays both.", metavar="SUITE")] = "ltm"
     span: Annotated[
         list[str] | None,
-        typer.Option(help="Tokens a test stretches over: 2k, 32k, 120k, 200k, 500k or any other.", metavar="S", show_default="the suite's"),
+        typer.Option(help="Tokens that each test may stretch over, such as 32k.", metavar="S", show_default="the suite's"),
     ] = None
-    agent: Annotated[list[str], typer.Option(help="Who is tested: KIND/MODEL?option=value&...", metavar="SPEC")] = field(
+    agent: Annotated[list[str], typer.Option(help="The agent under test: KIND/MODEL?option=value&...", metavar="SPEC")] = field(
         default_factory=lambda: ["notebook"]
     )
-    seed: Annotated[list[int], typer.Option(help="What the tests are made from.", metavar="N")] = field(default_factory=lambda: [0])
-    tests: Annotated[
-        int | None, typer.Option(help="Tests of each scenario.", min=1, max=10_000, metavar="N", show_default="the suite's: 3")
-    ] = None
-    scenario: Annotated[list[str] | None, typer.Option(help="Play only this scenario; also python:module:Class.", metavar="NAME")] = None
-    isolated: Annotated[bool, typer.Option("--isolated", help="Each test in a conversation of its own, without filler.")] = False
-    placement: Annotated[
-        Literal["uniform", "early"], typer.Option(help="Spread needles over the span, or put them all in its first tenth.")
-    ] = "uniform"
-    tokenizer: Annotated[
-        Literal["cl100k_base", "o200k_base"], typer.Option(help="What tokens are counted with, cl100k_base or o200k_base.", metavar="NAME")
-    ] = "cl100k_base"
-    filler: Annotated[Path | None, typer.Option(help="TriviaQA's JSON (or .gz) instead of the almanac.", metavar="FILE")] = None
-    filler_size: Annotated[int, typer.Option(help="Most tokens of a filler message.", min=100, max=100_000, metavar="N")] = 2000
-    definitions: Annotated[
-        Path | None, typer.Option(help="Published tests to play instead of generated ones, at the span they name.", metavar="DIR")
-    ] = None
-    rules: Annotated[
-        Literal["longspan", "paper"], typer.Option(help="Grade by longspan's rules, or as the paper does where that differs.")
-    ] = "longspan"
-    pace: Annotated[float, typer.Option(help="Virtual seconds that a turn takes.", min=0, max=86_400, metavar="SECONDS")] = 30
-    starts_at: Annotated[datetime, typer.Option(help="The virtual date and time at which conversations start.", metavar="DATE")] = datetime(
-        2024, 1, 1, 9, 0
-    )
-    judge: Annotated[str | None, typer.Option(help="The model that decides what rules cannot, such as openai/gpt-4o.", metavar="SPEC")] = (
+    seed: Annotated[list[int], typer.Option(help="The seed of the tests.", metavar="N")] = field(default_factory=lambda: [0])
+    tests: Annotated[int | None, typer.Option(help="Tests per scenario.", min=1, max=10_000, metavar="N", show_default="the suite's")] = (
         None
     )
-    data: Annotated[list[str] | None, typer.Option(help="Data of your own, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None
+    scenario: Annotated[list[str] | None, typer.Option(help="Only this scenario, by name or as python:module:Class.", metavar="NAME")] = (
+        None
+    )
+    isolated: Annotated[bool, typer.Option("--isolated", help="Play each test in its own conversation, without filler.")] = False
+    placement: Annotated[Literal["uniform", "early"], typer.Option(help="Where needles go: all over the span, or in its first tenth.")] = (
+        "uniform"
+    )
+    tokenizer: Annotated[
+        Literal["cl100k_base", "o200k_base"], typer.Option(help="Counts tokens: cl100k_base or o200k_base.", metavar="NAME")
+    ] = "cl100k_base"
+    filler: Annotated[Path | None, typer.Option(help="A TriviaQA file (JSON or .gz) instead of the almanac.", metavar="FILE")] = None
+    filler_size: Annotated[int, typer.Option(help="Maximum tokens of a filler message.", min=100, max=100_000, metavar="N")] = 2000
+    definitions: Annotated[Path | None, typer.Option(help="Play these published tests instead of generated ones.", metavar="DIR")] = None
+    rules: Annotated[Literal["longspan", "paper"], typer.Option(help="Grade by longspan's rules or by the paper's.")] = "longspan"
+    pace: Annotated[float, typer.Option(help="Virtual seconds per turn.", min=0, max=86_400, metavar="SECONDS")] = 30
+    starts_at: Annotated[datetime, typer.Option(help="The virtual time of the first turn.", metavar="DATE")] = datetime(2024, 1, 1, 9, 0)
+    judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot, such as openai/gpt-4o.", metavar="SPEC")] = (
+        None
+    )
+    data: Annotated[list[str] | None, typer.Option(help="Your own data, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A parameter: NAME=VALUE, or SCENARIO.NAME=VALUE.", metavar="NAME=VALUE")
+        list[str] | None,
+        typer.Option("--set", help="Set a parameter of all scenarios or of one (SCENARIO.NAME=VALUE).", metavar="NAME=VALUE"),
     ] = None
-    trust: Annotated[bool, typer.Option("--trust", help="Run code that only a suite file names (python:).")] = False
+    trust: Annotated[bool, typer.Option("--trust", help="Allow the code that a suite file names (python:).")] = False
 
     def grid(self) -> Grid:
-        """The runs that are asked for. Raises InputError for what is wrong, and for code that nobody trusts."""
+        """Return the requested runs. Raises InputError for invalid values and for untrusted code."""
         from pydantic import ValidationError
 
         from longspan.simulator.errors import InputError, first_problem
@@ -78,7 +75,7 @@ class GridOptions:
 
         refuse_code(self.suite, load_suite(self.suite).scenarios, self.scenario or [], self.trust)
         listed = {"suites": self.suite, "agents": self.agent, "seeds": self.seed, "scenarios": self.scenario or []}
-        listed |= {"spans": [parse_size(each) for each in self.span or []], "set": self.set_ or [], "data": self.data or []}
+        listed |= {"spans": [parse_size(span) for span in self.span or []], "set": self.set_ or [], "data": self.data or []}
         single = {each.name: getattr(self, each.name) for each in fields(self) if each.name in Grid.model_fields.keys() - listed.keys()}
         try:
             return Grid.model_validate(listed | single)
@@ -87,7 +84,7 @@ class GridOptions:
 
 
 def takes_grid(command: Callable[Concatenate[GridOptions, P], int]) -> Callable[..., int]:
-    """Let a command whose first parameter is GridOptions be called with their fields: Typer makes an option of each."""
+    """Replace a command's first parameter, a GridOptions, by its fields, of which Typer makes options."""
     hints = get_type_hints(GridOptions, include_extras=True)
     defaults = GridOptions()
     options = {each.name: getattr(defaults, each.name) for each in fields(GridOptions)}
@@ -98,18 +95,18 @@ def takes_grid(command: Callable[Concatenate[GridOptions, P], int]) -> Callable[
         return command(chosen, **given)  # type: ignore[call-arg]
 
     _, *others = signature(command, eval_str=True).parameters.values()
-    ours = [Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]) for name, default in options.items()]
-    spread.__signature__ = signature(command).replace(parameters=[*ours, *others])  # type: ignore[attr-defined]
+    options_ = [Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]) for name, default in options.items()]
+    spread.__signature__ = signature(command).replace(parameters=[*options_, *others])  # type: ignore[attr-defined]
     return spread
 
 
-def refuse_code(where: str | Path, named: Iterable[str], here: Iterable[str], trust: bool) -> None:
-    """Refuse code to run, and addresses to call, that only a file names, and nobody here has named or trusted. Raises InputError."""
+def refuse_code(where: str | Path, names: Iterable[str], given: Iterable[str], trust: bool) -> None:
+    """Raise InputError if a file names code to run or addresses to call that are neither trusted nor given on the command line."""
     from longspan.simulator.agent_spec import reaches_out
     from longspan.simulator.errors import InputError
 
-    foreign = [each for each in named if reaches_out(each) and each not in here]
-    if foreign and not trust:
-        code = any(re.match(r"\s*(python|exec)\b", each) for each in foreign)
+    untrusted = [spec for spec in names if reaches_out(spec) and spec not in given]
+    if untrusted and not trust:
+        code = any(re.match(r"\s*(python|exec)\b", spec) for spec in untrusted)
         what, does = ("code to run", "runs") if code else ("an address to call", "calls")
-        raise InputError(f"{where} names {what}: {', '.join(foreign)}; --trust {does} it, if you trust who made it")
+        raise InputError(f"{where} names {what}: {', '.join(untrusted)}; --trust {does} it, if you trust its author")

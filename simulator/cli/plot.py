@@ -1,4 +1,4 @@
-"""longspan plot: the figures of a comparison, as files."""
+"""longspan plot: draw the figures of a comparison."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from longspan.simulator.analysis.graded_runs import Unusable
     from longspan.simulator.report.figures import Format
 
-__all__ = ["plot", "tell_unusable"]
+__all__ = ["plot", "print_unusable"]
 
 
 def plot(
     runs: RunsArgument,
-    out: Annotated[Path, typer.Option(help="The file to write: .svg, .png or .pdf; without --figure a folder.", metavar="PATH")],
+    out: Annotated[Path, typer.Option(help="The .svg, .png or .pdf file to write; without --figure, a folder.", metavar="PATH")],
     figure: Annotated[
         Literal["bars", "spans", "radar", "cost", "heatmap"] | None,
-        typer.Option(help="Which figure; by default all of them.", show_default=False),
+        typer.Option(help="bars, spans, radar, cost or heatmap.", metavar="FIGURE", show_default="all"),
     ] = None,
-    format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="Of all figures; by default svg.", show_default=False)] = None,
+    format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="The format of all figures.", show_default="svg")] = None,
 ) -> int:
-    """Draw runs: scores by span as bars or as lines with intervals, scenarios as a radar, scores against cost, and heatmaps of
-    scenarios that have shaded tables.
+    """Draw figures of runs.
 
-    The same runs give the same files, byte for byte.
+    Scores by span as bars or as lines with intervals, scores by scenario as a radar, scores against cost, and heatmaps of scenarios
+    that have shaded tables. The same runs give the same files, byte for byte.
     """
     from longspan.simulator.analysis.comparing import load_comparison
     from longspan.simulator.errors import InputError
@@ -38,41 +38,41 @@ def plot(
     from longspan.simulator.report.figures import FIGURES, draw
     from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
 
-    kind = _format(out, figure is not None, format)
+    format_ = _format(out, figure is not None, format)
     comparison = load_comparison(runs)
-    tell_unusable(comparison.unusable)
+    print_unusable(comparison.unusable)
     shaded = heatmaps(comparison.own)
     if figure == "heatmap" and not shaded:
-        raise InputError("--figure heatmap: no scenario of these runs has a shaded table of three columns or more")
+        raise InputError("--figure heatmap: no scenario of these runs has a shaded table with three columns or more")
     if figure is not None:
         with writing(out) as partial:
-            partial.write_bytes(draw_heatmaps(shaded, kind) if figure == "heatmap" else draw(comparison, figure, kind))
+            partial.write_bytes(draw_heatmaps(shaded, format_) if figure == "heatmap" else draw(comparison, figure, format_))
     else:
         with writing_folder(out) as folder:
             for name in FIGURES:
-                (folder / f"{name}.{kind}").write_bytes(draw(comparison, name, kind))
+                (folder / f"{name}.{format_}").write_bytes(draw(comparison, name, format_))
             if shaded:
-                (folder / f"heatmap.{kind}").write_bytes(draw_heatmaps(shaded, kind))
+                (folder / f"heatmap.{format_}").write_bytes(draw_heatmaps(shaded, format_))
     typer.echo(str(out))
     return 0
 
 
-def _format(out: Path, one: bool, format: Format | None) -> Format:
-    """What to draw: as --out is called for one figure, as --format says for all. Raises InputError."""
+def _format(out: Path, single: bool, format: Format | None) -> Format:
+    """Return the format: from the suffix of --out for a single figure, from --format for all. Raises InputError if they conflict."""
     from longspan.simulator.errors import InputError
     from longspan.simulator.report.figures import FIGURES, FORMATS
 
-    named: Format | None = next((each for each in FORMATS if out.suffix.lower() == f".{each}"), None)
-    if one and (named is None or format not in (None, named)):
-        raise InputError(f"--out {out}: a figure is a file whose name ends in .svg, .png or .pdf, as --format says where it is given")
-    if not one and named is not None:
+    suffix: Format | None = next((known for known in FORMATS if out.suffix.lower() == f".{known}"), None)
+    if single and (suffix is None or format not in (None, suffix)):
+        raise InputError(f"--out {out}: with --figure the name must end in .svg, .png or .pdf, and match --format if that is given")
+    if not single and suffix is not None:
         raise InputError(f"--out {out}: without --figure all are drawn, into a folder; --figure {'|'.join(FIGURES)}|heatmap draws one")
-    return format or named or "svg"
+    return format or suffix or "svg"
 
 
-def tell_unusable(unusable: Sequence[Unusable]) -> None:
-    """Name the runs that are left out, on standard error."""
+def print_unusable(unusable: Sequence[Unusable]) -> None:
+    """List the runs that are left out on standard error."""
     from longspan.simulator.report.tables import one_line
 
-    for each in unusable:
-        print(f"left out: {one_line(each.why)}", file=sys.stderr)
+    for run in unusable:
+        print(f"left out: {one_line(run.why)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""longspan publish and verify: scores without the tests, and the proof afterwards."""
+"""longspan publish and verify: publish scores without the tests, and prove later that they belong to them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["publish", "verify"]
 
 def publish(
     run: RunArgument,
-    out: Annotated[Path | None, typer.Option(help="The file to write; by default named after the commitment.", metavar="FILE")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file to write.", metavar="FILE", show_default="published-COMMITMENT.json")] = None,
     trust: TrustOption = False,
 ) -> int:
-    """Write a run's scores without its seed, its texts and its nonce.
+    """Publish a run's scores with a commitment to its tests.
 
-    They hold a commitment to the tests: `longspan verify` proves later, from the run, that these were played.
+    The file has no seed, texts or nonce. With the run, `longspan verify` can prove later that these tests were played.
     """
     from longspan.simulator.analysis.commitment import publish as write
 
@@ -31,16 +31,16 @@ def publish(
 
 
 def verify(
-    published: Annotated[Path, typer.Argument(help="What `longspan publish` wrote.", metavar="PUBLISHED")],
+    published: Annotated[Path, typer.Argument(help="The file that `longspan publish` wrote.", metavar="PUBLISHED")],
     run: RunArgument,
     trust: TrustOption = False,
 ) -> int:
-    """Open a commitment: are the published scores those of this run, and of the tests it was committed to?"""
+    """Verify published scores against their run and its tests."""
     from longspan.simulator.analysis.commitment import read_published
     from longspan.simulator.analysis.commitment import verify as check
 
-    holds = True
-    for each in check(read_published(published), open_run(run, trust, [], agents=False)):
-        typer.echo(f"{'ok ' if each.holds else 'NO '} {each.name:12}{each.found}")
-        holds = holds and each.holds
-    return 0 if holds else 1
+    valid = True
+    for finding in check(read_published(published), open_run(run, trust, [], agents=False)):
+        typer.echo(f"{'ok ' if finding.holds else 'NO '} {finding.name:12}{finding.found}")
+        valid = valid and finding.holds
+    return 0 if valid else 1

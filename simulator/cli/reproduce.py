@@ -1,4 +1,4 @@
-"""longspan reproduce: published figures again, from published data."""
+"""longspan reproduce: recompute published figures from published data."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ __all__ = ["reproduce"]
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Whose figures: goodai-ltm, counting-stars, elitr-bench, summhay, cream.", metavar="PAPER")],
-    paths: Annotated[
-        list[Path] | None, typer.Argument(help="The published files or folders; cream takes none.", metavar="[PATH...]")
-    ] = None,
+    paper: Annotated[str, typer.Argument(help="The paper: goodai-ltm, counting-stars, elitr-bench, summhay or cream.", metavar="PAPER")],
+    paths: Annotated[list[Path] | None, typer.Argument(help="The published files or folders; none for cream.", metavar="PATH")] = None,
     rules: Annotated[
-        Literal["paper", "longspan"], typer.Option(help="Grade as the paper does, or by longspan's own rules, which ask for more.")
+        Literal["paper", "longspan"], typer.Option(help="Grade by the paper's rules, or by longspan's stricter ones.")
     ] = "paper",
-    json_: Annotated[bool, typer.Option("--json", help="Print a JSON list of cells and nothing else.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Only print the cells, as a JSON list.")] = False,
 ) -> int:
-    """Work published figures out again from recorded data, and print ours beside theirs. No model is asked."""
+    """Recompute a paper's figures from its published data.
+
+    Shows both side by side. No model is asked.
+    """
     import json
 
     from longspan.simulator.cli.tables import print_table, wide_console
@@ -28,18 +29,22 @@ def reproduce(
     from longspan.simulator.interop.papers import needs_paths
     from longspan.simulator.interop.papers import paper as find
 
-    known = find(paper)
-    if needs_paths(known) != bool(paths):
-        takes = "name the files that came with the paper" if needs_paths(known) else "it takes no files; the paper prints all it needs"
+    reproduction = find(paper)
+    if needs_paths(reproduction) != bool(paths):
+        takes = (
+            "name the files that came with the paper"
+            if needs_paths(reproduction)
+            else "takes no files; the paper prints all that is needed"
+        )
         raise InputError(f"reproduce {paper}: {takes}")
     for path in paths or []:
         if not path.exists():
-            raise InputError(f"{path}: there is no such file or folder; name the files that came with the paper")
-    found = known(paths or [], rules)
+            raise InputError(f"{path}: does not exist; name the files that came with the paper")
+    figures = reproduction(paths or [], rules)
     if json_:
-        print(json.dumps([cell.model_dump() for cell in found.cells], ensure_ascii=False, indent=1))
+        print(json.dumps([cell.model_dump() for cell in figures.cells], ensure_ascii=False, indent=1))
         return 0
     console = wide_console()
-    for table in found.tables:
+    for table in figures.tables:
         print_table(console, table)
     return 0

@@ -1,4 +1,4 @@
-"""longspan run: plays a suite."""
+"""longspan run: play a suite."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ __all__ = ["exit_code", "finish", "run"]
 def run(
     options: GridOptions,
     *,
-    max_cost: Annotated[
-        float | None, typer.Option(help="Dollars that all runs together may cost; stops before.", min=0, metavar="USD")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Where runs land.", metavar="DIR")] = Path("runs"),
-    json_: Annotated[bool, typer.Option("--json", help="Print a JSON list of the results and nothing else.")] = False,
+    max_cost: Annotated[float | None, typer.Option(help="Maximum dollars for all runs together.", min=0, metavar="USD")] = None,
+    out: Annotated[Path, typer.Option(help="The folder for runs.", metavar="DIR")] = Path("runs"),
+    json_: Annotated[bool, typer.Option("--json", help="Only print the results, as a JSON list.")] = False,
 ) -> int:
     """Play a suite against an agent and grade it.
 
-    --span, --agent, --seed, --scenario, --data and --set may be repeated. Several spans, agents or seeds make several
-    runs, played concurrently.
+    --span, --agent, --seed, --scenario, --data and --set may be repeated. Each combination of spans, agents and seeds is a run
+    of its own; all are played at the same time.
     """
     import trio
 
@@ -46,7 +44,7 @@ def run(
 
 
 def finish(outcomes: list[Outcome], json_: bool) -> int:
-    """Print what came out of runs, and return the exit code."""
+    """Print the outcomes of runs and return the exit code."""
     from longspan.simulator.cli.progress import print_outcome
 
     if json_:
@@ -61,7 +59,7 @@ def finish(outcomes: list[Outcome], json_: bool) -> int:
 
 
 def exit_code(outcomes: list[Outcome]) -> int:
-    """130 where a run was stopped, 1 where one failed or a scenario did, else 0."""
+    """Return 130 if a run was stopped, 1 if a run or a scenario failed, else 0."""
     from longspan.simulator.errors import StoppedError
 
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
@@ -74,5 +72,5 @@ def exit_code(outcomes: list[Outcome]) -> int:
 def _print_json(outcomes: list[Outcome]) -> None:
     import json
 
-    found = [{"folder": str(outcome.folder)} | (outcome.result.model_dump(mode="json") if outcome.result else {}) for outcome in outcomes]
-    print(json.dumps(found, ensure_ascii=False, indent=1))
+    results = [{"folder": str(outcome.folder)} | (outcome.result.model_dump(mode="json") if outcome.result else {}) for outcome in outcomes]
+    print(json.dumps(results, ensure_ascii=False, indent=1))

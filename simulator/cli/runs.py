@@ -1,4 +1,4 @@
-"""What can be done with a run afterwards: go on with it, play it again, grade it again, correct a grade."""
+"""longspan resume, replay, score and correct: commands on an existing run."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 __all__ = ["RunArgument", "TrustOption", "correct", "open_run", "replay", "resume", "score", "user"]
 
 RunArgument = Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN")]
-AgentOption = Annotated[str | None, typer.Option(help="Who plays: KIND/MODEL?option=value&...", metavar="SPEC")]
-TrustOption = Annotated[bool, typer.Option("--trust", help="Run code and call addresses that only the run's manifest names.")]
+AgentOption = Annotated[str | None, typer.Option(help="The agent: KIND/MODEL?option=value&...", metavar="SPEC")]
+TrustOption = Annotated[bool, typer.Option("--trust", help="Allow the code and addresses that the run's manifest names.")]
 
 
 def resume(
     run: RunArgument,
     agent: AgentOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before an agent is asked turns again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before turns are repeated.")] = False,
     trust: TrustOption = False,
     max_cost: Annotated[
-        float | None, typer.Option(help="Dollars that the run may cost in all, what it has cost so far included.", min=0, metavar="USD")
+        float | None, typer.Option(help="Maximum dollars for the whole run, including earlier cost.", min=0, metavar="USD")
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print a JSON list of the result and nothing else.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Only print the result, as a JSON list.")] = False,
 ) -> int:
-    """Go on with a run exactly where it was broken off.
+    """Continue an interrupted run exactly where it stopped.
 
-    The agent is restored from its last snapshot and shown the turns after it. What that costs is told first. --agent
-    names the manifest's agent again, where it is code.
+    The agent is restored from its last snapshot and shown the turns after it; what that takes is shown first. To trust an agent
+    that is code, repeat its name with --agent.
     """
     import trio
 
@@ -42,36 +42,39 @@ def resume(
     from longspan.simulator.planning import replan
     from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.runner import catching_up
-    from longspan.simulator.runner import resume as go_on
+    from longspan.simulator.runner import resume as continue_run
 
     manifest = RunFolder(run).manifest
     if agent is not None and agent != manifest.agent and manifest.imported is None:
-        raise InputError(f"{run} was played with {manifest.agent}, not {agent}; `longspan replay --agent` plays it with another agent")
+        raise InputError(
+            f"{run} was played with {manifest.agent}, not {agent}; to play its tests with another agent, use `longspan replay --agent`"
+        )
     folder = open_run(run, trust, [agent] if agent else [])
     plan = replan(manifest, manifest.agent, folder.path.parent)
-    with folder.lock():  # before anything is told: another process may be playing it
-        told, dear = trio.run(catching_up, folder, plan.agent)
+    with folder.lock():  # first, since another process may be playing it
+        notice, costly = trio.run(catching_up, folder, plan.agent)
     if not json_:
-        typer.echo(told)
-    if dear and not yes and (json_ or not typer.confirm("Go on?", default=False)):
-        raise InputError(f"{told}; --yes goes on without asking")
+        typer.echo(notice)
+    if costly and not yes and (json_ or not typer.confirm("Continue?", default=False)):
+        raise InputError(f"{notice}; --yes skips the question")
     with Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
         most = inf if max_cost is None else max_cost
-        outcome = trio.run(lambda: go_on(folder, manifest.agent, listener=heard, signals=True, most=most))
+        outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, most=most))
     return finish([outcome], json_)
 
 
 def replay(
     run: RunArgument,
     agent: AgentOption = None,
-    out: Annotated[Path | None, typer.Option(help="Where the new run lands, with --agent.", metavar="DIR")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder for the new run, with --agent.", metavar="DIR")] = None,
     trust: TrustOption = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
-    """Play a run again from its journal, with no model: the same events, the same grades.
+    """Replay a run from its journal, or play its tests with another agent.
 
-    With --agent, play the same tests, seed and manifest against another agent instead, as a new run.
+    Without --agent no model is asked: it checks that events and grades are the same. With --agent it plays the same tests, seed
+    and settings with another agent, as a new run.
     """
     import trio
 
@@ -90,8 +93,8 @@ def replay(
         if json_:
             _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
         else:
-            found = "is as the journal says" if folder.manifest.imported is None else "follows from those before"
-            typer.echo(f"{run}: every event of {result.turns:,} turns {found}; {_told(changed)}")
+            verdict = "matches the journal" if folder.manifest.imported is None else "follows from earlier ones"
+            typer.echo(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
         return 1 if changed else 0
     make_agent(AgentSpec.parse(agent))
     manifest = folder.manifest.model_copy(update={"agent": agent, "versions": versions()})
@@ -103,13 +106,13 @@ def replay(
 
 def score(
     run: RunArgument,
-    judge: Annotated[str | None, typer.Option(help="The model that decides what rules cannot.", metavar="SPEC")] = None,
+    judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot.", metavar="SPEC")] = None,
     trust: TrustOption = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
-    """Grade a run again from its journal and show what changed. Earlier grades are kept in grades.jsonl.
+    """Grade a run again from its journal, and show what changed.
 
-    With --judge, a model decides what the rules leave open. What it has been asked before is not asked again.
+    Earlier grades are kept in grades.jsonl. With --judge, a model grades what rules cannot; its earlier answers are reused.
     """
     import trio
 
@@ -132,19 +135,22 @@ def score(
         _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
         print_scores(result)
-        typer.echo(_told(changed))
+        typer.echo(_describe(changed))
     return 0
 
 
 def correct(
     run: RunArgument,
-    test: Annotated[str, typer.Argument(help="The test's name, such as jokes-2.", metavar="TEST")],
-    value: Annotated[float, typer.Option("--score", help="What it should have scored, from 0 to 1.", min=0, max=1, metavar="S")],
-    why: Annotated[str, typer.Option(help="Why, for those who read the report.", metavar="TEXT")],
-    by: Annotated[str | None, typer.Option(help="Who says so; by default the user's name.", metavar="NAME")] = None,
+    test: Annotated[str, typer.Argument(help="The test, such as jokes-2.", metavar="TEST")],
+    value: Annotated[float, typer.Option("--score", help="The correct score, from 0 to 1.", min=0, max=1, metavar="S")],
+    why: Annotated[str, typer.Option(help="The reason, which the report shows.", metavar="TEXT")],
+    by: Annotated[str | None, typer.Option(help="Who corrects it.", metavar="NAME", show_default="the user's name")] = None,
     trust: TrustOption = False,
 ) -> int:
-    """Put a person's score beside the machine's. It counts from then on; both are shown."""
+    """Correct a test's score by hand.
+
+    The correction counts from then on. The report shows both scores.
+    """
     from pydantic import ValidationError
 
     from longspan.simulator.errors import InputError, first_problem
@@ -156,7 +162,7 @@ def correct(
     if test not in known:
         raise InputError(f"{run} has no test {test!r:.60}; it has {', '.join(known)}")
     if not why.strip():
-        raise InputError("--why needs a reason that others can follow")
+        raise InputError("--why: the reason must not be empty")
     with folder.lock():
         try:
             correction = Correction(test=test, score=value, why=why, by=by or user())
@@ -169,7 +175,7 @@ def correct(
 
 
 def open_run(run: Path, trust: bool, named: list[str], *, agents: bool = True) -> RunFolder:
-    """A run's folder, unless playing or grading it would run code that nobody here has asked for."""
+    """Open a run's folder. Raises InputError if playing or grading it would run untrusted code."""
     from longspan.simulator.cli.options import refuse_code
     from longspan.simulator.run_folder import RunFolder
 
@@ -181,16 +187,16 @@ def open_run(run: Path, trust: bool, named: list[str], *, agents: bool = True) -
 
 
 def _changes(grades: list[dict[str, Any]], result: Result) -> dict[str, tuple[float | None, float | None]]:
-    """The tests whose grade is another than the last in grades.jsonl: then and now."""
-    before = {str(entry.get("id")): entry.get("machine_score") for entry in grades}
-    now = {test.id: test.machine_score for test in result.tests}
-    return {id: (before[id], score) for id, score in now.items() if id in before and before[id] != score}
+    """Return the tests whose grade differs from the last one in grades.jsonl, with the previous and the current score."""
+    previous = {str(entry.get("id")): entry.get("machine_score") for entry in grades}
+    current = {test.id: test.machine_score for test in result.tests}
+    return {id: (previous[id], score) for id, score in current.items() if id in previous and previous[id] != score}
 
 
-def _told(changed: dict[str, tuple[float | None, float | None]]) -> str:
+def _describe(changed: dict[str, tuple[float | None, float | None]]) -> str:
     if not changed:
-        return "every grade is as before"
-    return "changed: " + ", ".join(f"{id} {_score(was)} -> {_score(now)}" for id, (was, now) in changed.items())
+        return "no grade has changed"
+    return "changed: " + ", ".join(f"{id} {_score(was)} -> {_score(current)}" for id, (was, current) in changed.items())
 
 
 def _score(value: float | None) -> str:
@@ -209,4 +215,4 @@ def user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return "somebody"
+        return "unknown"

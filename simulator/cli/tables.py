@@ -15,26 +15,26 @@ from longspan.simulator.tables import Table
 __all__ = ["print_table", "wide_console"]
 
 WIDTH: Final = 160
-"""Columns of a line where the output is no terminal."""
+"""Columns of a line if the output is not a terminal."""
 
-WIDE: Final = 10
-"""Shaded columns of a table that is printed as it is; more of them are drawn."""
+MAX_SHADED: Final = 10
+"""Shaded columns up to which a heatmap is printed as figures; wider ones are drawn as characters."""
 
-WHOLE: Final = 12
-"""Characters of a cell that is not folded."""
+UNBROKEN: Final = 12
+"""Characters up to which a cell is never folded."""
 
 BLOCKS: Final = "·░▒▓█"
-"""How shades from 0 to 1 are drawn."""
+"""Characters for shades from 0 to 1."""
 
 
 def wide_console(file: IO[str] | None = None) -> Console:
-    """A console for wide tables on `file`, or else on standard output: as wide as the terminal, if it is one."""
+    """A console on `file`, or else standard output, as wide as the terminal, or WIDTH columns if it is not a terminal."""
     file = file or sys.stdout
     return Console(file=file, width=None if file.isatty() else WIDTH)
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table: a grid, or where it has heads each row as a line and, below it, what is too long for one."""
+    """Print a table as a grid, or as a list if it has heads or does not fit."""
     console.print(f"\n{visible(table.title)}", style="bold", markup=False)
     if table.heads:
         _list(console, table)
@@ -69,8 +69,7 @@ def _list(console: Console, table: Table) -> None:
 
 
 def _fitting(table: Table, width: int) -> Table | None:
-    """The table; with its columns as rows, where it is wider than `width` and then no longer is; None where it does not fit either
-    way: words and figures stay in one piece."""
+    """Return the table, transposed if only that fits into `width`, or None if neither fits without breaking words."""
     if _width(table) <= width or not table.rows:
         return table
     heads, *columns = zip(table.columns, *table.rows, strict=True)
@@ -79,23 +78,23 @@ def _fitting(table: Table, width: int) -> Table | None:
 
 
 def _width(table: Table) -> int:
-    """How many characters a line of the table takes at least."""
+    """The minimum width of the table in characters."""
     return sum(width + 3 for width in _widths(table)) + 1
 
 
 def _widths(table: Table) -> list[int]:
-    """How many characters each column takes at least: words and short cells stay in one piece."""
+    """The minimum width of each column in characters, at which no word or short cell is broken."""
     columns = zip(table.columns, *table.rows, strict=True)
-    parts = ([part for cell in column for part in ([cell] if len(cell) <= WHOLE else cell.split())] for column in columns)
-    return [max(map(len, found), default=0) for found in parts]
+    parts = ([part for cell in column for part in ([cell] if len(cell) <= UNBROKEN else cell.split())] for column in columns)
+    return [max(map(len, pieces), default=0) for pieces in parts]
 
 
 def _drawn(table: Table) -> Table:
-    """A wide heatmap with one column in place of its shaded ones, a character for each; any other table as it is."""
+    """Replace the shaded columns of a wide heatmap by one column with a character for each. Other tables stay as they are."""
     if table.shades is None:
         return table
     shaded = [any(shade is not None for shade in column) for column in zip(*table.shades, strict=True)]
-    if sum(shaded) <= WIDE:
+    if sum(shaded) <= MAX_SHADED:
         return table
     first, last = shaded.index(True), len(shaded) - shaded[::-1].index(True)
     rows = [

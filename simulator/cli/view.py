@@ -1,4 +1,4 @@
-"""longspan view: runs in the browser."""
+"""longspan view: show runs in the browser."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["view"]
 
 
 def view(
-    folder: Annotated[Path, typer.Argument(help="The folder that runs land in.", metavar="DIR")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs"),
     host: Annotated[
-        str, typer.Option(help="The address to listen at. Beyond this machine, the printed token is demanded.", metavar="ADDRESS")
+        str, typer.Option(help="The address to listen on; other machines need the printed token.", metavar="ADDRESS")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen at; 0 picks a free one.", min=0, max=65535, metavar="N")] = 8642,
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 picks a free one.", min=0, max=65535, metavar="N")] = 8642,
 ) -> None:
-    """Show runs in the browser: list them, open reports, compare, and follow those that are being played.
+    """Show runs in the browser.
 
-    Prints the address. Ctrl-C ends it.
+    Lists runs, opens reports, compares, and follows runs while they are played. Prints the address. Ctrl-C stops it.
     """
     import trio
 
@@ -30,7 +30,7 @@ def view(
         from longspan.simulator.view import view as serve
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] in ("starlette", "hypercorn"):
-            raise InputError("longspan view needs more than longspan itself: pip install 'longspan[view]'") from error
+            raise InputError("longspan view needs an extra: pip install 'longspan[view]'") from error
         raise
 
     async def until_stopped() -> None:

@@ -1,1 +1,1 @@
-"""Filler: distraction that belongs to no test, and the sources it is drawn from."""
+"""Filler: distraction that belongs to no test, and its sources."""

@@ -1,7 +1,7 @@
 """The built-in source of filler: an endless almanac of things that do not exist.
 
-Invented minerals, moons, engines, statutes: nothing that a test could ask about, and nothing that a model could have
-learnt. Its words and forms are in data/almanac.json; adding to them changes what seeds mean.
+Invented minerals, moons, engines and statutes: nothing that a test asks about or that a model could have learned. Its words and
+forms are in data/almanac.json; adding to them changes what seeds mean.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ Item = TypeVar("Item")
 
 DATA = Path(__file__).parents[1] / "data" / "almanac.json"
 STRIDE = 187_637
-"""How far apart words are taken from all that the syllables make: prime, so that all of them have their turn."""
+"""The stride through all words that the syllables can form. It is prime, so that every word is reached."""
 
 SIDE = 400
-"""How many first words names have, and how many second ones: few enough that each is soon counted, while names are many."""
+"""The number of first words of names, and of second ones: few to count, but many names."""
 NAMES = SIDE * (SIDE - 1)
-"""Names that are asked about: all of the words' pairs, but for those that answers are made of."""
+"""The number of names in questions: all pairs of words, except those used in answers."""
 KNOWN = 40
-"""Names that answers are made of: few enough that each answer is soon counted."""
+"""The number of names in answers: few, so that each answer is soon counted."""
 
 DRAWS = Struct(">HHI")
-"""A draw: of a form, of a fact, and of what its answer is filled in with."""
+"""A random draw of a form, of a fact, and of what fills its answer."""
 
 NUMBERS = range(2, 30)
 LARGE_NUMBERS = range(101, 401)
 GAP = "\n"
-"""What stands for that which is filled in later."""
+"""A placeholder for what is filled in later."""
 OPEN = {"x": GAP, "y": GAP, "m": GAP}
 
 
 @final
 class Almanac:
-    """Facts without end; each depends on the seed and its place alone.
+    """Endless facts, each of which depends only on the seed and its position.
 
-    Every question is about a name of its own, until the names are used up, after about five million tokens. Answers name few.
+    Every question has a different name until the names are used up, after about five million tokens. Answers use few names.
     """
 
     def __init__(self, seed: int | str) -> None:
@@ -67,23 +67,23 @@ class Almanac:
             yield f"{begin}{first}{second}{end}", tokens, answer
 
     def _names(self) -> Iterator[tuple[str, int]]:
-        """A name's first word and the place of its second: each with the one so many places on, then all with another so many."""
+        """Yield the first word of each name and the index of its second: all pairs at one distance, then at the next."""
         firsts, places = _words().firsts, range(SIDE)
         _, start, turn = next(self._draws("names"))
         return chain.from_iterable(
-            zip(_from(start, firsts), _from(start + 1 + each % (SIDE - 1), places), strict=True) for each in count(turn)
+            zip(_from(start, firsts), _from(start + 1 + distance % (SIDE - 1), places), strict=True) for distance in count(turn)
         )
 
     def _draws(self, what: str) -> Iterator[tuple[int, ...]]:
-        """Draws without end: unlike those of `random`, the same in every release of Python."""
+        """Yield draws without end which, unlike those of `random`, are the same in every Python release."""
         digests = (blake2b(b"%b/%b/%d" % (self._seed, what.encode(), block)).digest() for block in count())
         return chain.from_iterable(map(DRAWS.iter_unpack, digests))
 
 
 class _Fact(NamedTuple):
-    """A question about a name (x), in pieces, with its answer: what comes before the name, the name's second words as they are
-    there, what comes after it, and the answer. Where a name (y) or a large number (m) is to be filled in, the answer is what
-    stands before that, and `answer_end` what stands after it."""
+    """A question about a name (x), in pieces, with its answer: the text before the name, the second words of names with their ending,
+    the text after the name, and the answer. If a name (y) or a large number (m) is filled in, `answer` is the text before it and
+    `answer_end` the text after it."""
 
     begin: str
     seconds: Sequence[str]
@@ -95,8 +95,8 @@ class _Fact(NamedTuple):
 
 @final
 class _Words:
-    """What the almanac is made of: the first words of names, for each form to ask in the facts it can ask for, and the names that
-    answers are made of. A question's pieces have the space that is before them."""
+    """The almanac's words: the first words of names, the names in answers, and the facts of each form of question. A question's pieces
+    include their leading space."""
 
     def __init__(self, data: Any) -> None:
         invented = _invented(**data["syllables"])
@@ -112,8 +112,8 @@ class _Words:
 
 
 def _facts(question: str, answer: str, words: dict[str, list[str]]) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """A form with each choice of words and small numbers for its slots, as a _Fact but for the letters that end the name; a
-    list's second word is none of its first."""
+    """Yield a form with each choice of words and small numbers for its slots, as a _Fact with the letters that end the name instead of
+    `seconds`. The two words of a list differ."""
     slots = {name for _, name, _, _ in Formatter().parse(question + answer) if name}
     drawn = sorted(slots - OPEN.keys())
     fill_in = "".join(slots & {"y", "m"})
@@ -122,18 +122,18 @@ def _facts(question: str, answer: str, words: dict[str, list[str]]) -> Iterator[
             values = OPEN | dict(zip(drawn, chosen, strict=True))
             begin, _, rest = question.format_map(values).partition(GAP)
             end = rest.lstrip(ascii_letters)
-            said, _, answer_end = answer.format_map(values).partition(GAP)
-            yield f" {begin.strip()}", rest.removesuffix(end), end, said[:1].upper() + said[1:], fill_in, answer_end
+            start, _, answer_end = answer.format_map(values).partition(GAP)
+            yield f" {begin.strip()}", rest.removesuffix(end), end, start[:1].upper() + start[1:], fill_in, answer_end
 
 
 def _from(place: int, items: Sequence[Item]) -> Iterator[Item]:
-    """All items, those from a place on first."""
+    """Return all items, starting at an index."""
     place %= len(items)
     return chain(items[place:], items[:place])
 
 
 def _invented(first: list[str], middle: list[str], last: list[str]) -> Iterator[str]:
-    """Words from all over those that the syllables make. Each syllable but the last has the only vowel: no two are alike."""
+    """Yield words from all over those that the syllables can form. Each syllable but the last has a single vowel, so that all differ."""
     number = 0
     while True:
         rest, third = divmod(number, len(last))

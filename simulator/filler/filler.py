@@ -1,9 +1,9 @@
 """Filler: distraction that belongs to no test, to a given number of tokens (GoodAI, section 3.1 and figure 4).
 
-A filler message holds questions with their answers and asks for the answers as a JSON list; its reply is ready. Both are
-put together from lines that end in a line break, and remarks of whole sentences: in either encoding such pieces count the
-same alone as in a row, so that each is counted once and a message is the sum of its pieces. That holds because no piece
-begins with a space or a slash, except a sentence that follows another one.
+A filler message lists questions with their answers and asks for the answers as a JSON list; the reply is known. Both are built
+from lines that end in a newline, and from remarks of whole sentences. In both encodings such pieces have the same tokens alone
+as in sequence, so that each is counted once and a message's tokens are the sum of its pieces'. That holds because no piece starts
+with a space or a slash, except a sentence that follows another one.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ __all__ = ["Distraction", "Filler", "Pair", "Source"]
 REQUEST: Final = "Here are questions, each with its answer. Give me all the answers in order, as a JSON list of strings.\n"
 SHORT_REQUEST: Final = "Just the answers as a JSON list:\n"
 BRIEF: Final = 150
-"""Tokens of a message below which its request is the short one; also the least that is left over for the next message."""
-LONGEST: Final = 120
-"""Tokens of the longest pair that is taken; longer ones are passed over."""
-CLOSING: Final = 12
-"""Tokens that the closing remark should not exceed, where the pairs at hand allow it."""
-PATIENCE: Final = 10_000
-"""Pairs in a row that may be too long."""
-ANSWERS: Final = 8192
-"""Answers whose tokens are remembered."""
-POOL: Final = 32
-"""Pairs kept at hand to choose from."""
+"""Tokens below which a message has the short request; also the minimum that is left for the next message."""
+MAX_PAIR_TOKENS: Final = 120
+"""Maximum tokens of a pair; longer ones are skipped."""
+MAX_CLOSING_TOKENS: Final = 12
+"""Maximum tokens of the closing remark, if the pairs in the pool allow it."""
+MAX_SKIPPED: Final = 10_000
+"""Maximum consecutive pairs that are too long."""
+CACHED_ANSWERS: Final = 8192
+"""Answers whose token counts are cached."""
+POOL_SIZE: Final = 32
+"""Pairs in the pool to choose from."""
 _quote = json.JSONEncoder(ensure_ascii=False).encode
 REMARKS: Final = Path(__file__).parents[1] / "data" / "remarks.json"
 
 
 Count = Callable[[str], int]
-"""Gives the tokens of a text: see `Tokenizer.count_piece`."""
+"""Counts the tokens of a text: see `Tokenizer.count_piece`."""
 
 Pair = tuple[str, int, str]
-"""A question, with a space before it, the tokens that it is with that, and its answer. Each is one line, with one space between
-two words and none after the last."""
+"""A question with a leading space, its tokens including the space, and its answer. Both texts are one line, with single spaces
+between words and none at the end."""
 
 
 _Entry = tuple[str, str, int, int]
-"""A pair as it stands in a message and in its reply, with its tokens in each."""
+"""A pair's text in a message and in its reply, with its tokens in each."""
 
 
 class Source(Protocol):
-    """Where the questions come from."""
+    """A source of questions."""
 
     def pairs(self, count_piece: Count) -> Iterator[Pair]:
-        """All of them, without end, the same each time. What is in many questions is a piece of its own: it is counted once."""
+        """Yield pairs without end, the same each time. Text shared by many questions is a piece of its own, counted once."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Distraction:
-    """A message and the reply that goes with it, both counted."""
+    """A message and its reply, with their tokens."""
 
     text: str
     reply: str
@@ -74,18 +74,17 @@ class Distraction:
 class Filler:
     """Makes filler from a source. The same source and the same calls in the same order give the same filler.
 
-    `most`: the most tokens of one message and its reply together, at least 100.
-
-    Raises ValueError for a smaller `most`, InputError when the source has long questions only.
+    `max_tokens` is the maximum of a message and its reply together, at least 100. Raises ValueError if it is smaller, and
+    InputError if the source has only long questions.
     """
 
-    def __init__(self, source: Source, tokenizer: Tokenizer, *, most: int = 2000) -> None:
-        if most < 100:
-            raise ValueError(f"most must be >= 100, got {most}")
+    def __init__(self, source: Source, tokenizer: Tokenizer, *, max_tokens: int = 2000) -> None:
+        if max_tokens < 100:
+            raise ValueError(f"max_tokens must be >= 100, got {max_tokens}")
         self._count, self._count_plain = tokenizer.count, tokenizer.count_plain
-        self._most = most
-        self._made = 0  # messages so far: the remarks take turns
-        self._entries = self._all(source.pairs(tokenizer.count_piece))
+        self._max_tokens = max_tokens
+        self._number = 0  # messages so far, which select the remarks
+        self._entries = self._short_pairs(source.pairs(tokenizer.count_piece))
         self._pool: deque[_Entry] = deque()
         self._requests = {text: self._count(text) for text in (REQUEST, SHORT_REQUEST)}
         self._brackets = self._count("[\n") + self._count("]")
@@ -95,113 +94,113 @@ class Filler:
         self._closings = _Sentences(remarks["closings"], self._count)
 
     def make(self, gap: int) -> Distraction:
-        """Filler whose message and reply are `gap` tokens together, with the reply ready.
+        """Make filler whose message and reply have `gap` tokens together.
 
-        A gap above `most` gets a part of it, and the caller asks again; what is left over is never less than BRIEF, if
-        `most` is twice that. A gap too small for a question gets a remark, the smallest of 4 tokens.
+        For a gap above `max_tokens` it has fewer, and the caller asks again. What is left then is at least BRIEF, if `max_tokens`
+        is at least twice that. A gap too small for a question gets a remark of at least 4 tokens.
 
         Raises ValueError for a gap below 1.
         """
         if gap < 1:
             raise ValueError(f"gap must be >= 1, got {gap}")
         self._begin()
-        target = self._part(gap)
+        target = self._first_share(gap)
         request = REQUEST if target >= BRIEF else SHORT_REQUEST
         left = target - self._requests[request] - self._brackets
-        last = self._last(left - self._closings.least, _both)
+        last = self._take_last(left - self._closings.least, _total_tokens)
         if last is None:
             return self._aside(target)
-        left -= _both(last)
+        left -= _total_tokens(last)
         return self._list(request, *self._fit(left, last))
 
-    def ask(self, most: int = 60) -> Distraction:
-        """Filler that the agent is to answer itself: a message of at most `most` tokens, with the ideal reply.
+    def ask(self, max_tokens: int = 60) -> Distraction:
+        """Make filler that the agent answers: a message of at max_tokens `max_tokens` tokens, with the ideal reply.
 
-        A `most` too small for a question gets a remark. Raises ValueError for a `most` below 1.
+        If they are too few for a question, it is a remark. Raises ValueError for `max_tokens` below 1.
         """
-        if most < 1:
-            raise ValueError(f"most must be >= 1, got {most}")
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens must be >= 1, got {max_tokens}")
         self._begin()
-        left = most - self._requests[SHORT_REQUEST]
-        last = self._last(left - self._closings.least, _said)
+        left = max_tokens - self._requests[SHORT_REQUEST]
+        last = self._take_last(left - self._closings.least, _message_tokens)
         if last is None:
-            return self._remark(min(most, CLOSING), self._replies.single(CLOSING, self._made))
-        left -= _said(last)
+            return self._remark(min(max_tokens, MAX_CLOSING_TOKENS), self._replies.single(MAX_CLOSING_TOKENS, self._number))
+        left -= _message_tokens(last)
         entries = []
-        while _said(self._pool[0]) + self._closings.least <= left:
+        while _message_tokens(self._pool[0]) + self._closings.least <= left:
             entries.append(self._pool.popleft())
             self._refill()
-            left -= _said(entries[-1])
-        return self._list(SHORT_REQUEST, [*entries, last], self._closings.single(min(left, CLOSING), self._made))
+            left -= _message_tokens(entries[-1])
+        return self._list(SHORT_REQUEST, [*entries, last], self._closings.single(min(left, MAX_CLOSING_TOKENS), self._number))
 
     def _begin(self) -> None:
-        self._made += 1
+        self._number += 1
         self._refill()
 
-    def _part(self, gap: int) -> int:
-        """How much of a gap one message takes."""
-        if gap <= self._most:
+    def _first_share(self, gap: int) -> int:
+        """The tokens of a gap that one message fills."""
+        if gap <= self._max_tokens:
             return gap
-        if gap < self._most + BRIEF:
-            return min(self._most, (gap + 1) // 2)
-        return self._most
+        if gap < self._max_tokens + BRIEF:
+            return min(self._max_tokens, (gap + 1) // 2)
+        return self._max_tokens
 
     # Pairs.
 
     def _refill(self) -> None:
-        while len(self._pool) < POOL:
+        while len(self._pool) < POOL_SIZE:
             self._pool.append(next(self._entries))
 
-    def _all(self, pairs: Iterator[Pair]) -> Iterator[_Entry]:
-        """The pairs that are not too long, in turn. Raises InputError where no more of them come."""
-        answered = lru_cache(ANSWERS)(self._answered)
-        passed_over = 0
+    def _short_pairs(self, pairs: Iterator[Pair]) -> Iterator[_Entry]:
+        """Yield the pairs that are not too long. Raises InputError if too many in a row are."""
+        answered = lru_cache(CACHED_ANSWERS)(self._answered)
+        skipped = 0
         for question, question_tokens, answer in pairs:
             answer_tokens, reply, reply_tokens = answered(answer)
             tokens = question_tokens + answer_tokens
-            if tokens + reply_tokens <= LONGEST:
-                passed_over = 0
+            if tokens + reply_tokens <= MAX_PAIR_TOKENS:
+                skipped = 0
                 yield f"Q:{question} A: {answer}\n", reply, tokens, reply_tokens
                 continue
-            passed_over += 1
-            if passed_over == PATIENCE:
+            skipped += 1
+            if skipped == MAX_SKIPPED:
                 break
-        raise InputError(f"no question of the filler's source has less than {LONGEST} tokens with its answer: take another source")
+        raise InputError(f"the filler's source has no question of at most {MAX_PAIR_TOKENS} tokens with its answer; use another source")
 
     def _answered(self, answer: str) -> tuple[int, str, int]:
-        """The tokens of a pair but for its question; its answer as it stands in a reply, and the tokens there."""
+        """Return the tokens of a pair without its question, its answer in a reply, and the tokens there."""
         reply = _quote(answer)
         return self._count_plain(f"Q: A: {answer}\n"), reply, self._count_plain(f"{reply},\n")
 
-    def _last(self, room: int, cost: Callable[[_Entry], int]) -> _Entry | None:
-        """Takes a pair to close the list with, the first at hand whose cost is within `room`; its reply has no comma."""
-        for place, entry in enumerate(self._pool):
+    def _take_last(self, room: int, cost: Callable[[_Entry], int]) -> _Entry | None:
+        """Take the last pair of a list from the pool, the first one whose cost fits into `room`. Its reply has no comma."""
+        for index, entry in enumerate(self._pool):
             if cost(entry) <= room:
                 text, reply, tokens, _ = entry
                 last = (text, reply, tokens, self._count(f"{reply}\n"))
                 if cost(last) <= room:
-                    del self._pool[place]
+                    del self._pool[index]
                     self._refill()
                     return last
         return None
 
     def _fit(self, left: int, last: _Entry) -> tuple[list[_Entry], _Remark]:
-        """Pairs that end in `last`, and a closing remark, that take `left` tokens beside `last`."""
+        """Return pairs that end in `last`, and a closing remark, of `left` tokens in addition to `last`."""
         entries: list[_Entry] = []
-        while left >= LONGEST + CLOSING:
+        while left >= MAX_PAIR_TOKENS + MAX_CLOSING_TOKENS:
             entry = next(self._entries)
             entries.append(entry)
             left -= entry[2] + entry[3]
-        costs = [_both(entry) for entry in self._pool]
-        chosen = _subset(costs, left - CLOSING, left - self._closings.least)
-        for place in reversed(chosen):
-            entries.append(self._pool[place])
-            left -= costs[place]
-            del self._pool[place]
-        return [*entries, last], self._closings.compose(left, self._made)
+        costs = [_total_tokens(entry) for entry in self._pool]
+        chosen = _subset(costs, left - MAX_CLOSING_TOKENS, left - self._closings.least)
+        for index in reversed(chosen):
+            entries.append(self._pool[index])
+            left -= costs[index]
+            del self._pool[index]
+        return [*entries, last], self._closings.compose(left, self._number)
 
     def _list(self, request: str, entries: Sequence[_Entry], closing: _Remark) -> Distraction:
-        """A message with `entries`, the last of them counted as the last of its reply."""
+        """Build a message from `entries`. The last entry's tokens are those without a comma in the reply."""
         texts, replies, tokens, reply_tokens = zip(*entries, strict=True)
         return Distraction(
             text=f"{request}{''.join(texts)}{closing.text}",
@@ -213,21 +212,21 @@ class Filler:
     # Remarks.
 
     def _aside(self, tokens: int) -> Distraction:
-        """A remark without a question that takes `tokens` tokens with its reply, or as few as there are."""
-        reply = self._replies.single(max(self._replies.least, min(tokens // 3, tokens - self._asides.least)), self._made)
+        """Make a remark without a question that has `tokens` tokens with its reply, or the fewest possible."""
+        reply = self._replies.single(max(self._replies.least, min(tokens // 3, tokens - self._asides.least)), self._number)
         return self._remark(max(self._asides.least, tokens - reply.tokens), reply)
 
     def _remark(self, tokens: int, reply: _Remark) -> Distraction:
-        text = self._asides.compose(tokens, self._made)
+        text = self._asides.compose(tokens, self._number)
         return Distraction(text.text, reply.text, text.tokens, reply.tokens)
 
 
-def _said(entry: _Entry) -> int:
+def _message_tokens(entry: _Entry) -> int:
     """The tokens of a pair in a message."""
     return entry[2]
 
 
-def _both(entry: _Entry) -> int:
+def _total_tokens(entry: _Entry) -> int:
     """The tokens of a pair in a message and in its reply."""
     return entry[2] + entry[3]
 
@@ -239,7 +238,7 @@ class _Remark(NamedTuple):
 
 @final
 class _Sentences:
-    """Sentences to make remarks of. `least`: the tokens of the shortest."""
+    """Sentences of remarks. `least` is the number of tokens of the shortest."""
 
     def __init__(self, sentences: Iterable[str], count: Callable[[str], int]) -> None:
         self._first = [_Remark(sentence, count(sentence)) for sentence in sentences]
@@ -250,14 +249,16 @@ class _Sentences:
         self._later = sorted(later, key=lambda remark: -remark.tokens)
         self.least = min(remark.tokens for remark in self._first)
 
-    def single(self, most: int, turn: int) -> _Remark:
-        """One sentence of at most `most` tokens, or the shortest; `turn` picks."""
-        fit = [remark for remark in self._first if remark.tokens <= max(most, self.least)]
+    def single(self, max_tokens: int, turn: int) -> _Remark:
+        """Return one sentence of at max_tokens `max_tokens` tokens, or the shortest. `turn` selects one."""
+        fit = [remark for remark in self._first if remark.tokens <= max(max_tokens, self.least)]
         return fit[turn % len(fit)]
 
     def compose(self, tokens: int, turn: int) -> _Remark:
-        """Sentences, none twice, that make `tokens` tokens: one if there is one, else a few. As near as possible below
-        where none do; the shortest at the least. `turn` picks."""
+        """Return distinct sentences of `tokens` tokens together: one if possible, else several.
+
+        If none fit exactly, they have as many tokens as possible below that, but at least one sentence. `turn` selects one.
+        """
         if exact := self._exact.get(tokens):
             return exact[turn % len(exact)]
         best = min(self._first, key=lambda remark: remark.tokens)
@@ -270,23 +271,23 @@ class _Sentences:
         return best
 
     def _begin(self, first: _Remark, tokens: int) -> _Remark:
-        """`first` and as many other sentences, long ones first, as make up `tokens`."""
+        """Return `first` and other sentences, long ones first, up to `tokens` tokens."""
         others = [remark for remark in self._later if not remark.text.endswith(first.text)]
         left = tokens - first.tokens
-        chosen = [others[place] for place in _subset([remark.tokens for remark in others], left, left)]
+        chosen = [others[index] for index in _subset([remark.tokens for remark in others], left, left)]
         return _Remark(first.text + "".join(remark.text for remark in chosen), first.tokens + sum(remark.tokens for remark in chosen))
 
 
 def _subset(costs: Sequence[int], low: int, high: int) -> tuple[int, ...]:
-    """Places of costs that add up to between `low` and `high`; failing that, to as much as there is below `low`."""
+    """Return indices of costs whose sum is between `low` and `high`, or else as large as possible below `low`."""
     sums: dict[int, tuple[int, ...]] = {0: ()}
     if low <= 0:
         return ()
-    for place, cost in enumerate(costs):
-        for total, places in list(sums.items()):
+    for index, cost in enumerate(costs):
+        for total, indices in list(sums.items()):
             reached = total + cost
             if reached <= high and reached not in sums:
-                sums[reached] = (*places, place)
+                sums[reached] = (*indices, index)
                 if reached >= low:
                     return sums[reached]
     return sums[max(sums)]

@@ -16,20 +16,20 @@ from longspan.simulator.filler.filler import Count, Pair
 
 __all__ = ["Trivia"]
 
-LARGEST: Final = 1 << 30
-"""Bytes of a file, unpacked, that are read at most."""
+MAX_BYTES: Final = 1 << 30
+"""Maximum bytes of an uncompressed file."""
 
-REMEDY = "give one of TriviaQA's question files with answers, as JSON, plain or .gz"
+REMEDY = "use one of TriviaQA's question files with answers, as JSON or .gz"
 
 
 @final
 class Trivia:
-    """The questions of a TriviaQA file in an order of the seed's; after the last, all again in another order.
+    """The questions of a TriviaQA file in an order that depends on the seed, repeated in another order after the last.
 
     `path` is JSON, plain or gzipped: `{"Data": [{"Question": ..., "Answer": {"Value": ...}}, ...]}` as published, or with
     `"AnswerValue": ...` in place of the answer. Line breaks and control characters become spaces.
 
-    Raises InputError for a file that cannot be read, is not JSON, or holds an entry without a question or an answer.
+    Raises InputError if the file cannot be read, is not JSON, or has an entry without a question or an answer.
     """
 
     def __init__(self, path: str | Path, *, seed: int | str = 0) -> None:
@@ -37,13 +37,13 @@ class Trivia:
         self._pairs = _pairs(Path(path))
 
     def __len__(self) -> int:
-        """How many questions the file holds."""
+        """The number of questions in the file."""
         return len(self._pairs)
 
     def pairs(self, count_piece: Count) -> Iterator[Pair]:
-        for turn in count():
+        for repetition in count():
             order = list(range(len(self._pairs)))
-            Random(f"{self._seed}/{turn}").shuffle(order)
+            Random(f"{self._seed}/{repetition}").shuffle(order)
             for question, answer in (self._pairs[place] for place in order):
                 yield question, count_piece(question), answer
 
@@ -61,7 +61,7 @@ def _pairs(path: Path) -> list[tuple[str, str]]:
 def _read(path: Path) -> Any:
     """The file's JSON."""
     try:
-        return json.loads(read_packed(path, LARGEST, REMEDY).decode("utf-8-sig"))
+        return json.loads(read_packed(path, MAX_BYTES, REMEDY).decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}: line {error.lineno}, column {error.colno}: not JSON ({error.msg}): {REMEDY}") from error
     except UnicodeDecodeError as error:
@@ -83,7 +83,7 @@ def _pair(entry: Any, place: str) -> tuple[str, str]:
 
 
 def _text(value: Any, missing: str) -> str:
-    """`value` on one line, without control characters and lone surrogates."""
+    """`value` as one line, without control characters and lone surrogates."""
     text = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", value).split()) if isinstance(value, str) else ""
     if not text:
         raise InputError(f"{missing}: {REMEDY}")

@@ -61,7 +61,7 @@ class TestResult(_Frozen):
 
     id: str
     scenario: str
-    tags: list[str]
+    skills: list[str]
     status: Status
     score: float | None
     chance: float
@@ -246,7 +246,7 @@ class Gradebook:
         return TestResult(
             id=planned.id,
             scenario=planned.scenario,
-            tags=planned.skills,
+            skills=planned.skills,
             status="scored" if correction else status,
             score=correction.score if correction else given.score,
             chance=planned.chance,
@@ -266,7 +266,7 @@ class Gradebook:
 
 def _broken(run: RunFolder) -> dict[str, Status]:
     """The status of tests that did not end, by conversation: what broke it off last says why they have no score."""
-    breaks = [entry for entry in run.incidents() if entry.get("type") in ("agent_error", "broken_off")]
+    breaks = [entry for entry in run.incidents() if entry.get("type") in ("agent_error", "interrupted")]
     last = {str(entry.get("conversation")): entry.get("type") for entry in breaks}
     return {id: "agent_error" if last.get(id) == "agent_error" else "unfinished" for id in run.manifest.conversations}
 

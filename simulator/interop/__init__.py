@@ -1,1 +1,1 @@
-"""Interop: other people's files, conversations, test definitions, papers and retrieval models."""
+"""Interop: files, conversations, test definitions, papers and retrieval models from elsewhere."""

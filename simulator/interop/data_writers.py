@@ -1,4 +1,4 @@
-"""Data that a model writes for a scenario, once and beforehand: nothing is written while a run is played or graded."""
+"""Data that a model writes for a scenario beforehand. Nothing is written while a run is played or graded."""
 
 from __future__ import annotations
 
@@ -21,69 +21,72 @@ from longspan.simulator.queries import Answered, Query
 __all__ = ["WRITERS", "Asks", "Writer", "Written", "settings_of", "write", "writer"]
 
 WRITERS: Final = "longspan.writers"
-"""The entry-point group of writers: a scenario's name, and a `Writer`."""
+"""The entry-point group of writers: a scenario's name to a `Writer`."""
 
 
 class Asks(Protocol):
-    """A model that is asked. What it has answered before it is not asked again."""
+    """A model whose answers are stored and reused."""
 
     async def ask_all(self, queries: Sequence[Query[Answered]]) -> list[Answered | str]:
-        """The answer to each query, or why there is none. They are asked together."""
+        """Return the answer to each query, or the reason why there is none. They are asked concurrently."""
         ...
 
 
 @final
 class Written(NamedTuple):
-    """Files by name, each as JSON; and what was written again or dropped, in lines for people."""
+    """The JSON content of files by name, and notes on what was written again or left out."""
 
     files: Mapping[str, Any]
     notes: Sequence[str]
 
 
 class Writer(Protocol):
-    """Writes a scenario's data. `Settings` is a pydantic model of what can be set."""
+    """Writes a scenario's data. `Settings` is a pydantic model of its settings."""
 
     Settings: type[BaseModel]
 
-    async def write(self, settings: Any, asks: Asks, told: Callable[[str], None]) -> Written:
-        """Have everything written and checked. `told` is told how far it is. Raises InputError where too little comes out."""
+    async def write(self, settings: Any, asks: Asks, log: Callable[[str], None]) -> Written:
+        """Have the model write everything, and check it. `log` gets lines about the progress.
+
+        Raises InputError if too little of it passes the checks.
+        """
         ...
 
 
 def writer(scenario: str) -> Writer:
-    """The writer for a scenario. Raises InputError."""
-    made: Writer = load(WRITERS, "writer", scenario)()
-    return made
+    """Return the writer for a scenario. Raises InputError if there is none."""
+    loaded: Writer = load(WRITERS, "writer", scenario)()
+    return loaded
 
 
-def settings_of(found: Writer, given: Mapping[str, Any]) -> BaseModel:
-    """A writer's settings. Raises InputError for what cannot be set so."""
+def settings_of(writer: Writer, given: Mapping[str, Any]) -> BaseModel:
+    """Return a writer's settings. Raises InputError for unknown names and invalid values."""
     try:
-        return found.Settings.model_validate(dict(given))
+        return writer.Settings.model_validate(dict(given))
     except ValidationError as error:
-        raise InputError(f"--set: {first_problem(error)}; what can be set is {', '.join(found.Settings.model_fields)}") from None
+        raise InputError(f"--set: {first_problem(error)}; the settings are {', '.join(writer.Settings.model_fields)}") from None
 
 
 async def write(
-    found: Writer, settings: BaseModel, spec: str, out: Path, *, most: float = inf, told: Callable[[str], None] = lambda line: None
+    writer: Writer, settings: BaseModel, spec: str, out: Path, *, max_cost: float = inf, log: Callable[[str], None] = lambda line: None
 ) -> tuple[list[Path], Sequence[str]]:
-    """Have the model of a spec write a scenario's data into `out`; the files, and what was written again or dropped.
+    """Have the model of a spec write a scenario's data into `out`. Return the files, and notes on what was written again or left out.
 
-    What the model answers is kept there, so that the same command goes on where it was broken off. Raises InputError for what is
-    wrong, StoppedError where a limit of `most` dollars would be passed.
+    The model's answers are kept in `out`, so that the same command continues after an interruption. Raises InputError for invalid
+    input, and StoppedError if more than `max_cost` dollars could be spent.
     """
-    check_model(spec, most)
+    check_model(spec, max_cost)
     store = AnswerStore.create(out)
     with store.lock("data"):
-        model = CachedModel(spec, store, Ledger(most))
+        model = CachedModel(spec, store, Ledger(max_cost))
         try:
-            written = await found.write(settings, model, told)
+            written = await writer.write(settings, model, log)
         except* StoppedError:
-            raise StoppedError(f"the next answer could pass the limit of ${most:.2f}; the same command goes on in {out}") from None
+            raise StoppedError(f"the next answer could pass the limit of ${max_cost:.2f}; the same command continues in {out}") from None
         paths = {out / name: json.dumps(content, ensure_ascii=False, indent=1) for name, content in written.files.items()}
         for path, text in paths.items():
             try:
                 write_text(path, text)
             except OSError as error:
-                raise InputError(f"{path}: cannot be written: {error.strerror}; choose another place with --out") from error
+                raise InputError(f"{path}: cannot be written: {error.strerror}; choose another folder with --out") from error
         return list(paths), written.notes

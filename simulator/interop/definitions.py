@@ -1,4 +1,4 @@
-"""Tests that somebody has written down: a folder of them is played instead of generated tests."""
+"""Published test definitions: a folder of them is played instead of generated tests."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ from longspan.simulator.suite import Suite, make_test, make_tests, scenarios_in
 __all__ = ["READERS", "Definition", "Definitions", "read_definitions", "tests_for", "tests_of"]
 
 READERS: Final = "longspan.definitions"
-"""The entry-point group of those who read definitions: its name, and a function from a folder (resolved, there) to its
-Definitions, or to None where it knows nothing of their form. It raises InputError for what is wrong in them."""
+"""The entry-point group of readers of definitions.
+
+A reader is a function from an existing, resolved folder to its Definitions, or to None if it does not know their format. It raises
+InputError for invalid definitions.
+"""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One test: `scenario` plays and grades it, `id` tells it from the scenario's others (lower case, digits, _ and -).
+    """One test: `scenario` plays and grades it, `id` is unique in the scenario (lower-case letters, digits, _ and -).
 
-    `write` gives its script for a span in tokens, and raises ScenarioError where it does not fit in; the random numbers
-    are for what the definition leaves open. None: the scenario makes a test of its own.
+    `write` returns its script for a span in tokens, with random numbers for what the definition leaves open. It raises
+    ScenarioError if the script does not fit. None: the scenario generates a test.
     """
 
     id: str
@@ -40,7 +43,7 @@ class Definition:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definitions:
-    """The tests of a `folder`: `span` in tokens if it names one, `sha256` over all that the tests depend on."""
+    """The tests of a `folder`, with their `span` in tokens if it names one, and the `sha256` of all that the tests depend on."""
 
     folder: Path
     span: int | None
@@ -49,65 +52,66 @@ class Definitions:
 
     @property
     def most(self) -> int:
-        """How many tests the scenario has that has most."""
-        return max(Counter(each.scenario for each in self.tests).values(), default=0)
+        """The largest number of tests of a scenario."""
+        return max(Counter(test.scenario for test in self.tests).values(), default=0)
 
 
 def read_definitions(folder: Path) -> Definitions:
-    """The definitions in a folder, by the first installed reader that knows their form. Raises InputError."""
+    """Read the definitions in a folder with the first installed reader that knows their format. Raises InputError."""
     try:
         folder = folder.resolve()
         there = folder.is_dir()
-    except (OSError, ValueError, RuntimeError):  # a name that no file can have, a loop of links
+    except (OSError, ValueError, RuntimeError):  # an invalid file name, a loop of links
         there = False
     if not there:
-        raise InputError(f"definitions {folder}: there is no such folder")
+        raise InputError(f"definitions {folder}: folder does not exist")
     names = list(installed(READERS))
     for name in names:
         reader: Any = load(READERS, "reader of definitions", name)
-        found: Definitions | None = reader(folder)
-        if found is not None:
-            return found
-    raise InputError(f"definitions {folder}: it holds no tests in a form that is known; known are {', '.join(names) or 'none'}")
+        definitions: Definitions | None = reader(folder)
+        if definitions is not None:
+            return definitions
+    raise InputError(f"definitions {folder}: it has no tests in a known format; known formats are {', '.join(names) or 'none'}")
 
 
 def tests_for(suite: Suite, seed: int, span: int, definitions: Definitions | None) -> tuple[list[Test], list[str]]:
-    """The tests of a run, and why others are left out: those that are defined, or else those that the suite makes.
+    """Return the tests of a run, from definitions or else generated, and why other tests are left out.
 
-    Of what is defined, the suite says which scenarios are played, with which parameters, and at most how many tests of
-    each. The order is the seed's. Raises InputError.
+    The suite says which scenarios of the definitions are played, with which parameters, and how many tests of each at most. The
+    order depends on the seed. Raises InputError.
     """
     if definitions is None:
         return make_tests(suite, seed), []
     queues: dict[str, list[Definition]] = defaultdict(list)
-    for each in definitions.tests:
-        queues[each.scenario].append(each)
+    for definition in definitions.tests:
+        queues[definition.scenario].append(definition)
     scenarios = scenarios_in(suite)
     tests: list[Test] = []
     left_out = _unmatched(suite, {scenario.name for scenario in scenarios}, set(queues))
     random = Random(f"{seed}/order")
     for number in range(suite.tests):
         for scenario in random.sample(scenarios, len(scenarios)):
-            for each in queues[scenario.name][number : number + 1]:
+            for definition in queues[scenario.name][number : number + 1]:
                 try:
-                    script = each.write(Random(f"{seed}/{scenario.name}/{each.id}/script"), span) if each.write else None
+                    random_ = Random(f"{seed}/{scenario.name}/{definition.id}/script")
+                    script = definition.write(random_, span) if definition.write else None
                 except ScenarioError as error:
-                    left_out.append(f"{scenario.name}-{each.id} is left out: {error}")
+                    left_out.append(f"{scenario.name}-{definition.id} is left out: {error}")
                 else:
-                    tests.append(make_test(scenario, each.id, seed, len(tests), script))
+                    tests.append(make_test(scenario, definition.id, seed, len(tests), script))
     return tests, left_out
 
 
 def tests_of(manifest: Manifest) -> dict[str, Test]:
-    """The tests that a manifest's suite and definitions make, by id. Raises InputError where the definitions have changed."""
+    """Return the tests of a manifest's suite and definitions by id. Raises InputError if the definitions have changed."""
     definitions = read_definitions(manifest.definitions) if manifest.definitions is not None else None
     if definitions is not None and definitions.sha256 != manifest.definitions_sha256:
-        raise InputError(f"definitions {manifest.definitions}: not those that the run was made with")
+        raise InputError(f"definitions {manifest.definitions}: changed since the run was made; restore them")
     return {test.id: test for test in tests_for(manifest.suite, manifest.seed, manifest.span, definitions)[0]}
 
 
 def _unmatched(suite: Suite, played: set[str], defined: set[str]) -> list[str]:
-    """What is defined and not played, and the other way round."""
+    """Describe tests that are defined but not played, and the reverse."""
     lines = []
     if foreign := defined - played:
         lines.append(f"the tests of {', '.join(sorted(foreign))} are left out: suite {suite.name} does not play {_them(foreign)}")

@@ -1,4 +1,4 @@
-"""Conversations that others have played, as runs of ours. What knows their files is found by entry point."""
+"""Imports recorded conversations as runs. Importers are imported by entry point."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from longspan.simulator.suite import Suite, load_suite, make_test
 from longspan.simulator.tokens import EncodingName
 from longspan.simulator.transcript import Transcript
 
-__all__ = ["IMPORTERS", "Imported", "Importer", "Wanted", "import_run", "opening"]
+__all__ = ["IMPORTERS", "ImportOptions", "Imported", "Importer", "import_run", "opening"]
 
 IMPORTERS: Final = "longspan.imports"
-"""The entry-point group of importers: a name, and an `Importer`."""
+"""The entry-point group of importers: name to `Importer`."""
 
 UNSEEDED: Final = "0" * 64
-"""The nonce of a run that nobody committed to."""
+"""The nonce of a run without a commitment."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is said about a file beside it: the `definitions` of its tests, their `span` in tokens and who the `agent` was,
-    each None where nobody says; and whose `rules` grade."""
+class ImportOptions:
+    """The user's options for an import: the `definitions` of the tests, their `span` in tokens, the `agent` that played (None if not
+    given), and whose `rules` grade."""
 
     definitions: Definitions | None = None
     span: int | None = None
@@ -46,19 +46,18 @@ class Wanted:
     rules: Literal["longspan", "paper"] = "longspan"
 
     def suite(self, scenarios: Iterable[str]) -> Suite:
-        """The suite that grades tests of `scenarios`, which are named once for each test."""
+        """Return the suite that grades tests of `scenarios`, which has an entry for each test."""
         counts = Counter(sorted(scenarios))
-        takers = [name for name in counts if self.rules == "paper" and "rules" in scenario_class(name).model_fields]
-        return load_suite("ltm").changed([f"{name}.rules=paper" for name in takers], [], list(counts), max(counts.values()))
+        adjustable = [name for name in counts if self.rules == "paper" and "rules" in scenario_class(name).model_fields]
+        return load_suite("ltm").changed([f"{name}.rules=paper" for name in adjustable], [], list(counts), max(counts.values()))
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """One conversation: the `events` of its journal, `begin` first, counted with `tokenizer`, and the `suite` of scenarios that
-    grade its tests.
+    """One conversation: the `events` of its journal from `begin`, in tokens of `tokenizer`, and the `suite` that grades its tests.
 
-    `left_out`: why tests that are defined are not in it; `notes`: what could not be taken as it stood in the file.
+    `left_out` says why defined tests are not in it, `notes` what could not be imported unchanged.
     """
 
     suite: Suite
@@ -70,92 +69,95 @@ class Imported:
 
 
 def opening(suite: Suite, scenario: str, id: str, script: Script | None, facts: Mapping[str, Any] | None = None) -> events.Open:
-    """What opens the suite's test `id` of `scenario`, at position 0: the script that it was played from or, where there is none,
-    the `facts` that are known; None where nobody knows what was expected. Raises InputError for a script that is odd."""
-    made = make_scenario(scenario, suite.scenarios[scenario])
-    common: dict[str, Any] = {"skills": list(made.skills), "uninterrupted": made.uninterrupted, "position": 0}
+    """Return the `open` event of the suite's test `id` of `scenario`, at position 0.
+
+    It has the script that was played or, without one, the `facts`, which are None if nothing is known of what was expected. Raises
+    InputError for an invalid script.
+    """
+    scenario_ = make_scenario(scenario, suite.scenarios[scenario])
+    common: dict[str, Any] = {"skills": list(scenario_.skills), "uninterrupted": scenario_.uninterrupted, "position": 0}
     if script is not None:
-        return events.Open(**common, **make_test(made, id, 0, 0, script).definition(), chance=made.chance(script.facts))
+        return events.Open(**common, **make_test(scenario_, id, 0, 0, script).definition(), chance=scenario_.chance(script.facts))
     return events.Open(
         **common,
-        test=f"{made.name}-{id}",
-        scenario=made.name,
-        parameters=made.model_dump(mode="json"),
+        test=f"{scenario_.name}-{id}",
+        scenario=scenario_.name,
+        parameters=scenario_.model_dump(mode="json"),
         facts=dict(facts) if facts is not None else None,
         lines=[],
         outline=[],
-        chance=made.chance(facts) if facts is not None else 0.0,
+        chance=scenario_.chance(facts) if facts is not None else 0.0,
     )
 
 
 class Importer(Protocol):
-    """Reads one form of file."""
+    """Reads files of one format."""
 
-    def __call__(self, file: Path, wanted: Wanted) -> Imported:
-        """The conversation in a file. Raises InputError for a file of another form, or one that is damaged."""
+    def __call__(self, file: Path, options: ImportOptions) -> Imported:
+        """Read the conversation in a file. Raises InputError for another format and for a damaged file."""
         ...
 
 
-def import_run(kind: str, file: Path, out: Path, wanted: Wanted) -> Imported:
-    """Make the run `out` of a file that the importer `kind` reads, graded and with its report.
+def import_run(kind: str, file: Path, out: Path, options: ImportOptions) -> Imported:
+    """Import a file with the importer `kind` as the run `out`, graded and with its report.
 
-    The folder is there as a whole or not at all. Raises InputError, also where there is an `out` already, and JournalError
-    where the disk refuses.
+    The folder is created atomically. Raises InputError for invalid input and if `out` exists, and JournalError if the run cannot be
+    written.
     """
     importer: Importer = load(IMPORTERS, "kind of file to import", kind)
     if out.exists() or out.is_symlink():
-        raise InputError(f"{out}: exists already; name another folder with --out")
-    found = importer(file, wanted)
-    manifest = _manifest(kind, file, found, wanted)
+        raise InputError(f"{out}: already exists; name another folder with --out")
+    imported = importer(file, options)
+    manifest = _manifest(kind, file, imported, options)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=".import-", dir=out.parent))
     except OSError as error:
-        raise InputError(f"{out}: cannot make the run's folder: {error.strerror}; choose another with --out") from error
+        raise InputError(f"{out}: cannot create the run's folder: {error.strerror}; choose another with --out") from error
     try:
         run = RunFolder.create(partial, "run", manifest)
-        _write(run, found)
+        _write(run, imported)
         run.path.replace(out)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}; choose another with --out") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return found
+    return imported
 
 
-def _write(run: RunFolder, found: Imported) -> None:
+def _write(run: RunFolder, imported: Imported) -> None:
     (conversation,) = run.manifest.conversations
     with Journal(run.journal(conversation)) as journal:
-        for event in found.events:
+        for event in imported.events:
             journal.write(event)
         journal.sync()
-    for note in found.notes:
+    for note in imported.notes:
         run.incident(conversation=conversation, type="import", error=note)
     check(run)
     score(run)
 
 
-def _manifest(kind: str, file: Path, found: Imported, wanted: Wanted) -> Manifest:
-    transcript = Transcript.of(found.events)
+def _manifest(kind: str, file: Path, imported: Imported, options: ImportOptions) -> Manifest:
+    transcript = Transcript.of(imported.events)
     begin = transcript.begin
     if begin is None:
-        raise LongspanError(f"the importer {kind} gives no events; an installed package is at fault")
-    definitions = wanted.definitions
+        raise LongspanError(f"the importer {kind} gives no events; the error is in an installed package")
+    definitions = options.definitions
     return Manifest(
-        suite=found.suite,
+        suite=imported.suite,
         span=begin.span,
         seed=0,
-        agent=found.agent,
+        agent=imported.agent,
         placement=begin.placement,
         isolated=begin.isolated,
-        tokenizer=found.tokenizer,
+        tokenizer=imported.tokenizer,
         definitions=definitions.folder if definitions else None,
         definitions_sha256=definitions.sha256 if definitions else None,
         imported=Source(kind=kind, file=_text(file.resolve()), sha256=_sha256(file)),
         starts_at=begin.starts_at,
         pace_s=begin.pace_s,
         conversations={begin.conversation: [_planned(test.definition) for test in transcript.tests.values()]},
-        left_out=list(found.left_out),
+        left_out=list(imported.left_out),
         late=[],
         nonce=UNSEEDED,
         commitment=commit(UNSEEDED, 0, []),
@@ -173,5 +175,5 @@ def _sha256(file: Path) -> str:
 
 
 def _text(path: Path) -> str:
-    """A path as text; names that are no valid Unicode are marked."""
+    """A path as text, with invalid Unicode replaced."""
     return str(path).encode("utf-8", "replace").decode()

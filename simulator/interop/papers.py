@@ -1,4 +1,4 @@
-"""Papers whose published figures can be worked out again from the data that came with them. Found by entry point."""
+"""Papers whose published figures can be recomputed from their data. Found by entry point."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from longspan.simulator.tables import Table
 __all__ = ["PAPERS", "Cell", "Paper", "Reproduction", "Rules", "needs_paths", "paper"]
 
 PAPERS = "longspan.papers"
-"""The entry-point group of papers: a name, and a `Paper`."""
+"""The entry-point group of papers: name to `Paper`."""
 
 Rules = Literal["paper", "longspan"]
-"""Whose rules grade: the paper's, or longspan's own where they ask for more."""
+"""Whose rules grade: the paper's, or longspan's own where they are stricter."""
 
 
 class _Frozen(BaseModel):
@@ -26,7 +26,7 @@ class _Frozen(BaseModel):
 
 @final
 class Cell(_Frozen):
-    """One figure: ours beside the published one (None where nothing was printed), worked out from `n` items."""
+    """One figure, computed from `n` items, and the published one (None if not published)."""
 
     paper: str
     table: str
@@ -46,19 +46,19 @@ class Reproduction(_Frozen):
 
 
 class Paper(Protocol):
-    """A paper's data, read and worked out again. One with an attribute `needs_paths` that is False works from what it prints."""
+    """Recomputes a paper's figures. With an attribute `needs_paths` of False it takes no files."""
 
     def __call__(self, paths: Sequence[Path], rules: Rules) -> Reproduction:
-        """Work the paper's figures out from the files and folders in `paths`. Raises InputError for what cannot be read."""
+        """Recompute the figures from the files and folders in `paths`. Raises InputError if they cannot be read."""
         ...
 
 
 def needs_paths(paper: Paper) -> bool:
-    """Whether a paper's figures come from files; where not, it takes none."""
+    """Whether a paper's figures are computed from files."""
     return bool(getattr(paper, "needs_paths", True))
 
 
 def paper(name: str) -> Paper:
-    """The paper registered as `name`. Raises InputError."""
-    found: Paper = load(PAPERS, "paper", name)
-    return found
+    """Return the paper registered as `name`. Raises InputError if there is none."""
+    loaded: Paper = load(PAPERS, "paper", name)
+    return loaded

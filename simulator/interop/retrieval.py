@@ -1,7 +1,6 @@
-"""Finding documents with a model: embedders and rerankers, found by entry point.
+"""Embedders and rerankers that find documents. Found by entry point.
 
-What is paid for is asked once: its scores are kept in the user's cache, so that a run that is gone on with, or played again,
-finds the same documents without asking anybody.
+Scores that cost money are kept in the user's cache, so that a run that is resumed or replayed finds the same documents for free.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["EMBEDDERS", "RERANKERS", "Embeds", "Reranks", "nearness", "relevance"]
 
 EMBEDDERS: Final = "longspan.embedders"
-"""The entry-point group of embedders: the first part of a name such as openai/MODEL, and what makes one of the whole name."""
+"""The entry-point group of embedders: from the kind in a name such as openai/MODEL to a function of the whole name."""
 
 RERANKERS: Final = "longspan.rerankers"
 """The same for rerankers, such as cohere/MODEL."""
@@ -36,61 +35,61 @@ Scores = list[list[float]]
 
 
 class Vectors(Protocol):
-    """Vectors of length 1, one a row."""
+    """Vectors of length 1, one per row."""
 
     @property
     def vectors(self) -> NDArray[np.float32]: ...
 
 
 class Embeds(Protocol):
-    """Makes vectors of texts: near ones for texts that are about the same. `model`: what is paid for; None where nothing is."""
+    """Computes vectors of texts, which are close if the texts are about the same. `model` is None if it is free."""
 
     @property
     def model(self) -> str | None: ...
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """A vector for each text, of which there is at least one. Raises AgentError."""
+        """Return a vector for each text; there is at least one. Raises AgentError."""
         ...
 
 
 class Reranks(Protocol):
-    """Says how much each document has to do with a query. Somebody is paid for it."""
+    """Scores how relevant documents are to a query. It costs money."""
 
     async def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
-        """A finite number for each document, the larger the more. Raises AgentError."""
+        """Return a finite score for each document, higher for more relevant ones. Raises AgentError."""
         ...
 
 
 def nearness(embedder: str, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> Scores:
-    """For each query the cosine of its vector with that of each document, which comes in pieces: the mean of theirs.
+    """Return the cosine of each query's vector with each document's, which is the mean over the document's pieces.
 
-    Blocks, also inside Trio. Raises InputError for an embedder that there is not, or that fails. What is kept needs no key.
+    Blocks, even inside Trio. Cached scores need no API key. Raises InputError if the embedder does not exist or fails.
     """
 
-    def embedded() -> tuple[Scores, bool]:
-        made: Embeds = _made(EMBEDDERS, "embedder", embedder)
+    def compute() -> tuple[Scores, bool]:
+        model: Embeds = _load(EMBEDDERS, "embedder", embedder)
         pieces = [piece for document in documents for piece in document]
-        found = _waited(f"embedder {embedder}", made.embed, [*queries, *pieces])
-        return _cosines(found.vectors, len(queries), [*map(len, documents)]), made.model is not None
+        embedded = _run_in_thread(f"embedder {embedder}", model.embed, [*queries, *pieces])
+        return _cosines(embedded.vectors, len(queries), [*map(len, documents)]), model.model is not None
 
-    return _kept(["nearness", embedder, queries, documents], (len(queries), len(documents)), embedded)
+    return _cached(["nearness", embedder, queries, documents], (len(queries), len(documents)), compute)
 
 
 def relevance(reranker: str, queries: Sequence[str], documents: Sequence[str]) -> Scores:
-    """For each query what the reranker says of each document; otherwise as `nearness`."""
+    """Return the reranker's score of each document for each query; otherwise as `nearness`."""
 
     def asked(query: str) -> Callable[[], tuple[Scores, bool]]:
-        return lambda: ([_waited(f"reranker {reranker}", _made(RERANKERS, "reranker", reranker).rerank, query, documents)], True)
+        return lambda: ([_run_in_thread(f"reranker {reranker}", _load(RERANKERS, "reranker", reranker).rerank, query, documents)], True)
 
-    return [_kept(["relevance", reranker, query, documents], (1, len(documents)), asked(query))[0] for query in queries]
+    return [_cached(["relevance", reranker, query, documents], (1, len(documents)), asked(query))[0] for query in queries]
 
 
-def _made(group: str, what: str, name: str) -> Any:
+def _load(group: str, what: str, name: str) -> Any:
     return load(group, what, name.partition("/")[0])(name)
 
 
-def _waited(who: str, call: Callable[..., Awaitable[Value]], *arguments: Any) -> Value:
-    """What an asynchronous call gives, in a thread with a Trio of its own: tests are made outside Trio and inside it."""
+def _run_in_thread(who: str, call: Callable[..., Awaitable[Value]], *arguments: Any) -> Value:
+    """Run an asynchronous call in a thread with its own Trio loop, since tests are made both outside and inside Trio."""
     from concurrent.futures import ThreadPoolExecutor
 
     import trio
@@ -106,23 +105,22 @@ def _cosines(vectors: NDArray[np.float32], queries: int, lengths: Sequence[int])
     import numpy as np
 
     asked, pieces = vectors[:queries], vectors[queries:]
-    means = np.stack([part.mean(axis=0) for part in np.split(pieces, np.cumsum(lengths)[:-1])])
+    means = np.stack([piece.mean(axis=0) for piece in np.split(pieces, np.cumsum(lengths)[:-1])])
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
-    found: Scores = np.round(asked @ means.T, 6).tolist()  # the last digits are the machine's own
-    return found
+    scores: Scores = np.round(asked @ means.T, 6).tolist()  # the last digits depend on the machine
+    return scores
 
 
-def _kept(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tuple[Scores, bool]]) -> Scores:
-    """What was asked before about the same, or is asked now and, where `ask` says so, kept. A cache that cannot be written is done
-    without."""
+def _cached(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tuple[Scores, bool]]) -> Scores:
+    """Return cached scores, or ask and cache them if `ask` says that they cost money. A cache that cannot be written is ignored."""
     key = hashlib.sha256(json.dumps(about, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
     path = _cache() / f"{key}.json"
     with suppress(OSError, ValueError, RecursionError):
-        found = json.loads(path.read_bytes())
-        if _are_scores(found, *shape):
-            return found  # type: ignore[no-any-return]
-    scores, dear = ask()
-    if not dear:
+        cached = json.loads(path.read_bytes())
+        if _are_scores(cached, *shape):
+            return cached  # type: ignore[no-any-return]
+    scores, costly = ask()
+    if not costly:
         return scores
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,11 +130,11 @@ def _kept(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tuple[
     return scores
 
 
-def _are_scores(found: Any, rows: int, columns: int) -> bool:
-    """Whether what a file holds are finite numbers in so many rows and columns."""
-    if not isinstance(found, list) or len(found) != rows or not all(isinstance(row, list) and len(row) == columns for row in found):
+def _are_scores(content: Any, rows: int, columns: int) -> bool:
+    """Whether a file's content is a matrix of finite numbers of this shape."""
+    if not isinstance(content, list) or len(content) != rows or not all(isinstance(row, list) and len(row) == columns for row in content):
         return False
-    return all(type(value) in (int, float) and isfinite(value) for row in found for value in row)
+    return all(type(value) in (int, float) and isfinite(value) for row in content for value in row)
 
 
 def _cache() -> Path:

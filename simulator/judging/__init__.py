@@ -1,1 +1,1 @@
-"""Judging: models and people who decide what rules cannot, and how far they agree."""
+"""Judging: models and people decide what rules cannot, and how far they agree is measured."""

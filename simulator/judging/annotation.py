@@ -1,4 +1,4 @@
-"""What people say about summaries, claim by claim, beside the grader; and how far they agree with it and with each other."""
+"""Human judgements of summaries, claim by claim, and how far they agree with the grader and with each other."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from longspan.simulator.judging.sheets import Sheet, Sheets
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.tables import Table
 
-__all__ = ["LEVELS", "Agreement", "Annotation", "Level", "agreement", "agreements", "annotate", "open_claims", "said_by", "sheets"]
+__all__ = ["LEVELS", "Agreement", "Annotation", "Level", "agreement", "agreements", "annotate", "annotations_by", "open_claims", "sheets"]
 
 Level = Literal["full", "partial", "none"]
 
 LEVELS: Final[Mapping[Level, float]] = {"full": 1.0, "partial": 0.5, "none": 0.0}
-"""What a claim scores for being covered so far."""
+"""The score of a claim by its coverage."""
 
 GRADER: Final = "the grader"
 
@@ -32,7 +32,7 @@ class _Frozen(BaseModel):
 
 @final
 class Annotation(_Frozen):
-    """What a person says of a claim: how far it is covered, and by which bullet, counted from 1; None for none."""
+    """A person's judgement of a claim: how far it is covered, and by which bullet, counted from 1, or None if by none."""
 
     test: str
     claim: str
@@ -43,8 +43,11 @@ class Annotation(_Frozen):
 
 @final
 class Agreement(NamedTuple):
-    """How far two agree on `n` claims: Pearson's correlation of the coverage (None where one always says the same), the share of
-    claims on whose coverage they agree, and the share of those both found covered (`linked`) for which they name one bullet."""
+    """The agreement of two raters on `n` claims.
+
+    `correlation` is Pearson's of the coverage, or None if one rater's is constant. `same` is the share of claims with the same
+    coverage. `linked` is the number of claims that both found covered, `links` the share of these with the same bullet.
+    """
 
     n: int
     correlation: float | None
@@ -53,15 +56,15 @@ class Agreement(NamedTuple):
     links: float | None
 
 
-Said = Mapping[tuple[str, str], tuple[float, int | None]]
-"""Coverage and bullet by test and claim."""
+Ratings = Mapping[tuple[str, str], tuple[float, int | None]]
+"""A rater's coverage and bullet by test and claim."""
 
 
 def sheets(run: RunFolder) -> dict[str, Sheet]:
-    """The sheets of a run's tests that were played, by test. Raises InputError where none of its scenarios has any."""
-    scenarios = {name: each for name, each in scenarios_of(run.manifest).items() if isinstance(each, Sheets)}
+    """Return the sheets of a run's played tests, by test. Raises InputError if none of its scenarios has sheets."""
+    scenarios = {name: scenario for name, scenario in scenarios_of(run.manifest).items() if isinstance(scenario, Sheets)}
     if not scenarios:
-        raise InputError(f"{run.path}: none of its tests can be annotated; those of the suite summhay can")
+        raise InputError(f"{run.path}: none of its tests can be annotated; only those of the suite summhay can")
     found = {}
     for transcript in run.transcripts().values():
         for id, played in transcript.tests.items():
@@ -72,48 +75,53 @@ def sheets(run: RunFolder) -> dict[str, Sheet]:
 
 
 def annotate(run: RunFolder, known: Mapping[str, Sheet], annotation: Annotation) -> None:
-    """Keep what a person says; the last that one says of a claim counts. Raises InputError for what cannot be said of the run, and
-    while another process plays it."""
+    """Save a judgement. A person's last judgement of a claim counts.
+
+    Raises InputError if the judgement does not fit the run, and while another process is playing it.
+    """
     sheet = known.get(annotation.test)
     if sheet is None or annotation.claim not in sheet.claims:
         raise InputError(f"{run.path} has no claim {annotation.claim!r:.60} of a test {annotation.test!r:.60}")
     if (annotation.coverage == "none") != (annotation.bullet is None):
-        raise InputError("a bullet is named for what is covered, and none for what is not")
+        raise InputError("a bullet is required for coverage full and partial, and must be null for none")
     if annotation.bullet is not None and annotation.bullet > len(sheet.bullets):
-        raise InputError(f"there is no bullet {annotation.bullet}; the summary has {len(sheet.bullets)}")
+        raise InputError(f"bullet {annotation.bullet} does not exist; the summary has {len(sheet.bullets)}")
     with run.lock():
         run.add_annotation(annotation.model_dump())
 
 
-def said_by(run: RunFolder) -> dict[str, dict[tuple[str, str], Annotation]]:
-    """What each person said last of each claim, by person. Raises JournalError for a file that is not what `annotate` wrote."""
-    found: dict[str, dict[tuple[str, str], Annotation]] = {}
+def annotations_by(run: RunFolder) -> dict[str, dict[tuple[str, str], Annotation]]:
+    """Return each person's last judgement of each claim, by person. Raises JournalError for a damaged file."""
+    by_person: dict[str, dict[tuple[str, str], Annotation]] = {}
     try:
-        for each in map(Annotation.model_validate, run.annotations()):
-            found.setdefault(each.by, {})[each.test, each.claim] = each
+        for annotation in map(Annotation.model_validate, run.annotations()):
+            by_person.setdefault(annotation.by, {})[annotation.test, annotation.claim] = annotation
     except ValidationError as error:
         raise JournalError(f"{run.path / 'annotations.jsonl'}: not an annotation: {first_problem(error)}") from None
-    return found
+    return by_person
 
 
 def agreements(run: RunFolder) -> Table:
-    """How far each person agrees with the grades as they are now, and with each other."""
-    said: dict[str, Said] = {GRADER: _graded(grade_run(run))}
-    said |= {by: {key: (LEVELS[each.coverage], each.bullet) for key, each in those.items()} for by, those in said_by(run).items()}
+    """Return a table of how far each person agrees with the current grades and with each other."""
+    ratings: dict[str, Ratings] = {GRADER: _graded(grade_run(run))}
+    ratings |= {
+        by: {claim: (LEVELS[annotation.coverage], annotation.bullet) for claim, annotation in by_claim.items()}
+        for by, by_claim in annotations_by(run).items()
+    }
     rows = []
-    for first, second in combinations(said, 2):
-        if (found := agreement(said[first], said[second])) is not None:
-            rows.append([f"{second} and {first}", str(found.n), _share(found.correlation), _share(found.same), _share(found.links)])
+    for first, second in combinations(ratings, 2):
+        if (both := agreement(ratings[first], ratings[second])) is not None:
+            rows.append([f"{second} and {first}", str(both.n), _share(both.correlation), _share(both.same), _share(both.links)])
     return Table(
         title="Agreement",
-        columns=["who", "claims", "correlation", "same coverage", "same bullet"],
+        columns=["raters", "claims", "correlation", "same coverage", "same bullet"],
         rows=rows,
-        note="Correlation: Pearson's, of coverage (1, 0.5, 0) over claims. Same bullet: of the claims that both found covered.",
+        note="Correlation: Pearson's, of coverage (1, 0.5, 0) over claims. Same bullet: among claims that both found covered.",
     )
 
 
-def agreement(first: Said, second: Said) -> Agreement | None:
-    """How far two agree on the claims that both have judged; None where there is none."""
+def agreement(first: Ratings, second: Ratings) -> Agreement | None:
+    """Measure the agreement of two raters on the claims that both have judged. Returns None if there are none."""
     shared = [(first[key], second[key]) for key in first if key in second]
     if not shared:
         return None
@@ -127,7 +135,7 @@ def agreement(first: Said, second: Said) -> Agreement | None:
     )
 
 
-def _graded(result: Result) -> Said:
+def _graded(result: Result) -> Ratings:
     items = ((test.id, item) for test in result.tests for item in test.items if item.score is not None and "coverage" in item.numbers)
     return {(test, item.name): (item.numbers["coverage"], _bullet(item.numbers.get("bullet"))) for test, item in items}
 
@@ -141,6 +149,6 @@ def _share(value: float | None) -> str:
 
 
 def open_claims(known: Mapping[str, Sheet], done: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The tests and claims that a person who has done those has still to judge, in order."""
-    over = set(done)
-    return [(test, claim) for test, sheet in known.items() for claim in sheet.claims if (test, claim) not in over]
+    """Return the tests and claims that are not in `done`, in order."""
+    judged = set(done)
+    return [(test, claim) for test, sheet in known.items() for claim in sheet.claims if (test, claim) not in judged]

@@ -1,4 +1,4 @@
-"""A model that is asked once for each content, at temperature 0, and whose answers are kept."""
+"""A model at temperature 0 whose answers are stored, so that the same content is asked only once."""
 
 from __future__ import annotations
 
@@ -24,37 +24,36 @@ from longspan.simulator.queries import Answered, Query
 __all__ = ["CachedModel", "check_model"]
 
 _NO_TIME: Final = datetime(2000, 1, 1)
-"""Such a model is told no time."""
+"""The message's time, which prompts do not use."""
 
-LONGEST: Final = 100_000
-"""Characters of an answer that are read."""
+MAX_CHARACTERS: Final = 100_000
+"""Maximum characters of an answer that are read."""
 
 
 @final
 class CachedModel:
-    """The model that a spec names. Its answers are kept in `store`: the same content is asked once, also by a later process.
+    """The model of a spec. Its answers are kept in `store`, so that the same content is asked once, even by a later process.
 
-    Answers that failed are not kept: they are asked again. Once a limit of dollars would have been passed, or an answer could not
-    be kept, nothing more is asked.
+    Failed answers are not kept and are asked again. After a cost limit or an error of the store, nothing more is asked.
     """
 
     def __init__(self, spec: str, store: AnswerStore, ledger: Ledger | None = None) -> None:
-        self.spec = _cold(AgentSpec.parse(spec))
+        self.spec = _at_temperature_0(AgentSpec.parse(spec))
         self.ledger = ledger or Ledger()
         self._agent = _completing(self.spec)
         self._store = store
-        self._known = {each.key: each for each in store.answers()}
+        self._known = {answer.key: answer for answer in store.answers()}
         self._asking: dict[str, trio.Lock] = {}
         self._failure: LongspanError | None = None
 
     def by(self, query: Query[Any]) -> str:
-        """Who answers a query, for the journal: the spec and the version of the prompt."""
+        """Return who answers a query, for the journal: the spec and the version of the prompt."""
         return f"{self.spec}, prompt {query.version}"
 
     async def ask(self, query: Query[Answered]) -> Answered | str:
-        """The answer to a query, or why there is none.
+        """Return the answer to a query, or the reason why there is none.
 
-        Raises StoppedError where a limit of dollars would be passed, JournalError where the answer cannot be kept.
+        Raises StoppedError if a cost limit would be exceeded, and JournalError if the answer cannot be stored.
         """
         key = hashlib.sha256(f"{self.spec}\0{query.about}".encode()).hexdigest()
         async with self._asking.setdefault(key, trio.Lock()):
@@ -62,75 +61,74 @@ class CachedModel:
                 if self._failure is not None:
                     raise self._failure
                 try:
-                    found = await self._ask(key, query)
-                    read = _read(query, found)
-                    if isinstance(read, str):
-                        self._store.failed(query.about, read)
-                        return read
-                    self._store.add(found)
+                    stored = await self._ask(key, query)
+                    answer = _read(query, stored)
+                    if isinstance(answer, str):
+                        self._store.failed(query.about, answer)
+                        return answer
+                    self._store.add(stored)
                 except LongspanError as error:
                     self._failure = error
                     raise
-                self._known[key] = found
+                self._known[key] = stored
         return _read(query, self._known[key])
 
-    async def ask_all(self, queries: Sequence[Query[Answered]], heard: Callable[[int, int], None] | None = None) -> list[Answered | str]:
-        """The answers to queries that are asked together, in their order. `heard` is told how many there are, of how many.
+    async def ask_all(
+        self, queries: Sequence[Query[Answered]], on_progress: Callable[[int, int], None] | None = None
+    ) -> list[Answered | str]:
+        """Return the answers to queries, which are asked concurrently, in order. `on_progress` gets the number done and the total.
 
-        Raises as `ask` does, once what was asked already has been answered.
+        Raises as `ask` does, after pending answers have arrived.
         """
-        return await gather(self.ask, queries, heard)
+        return await gather(self.ask, queries, on_progress)
 
     async def _ask(self, key: str, query: Query[Any]) -> StoredAnswer:
-        made = {"key": key, "about": query.about, "by": self.by(query)}
+        common = {"key": key, "about": query.about, "by": self.by(query)}
         message = Message(query.prompt, _NO_TIME, key[:16])
         models = models_of(self._agent)
-        named = {"judge": models["agent"]} if models else models
+        judge = {"judge": models["agent"]} if models else models
         try:
-            async with self.ledger.paying(named, self.ledger.worst(self._agent, message)) as account:
+            async with self.ledger.paying(judge, self.ledger.worst(self._agent, message)) as account:
                 reply = await self._agent.complete(query.prompt, schema=query.form)
                 costs = account.settle({"judge": reply.usage} if reply.usage else {})
         except (StoppedError, JournalError):
             raise
         except LongspanError as error:
-            return StoredAnswer(**made, answer=None, why=f"the judge failed: {error}")
+            return StoredAnswer(**common, answer=None, why=f"the judge failed: {error}")
         except Exception as error:
-            return StoredAnswer(**made, answer=None, why=f"the judge failed: {one_line(error)}")
-        answer = {"text": reply.text[:LONGEST]} if query.answer.free else _object(reply.text)
-        why = "" if answer is not None else f"the judge's answer holds no JSON object: {reply.text!r:.100}"
-        return StoredAnswer(**made, answer=answer, why=why, usage=asdict(reply.usage) if reply.usage else None, cost_usd=costs)
+            return StoredAnswer(**common, answer=None, why=f"the judge failed: {one_line(error)}")
+        answer = {"text": reply.text[:MAX_CHARACTERS]} if query.answer.free else _object(reply.text)
+        why = "" if answer is not None else f"the judge's answer has no JSON object: {reply.text!r:.100}"
+        return StoredAnswer(**common, answer=answer, why=why, usage=asdict(reply.usage) if reply.usage else None, cost_usd=costs)
 
 
-def check_model(spec: str, most: float = inf) -> None:
-    """Whether a CachedModel of the spec can be asked, under a limit of `most` dollars.
-
-    Raises InputError for a kind of agent that completes no prompts and, where there is a limit, for an unknown price.
-    """
+def check_model(spec: str, max_cost: float = inf) -> None:
+    """Raise InputError if a spec cannot be a CachedModel, or if its price is unknown but `max_cost` (dollars) is a limit."""
     model = _completing(AgentSpec.parse(spec))
-    if most < inf:
+    if max_cost < inf:
         check_priced(model, spec)
 
 
 def _completing(spec: AgentSpec) -> Completes:
     agent = make_agent(spec)
     if not isinstance(agent, Completes):
-        raise InputError(f"--judge {spec}: this kind of agent cannot judge; a model can, such as openai/gpt-4o")
+        raise InputError(f"--judge {spec}: this kind of agent cannot judge; name a model, such as openai/gpt-4o")
     return agent
 
 
-def _cold(spec: AgentSpec) -> AgentSpec:
-    """The spec at temperature 0, unless it says another."""
+def _at_temperature_0(spec: AgentSpec) -> AgentSpec:
+    """Return the spec with temperature 0, unless it sets one."""
     if "temperature" in spec.options:
         return spec
     return AgentSpec.parse(f"{spec}{'&' if spec.options else '?'}temperature=0")
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The last JSON object in a text."""
-    objects = [found.value for found in find_json(text[:LONGEST]) if isinstance(found.value, dict)]
+    """Return the last JSON object in a text, or None."""
+    objects = [match.value for match in find_json(text[:MAX_CHARACTERS]) if isinstance(match.value, dict)]
     return objects[-1] if objects else None
 
 
-def _read(query: Query[Answered], found: StoredAnswer) -> Answered | str:
-    """What was asked for, or why it is not there."""
-    return query.read(found.why if found.answer is None else found.answer)
+def _read(query: Query[Answered], stored: StoredAnswer) -> Answered | str:
+    """Return the answer, or the reason why there is none."""
+    return query.read(stored.why if stored.answer is None else stored.answer)

@@ -1,4 +1,4 @@
-"""Calibrating a judge: it is asked about what people have labelled, and what comes out is written beside the runs."""
+"""Calibrates a judge: asks it about items with human labels, and writes the comparison to the folder of runs."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ async def calibrate(
     name: str,
     *,
     out: Path,
-    most: float = inf,
-    heard: Callable[[int, int], None] | None = None,
+    max_cost: float = inf,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Calibration, Path]:
-    """Ask a judge about what people labelled, by the rubric called `name`, and write what comes out below `out`; returns where.
+    """Ask a judge about labelled items by the rubric `name`, and write the calibration below `out`. Return it with its path.
 
-    What it has answered before is not asked again. At most `most` dollars are spent. Raises InputError for what is wrong at the
-    door, StoppedError where the limit would be passed, JournalError where answers cannot be kept.
+    Earlier answers are reused. Raises InputError for invalid input, StoppedError if more than `max_cost` dollars could be spent,
+    and JournalError if answers cannot be stored.
     """
-    asked = rubric(name)
-    items = read_labels(labels, asked)
-    queries = [asked.query(item.row) for item in items]
-    check_model(judge, most)
+    chosen = rubric(name)
+    items = read_labels(labels, chosen)
+    queries = [chosen.query(item.row) for item in items]
+    check_model(judge, max_cost)
     sha256 = hashlib.sha256(labels.read_bytes()).hexdigest()
     folder = out / FOLDER / _name(f"{judge} {name}", sha256)
     store = AnswerStore.create(folder)
     with store.lock("calibration"):
-        model = CachedModel(judge, store, Ledger(most))
+        model = CachedModel(judge, store, Ledger(max_cost))
         try:
-            said = await model.ask_all(queries, heard)
+            answers = await model.ask_all(queries, on_progress)
         except StoppedError as error:
-            kept = f"what the judge has answered is kept in {folder}: the same command goes on from there"
+            kept = f"the judge's answers are kept in {folder}: the same command continues from there"
             raise StoppedError(f"{error}; {kept}") from None
-        values = [None if isinstance(answer, str) else asked.value(answer) for answer in said]
-        known = {"judge": str(model.spec), "rubric": name, "version": queries[0].version}
-        known |= {"labels": labels.name, "labels_sha256": sha256}
-        found = measure(list(zip(items, values, strict=True)), asked).model_copy(update=known)
+        values = [None if isinstance(answer, str) else chosen.value(answer) for answer in answers]
+        source = {"judge": str(model.spec), "rubric": name, "version": queries[0].version}
+        source |= {"labels": labels.name, "labels_sha256": sha256}
+        calibration = measure(list(zip(items, values, strict=True)), chosen).model_copy(update=source)
         try:
-            write_json(folder / NAME, found)
+            write_json(folder / NAME, calibration)
         except OSError as error:
             raise JournalError(f"{folder / NAME}: cannot be written: {error.strerror}") from error
-    return found, folder / NAME
+    return calibration, folder / NAME
 
 
 def _name(what: str, sha256: str) -> str:

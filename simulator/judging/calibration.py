@@ -1,4 +1,4 @@
-"""A judge against people: how far its answers are theirs, and whether length sways it. Kept beside runs, for their reports."""
+"""A judge compared with people: agreement, and bias by length. Calibrations are kept with the runs, whose reports mention them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from longspan.simulator.judging.labels import Row, read_rows
 from longspan.simulator.judging.rubrics import Rubric
 from longspan.simulator.run_folder import RunFolder
 
-__all__ = ["FOLDER", "NAME", "Calibration", "Compared", "Labelled", "Stretch", "measure", "read_labels", "standing"]
+__all__ = ["FOLDER", "NAME", "Calibration", "Compared", "Labelled", "LengthGroup", "calibration_notes", "measure", "read_labels"]
 
 FOLDER: Final = "calibrations"
-"""The folder beside runs in which calibrations are kept."""
+"""The folder for calibrations, in the folder of runs."""
 
 NAME: Final = "calibration.json"
 
-STRETCHES: Final = 3
-"""Groups of items by length, as many items in each."""
+LENGTH_GROUPS: Final = 3
+"""The number of equal groups of items by length."""
 
 
 @final
 class Labelled(NamedTuple):
-    """An item that people labelled: what a judge is asked about, and each label, with who gave it where that is known."""
+    """An item with its human labels, and the annotators if known."""
 
     row: Row
     labels: Sequence[float]
@@ -43,7 +43,7 @@ class Labelled(NamedTuple):
 
 @final
 class Compared(NamedTuple):
-    """An item's label and the judge's value beside it, with the item's length in words."""
+    """An item's label, the judge's value, and the item's length in words."""
 
     label: float
     value: float
@@ -55,8 +55,8 @@ class _Frozen(BaseModel):
 
 
 @final
-class Stretch(_Frozen):
-    """Items of some lengths in words, and how much more the judge gives them than people do on average."""
+class LengthGroup(_Frozen):
+    """Items in a range of lengths in words, and how much higher the judge scores them than people on average."""
 
     shortest: int
     longest: int
@@ -66,12 +66,13 @@ class Stretch(_Frozen):
 
 @final
 class Calibration(_Frozen):
-    """What came out. `failed`: items of which the judge gave no value; they count in nothing else.
+    """The comparison of a judge with people. A value is None if it cannot be computed.
 
-    `agreement`: the share of items where the judge gives the label (a mean of labels to the nearest step); `near`: or a step
-    beside it. `kappa` has quadratic weights. `bias`: how much more the judge gives on average, with its 95 % interval.
-    `length_correlation`: of that difference with the length in words. `people`: how reliable the mean of several annotators is,
-    ICC(2,k) where the same ones labelled every item, else ICC(1,k). None: it cannot be worked out.
+    `failed` is the number of items without a value of the judge, which count in nothing else. `agreement` is the share of items
+    where the judge gives the label (the mean of several labels to the nearest step), `near` the share within one step. `kappa`
+    has quadratic weights. `bias` is how much higher the judge scores on average, with its 95% interval, and `length_correlation`
+    the correlation of that difference with the length in words. `people` is the reliability of the mean of several annotators:
+    ICC(2,k) if the same ones labelled every item, else ICC(1,k).
     """
 
     format: Literal[1] = 1
@@ -93,13 +94,13 @@ class Calibration(_Frozen):
     bias_low: float | None
     bias_high: float | None
     length_correlation: float | None
-    by_length: list[Stretch]
+    by_length: list[LengthGroup]
     people: float | None
 
-    def told(self) -> str:
-        """The calibration in a sentence, for a report."""
+    def summary(self) -> str:
+        """Return the calibration as the end of a sentence, for a report."""
         if self.agreement is None:
-            return f"on {self.items:,} labels of {self.labels}, none of which it gave a value"
+            return f"on {self.items:,} labels of {self.labels}, without a single value"
         parts = [f"agreement {self.agreement:.0%}"]
         figures = {"correlation": self.pearson, "weighted kappa": self.kappa}
         parts += [f"{name} {value:.2f}" for name, value in figures.items() if value is not None]
@@ -111,49 +112,49 @@ class Calibration(_Frozen):
 # ---- labels
 
 
-def read_labels(path: Path, asked: Rubric) -> list[Labelled]:
-    """The items of a file, in order. Rows about the same thing are one item with several labels.
+def read_labels(path: Path, rubric_: Rubric) -> list[Labelled]:
+    """Read the items of a file, in order. Rows about the same item are several labels of it.
 
-    Raises InputError for a file without the columns, a label outside the rubric's scale, or an annotator who labels an item twice.
+    Raises InputError for missing columns, a label outside the rubric's scale, or an annotator who labels an item twice.
     """
-    low, high = asked.scale
-    rows = read_rows(path, [*asked.columns, "label"])
+    low, high = rubric_.scale
+    rows = read_rows(path, [*rubric_.columns, "label"])
     items: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         if not low <= row.number("label") <= high:
-            raise InputError(f"{row.where}: label has to lie from {low:g} to {high:g}, got {row['label']!r:.40}")
-        items.setdefault(tuple(row.text(column) for column in asked.columns), []).append(row)
+            raise InputError(f"{row.where}: label must be from {low:g} to {high:g}, got {row['label']!r:.40}")
+        items.setdefault(tuple(row.text(column) for column in rubric_.columns), []).append(row)
     return [_labelled(group) for group in items.values()]
 
 
 def _labelled(rows: Sequence[Row]) -> Labelled:
     names = [str(row["annotator"]) for row in rows if row.get("annotator") not in (None, "")]
     if len(set(names)) < len(names):
-        raise InputError(f"{rows[-1].where}: this annotator has labelled the same item before")
+        raise InputError(f"{rows[-1].where}: this annotator has already labelled the same item")
     return Labelled(rows[0], [row.number("label") for row in rows], names)
 
 
 def _reliability(items: Sequence[Labelled]) -> float | None:
-    """How reliable the mean of the annotators is; None where items have one label each, or not as many as the others."""
+    """Return the reliability of the annotators' mean, or None if items have one label or different numbers of labels."""
     if len({len(item.labels) for item in items}) != 1:
         return None
     names = sorted(items[0].annotators)
     if names and all(sorted(item.annotators) == names and len(item.labels) == len(names) for item in items):
         in_order = [dict(zip(item.annotators, item.labels, strict=True)) for item in items]
-        return icc_two_way([[each[name] for name in names] for each in in_order])
+        return icc_two_way([[by_name[name] for name in names] for by_name in in_order])
     return icc_one_way([item.labels for item in items])
 
 
 # ---- measuring
 
 
-def measure(items: Sequence[tuple[Labelled, float | None]], asked: Rubric) -> Calibration:
-    """How far values of a judge are people's labels; None: it gave none. Whose they are is left empty."""
-    pairs = [Compared(item.label, value, _words(item.row, asked)) for item, value in items if value is not None]
-    labels, values = [each.label for each in pairs], [each.value for each in pairs]
-    differences = [each.value - each.label for each in pairs]
+def measure(items: Sequence[tuple[Labelled, float | None]], rubric_: Rubric) -> Calibration:
+    """Compare the values of a judge (None if it failed) with the labels. The fields that name the judge and the labels are empty."""
+    pairs = [Compared(item.label, value, _words(item.row, rubric_)) for item, value in items if value is not None]
+    labels, values = [pair.label for pair in pairs], [pair.value for pair in pairs]
+    differences = [pair.value - pair.label for pair in pairs]
     bias = mean_interval(differences)
-    steps = asked.scale[1] - asked.scale[0]
+    steps = rubric_.scale[1] - rubric_.scale[0]
     return Calibration(
         judge="",
         rubric="",
@@ -162,8 +163,8 @@ def measure(items: Sequence[tuple[Labelled, float | None]], asked: Rubric) -> Ca
         labels_sha256="",
         items=len(items),
         failed=len(items) - len(pairs),
-        agreement=_share(abs(each) <= 0.5 for each in differences),
-        near=_share(abs(each) <= 1.5 for each in differences) if steps > 1 else None,
+        agreement=_share(abs(difference) <= 0.5 for difference in differences),
+        near=_share(abs(difference) <= 1.5 for difference in differences) if steps > 1 else None,
         pearson=pearson(labels, values),
         spearman=spearman(labels, values),
         kappa=kappa(labels, values),
@@ -172,51 +173,51 @@ def measure(items: Sequence[tuple[Labelled, float | None]], asked: Rubric) -> Ca
         bias=bias.value if bias else None,
         bias_low=bias.low if bias else None,
         bias_high=bias.high if bias else None,
-        length_correlation=pearson([float(each.length) for each in pairs], differences),
-        by_length=list(_stretches(pairs)),
+        length_correlation=pearson([float(pair.length) for pair in pairs], differences),
+        by_length=list(_length_groups(pairs)),
         people=_reliability([item for item, _ in items]),
     )
 
 
-def _words(row: Row, asked: Rubric) -> int:
-    return len(row.text(asked.measured).split())
+def _words(row: Row, rubric_: Rubric) -> int:
+    return len(row.text(rubric_.measured).split())
 
 
-def _share(held: Iterable[bool]) -> float | None:
-    found = list(held)
-    return fmean(found) if found else None
+def _share(conditions: Iterable[bool]) -> float | None:
+    values = list(conditions)
+    return fmean(values) if values else None
 
 
-def _stretches(pairs: Sequence[Compared]) -> Iterable[Stretch]:
-    """The items in groups by length, as many in each; none where there are too few."""
-    ordered = sorted(pairs, key=lambda each: each.length)
-    cuts = [len(ordered) * at // STRETCHES for at in range(STRETCHES + 1)]
-    for begin, end in pairwise(cuts):
-        if group := ordered[begin:end]:
-            bias = fmean(each.value - each.label for each in group)
-            yield Stretch(shortest=group[0].length, longest=group[-1].length, items=len(group), bias=bias)
+def _length_groups(pairs: Sequence[Compared]) -> Iterable[LengthGroup]:
+    """Split the items into equal groups by length, leaving out empty ones."""
+    ordered = sorted(pairs, key=lambda pair: pair.length)
+    cuts = [len(ordered) * number // LENGTH_GROUPS for number in range(LENGTH_GROUPS + 1)]
+    for start, end in pairwise(cuts):
+        if group := ordered[start:end]:
+            bias = fmean(pair.value - pair.label for pair in group)
+            yield LengthGroup(shortest=group[0].length, longest=group[-1].length, items=len(group), bias=bias)
 
 
 # ---- for reports
 
 
-def standing(run: RunFolder) -> list[str]:
-    """For each judge and prompt that a run has answers of, a sentence: how it was calibrated beside the run, or that it was not."""
-    asked = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore(run.path).entries() if isinstance(entry.get("by"), str))
+def calibration_notes(run: RunFolder) -> list[str]:
+    """Return a sentence for each judge and prompt that answered in a run: its calibration, or that there is none."""
+    judges = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore(run.path).entries() if isinstance(entry.get("by"), str))
     known = list(_known(run.path.parent / FOLDER))
-    found = []
-    for by in asked:
+    sentences = []
+    for by in judges:
         judge, _, version = by.rpartition(", prompt ")
-        mine = [each for each in known if (each.judge, each.version) == (judge, version)]
-        if mine:
-            found += [f"{judge} (prompt {version}) was calibrated {each.told()}" for each in mine]
+        matching = [calibration for calibration in known if (calibration.judge, calibration.version) == (judge, version)]
+        if matching:
+            sentences += [f"{judge} (prompt {version}) was calibrated {calibration.summary()}" for calibration in matching]
         else:
-            found.append(f"{judge} (prompt {version}) has no calibration: nobody has compared it with people (longspan calibrate does)")
-    return found
+            sentences.append(f"{judge} (prompt {version}) is not calibrated: compare it with people with longspan calibrate")
+    return sentences
 
 
 def _known(folder: Path) -> Iterable[Calibration]:
-    """The calibrations in a folder, by name; what is none is passed over: it may be half written, or another version's."""
+    """Yield the calibrations in a folder, by name. Invalid ones are skipped: they may be incomplete, or from another version."""
     for path in sorted(folder.glob(f"*/{NAME}")):
         try:
             yield Calibration.model_validate_json(path.read_bytes())

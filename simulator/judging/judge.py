@@ -13,15 +13,15 @@ __all__ = ["LLMJudge"]
 
 @final
 class LLMJudge:
-    """Gives a dynamic test the verdicts that it waits for (see `stage.Judge`)."""
+    """Returns the verdicts that dynamic tests wait for (see `stage.Judge`)."""
 
     def __init__(self, model: CachedModel) -> None:
         self._model = model
 
     async def judge(self, said: str, text: str) -> Verdict:
-        """Whether the statement `said` holds of `text`. A failed judgement is a Verdict with None, and says so."""
+        """Judge whether the statement `said` is true of `text`. If the judge fails, the verdict is None, with the reason."""
         query = statement(said, text)
-        found = await self._model.ask(query)
-        if isinstance(found, str):
-            return Verdict(None, found, by=self._model.by(query), failed=True)
-        return Verdict(found.holds, found.why[:500], by=self._model.by(query))
+        answer = await self._model.ask(query)
+        if isinstance(answer, str):
+            return Verdict(None, answer, by=self._model.by(query), failed=True)
+        return Verdict(answer.holds, answer.why[:500], by=self._model.by(query))

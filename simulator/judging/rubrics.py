@@ -1,4 +1,4 @@
-"""Rubrics: what a judge is asked about an item that people have labelled, and what number its answer is. Found by entry point."""
+"""Rubrics: the judge's question about a labelled item, and the number that its answer stands for. Found by entry point."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from longspan.simulator.queries import Holds, Query, statement
 __all__ = ["RUBRICS", "STATEMENT", "Rubric", "rubric"]
 
 RUBRICS: Final = "longspan.rubrics"
-"""The entry-point group of rubrics: a name, and a `Rubric`."""
+"""The entry-point group of rubrics: name to `Rubric`."""
 
 
 class Rubric(Protocol):
-    """`columns` of a row become a query; `measured` is the one whose length may bias a judge. `scale`: the least and the most that an
-    answer is worth."""
+    """Turns the `columns` of a row into a query. `measured` is the column whose length may bias a judge, and `scale` the lowest and the
+    highest value of an answer."""
 
     @property
     def columns(self) -> Sequence[str]: ...
@@ -27,28 +27,28 @@ class Rubric(Protocol):
     def scale(self) -> tuple[float, float]: ...
 
     def query(self, row: Row) -> Query[Any]:
-        """What the judge is asked about a row. Raises InputError for a row that holds something else than the rubric takes."""
+        """Return the query for a row. Raises InputError if a value has the wrong type."""
         ...
 
     def value(self, answer: Any) -> float:
-        """The number in an answer to such a query."""
+        """Return the value of an answer."""
         ...
 
 
 @final
 class _Statement:
-    """Whether a statement holds of a text: what a judge of the suite ltm is asked."""
+    """Whether a statement is true of a text: the judge's question in the suite ltm."""
 
     columns = ("statement", "text")
     measured = "text"
     scale = (0.0, 1.0)
 
     def query(self, row: Row) -> Query[Any]:
-        """The same query as in a run."""
+        """Return the same query as in a run."""
         return statement(row.text("statement"), row.text("text"))
 
     def value(self, answer: Holds) -> float:
-        """1 where it holds, else 0."""
+        """Return 1 if the statement is true, else 0."""
         return float(answer.holds)
 
 
@@ -56,6 +56,6 @@ STATEMENT: Final = _Statement()
 
 
 def rubric(name: str) -> Rubric:
-    """The rubric registered as `name`. Raises InputError."""
-    found: Rubric = load(RUBRICS, "rubric", name)
-    return found
+    """Return the rubric registered as `name`. Raises InputError if there is none."""
+    loaded: Rubric = load(RUBRICS, "rubric", name)
+    return loaded

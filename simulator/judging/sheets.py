@@ -1,4 +1,4 @@
-"""What people are asked about tests that they judge themselves."""
+"""Sheets: the questions to people who judge tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Sheet", "Sheets"]
 
 @final
 class Sheet(BaseModel):
-    """What a person is asked about one test: which of the `bullets` covers each of the `claims`, which have names."""
+    """The questions about one test: which of the `bullets` covers each of the named `claims`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,9 +25,9 @@ class Sheet(BaseModel):
 
 @runtime_checkable
 class Sheets(Protocol):
-    """A scenario whose tests people can judge. The items of its grades are named after claims, with numbers `coverage` and, where
-    one covers it, `bullet`."""
+    """A scenario whose tests people can judge. The items of its grades are named after claims, with the numbers `coverage` and, if a
+    bullet covers the claim, `bullet`."""
 
     def sheet(self, facts: Mapping[str, Any], record: Record) -> Sheet:
-        """The sheet of a test that was played."""
+        """Return the sheet of a played test."""
         ...

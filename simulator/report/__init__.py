@@ -11,7 +11,7 @@ from typing import Final
 from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
 from longspan.simulator.files import write_text
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.judging.calibration import standing
+from longspan.simulator.judging.calibration import calibration_notes
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.reading import Reading, Test
@@ -72,7 +72,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None) ->
         times=times(conversations.values()),
         cost=total_cost(part.cost_usd for part in result.costs.values()),
         without=without_score(result),
-        calibrations=standing(run),
+        calibrations=calibration_notes(run),
         grade_of=grade_of,
         policy=POLICY,
         scripts=SCRIPTS,

@@ -1,7 +1,7 @@
-"""Runs played by several processes of longspan, one run at a time each: for agents that compute.
+"""Runs played by several worker processes, one run at a time each: for agents that compute.
 
-A worker is told on its standard input what to play, a JSON object a line, and tells on its standard output every event
-and how it came out. When its input ends, whoever started it has gone: it ends at once, and journals survive that.
+A worker reads what to play from its standard input, one JSON object a line. It writes every event and the outcome of each
+run to its standard output. When its input ends, its parent has exited: it exits at once, which journals survive.
 """
 
 from __future__ import annotations
@@ -29,40 +29,40 @@ from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Heard, Listener, Outcome, resume, spent
 from longspan.simulator.sweeps.sweep import finished
 
-__all__ = ["PROCESSES", "main", "play_apart", "result_of"]
+__all__ = ["PROCESSES", "main", "play_in_processes", "result_of"]
 
 PROCESSES: Final = "LONGSPAN_PROCESSES"
-"""The environment variable that tells a worker how many share a provider's limits (see agents/provider.py)."""
+"""The environment variable that tells a worker how many processes share a provider's limits."""
 
-# The one who hands out runs.
+# The parent process.
 
 
 @final
-class _GoneError(Exception):
-    """A worker has gone before its run was over."""
+class _WorkerExitedError(Exception):
+    """A worker exited before its run had ended."""
 
 
-async def play_apart(
-    pairs: Sequence[tuple[Plan, RunFolder]], jobs: int, *, lock: int, listener: Listener | None = None, most: float = inf
+async def play_in_processes(
+    pairs: Sequence[tuple[Plan, RunFolder]], jobs: int, *, lock: int, listener: Listener | None = None, max_cost: float = inf
 ) -> list[Outcome]:
-    """Play runs from where their journals end, in `jobs` processes, and grade them. A process that dies ends its run alone.
+    """Play runs from where their journals end, in `jobs` processes, and grade them. A process that dies takes only its own run down.
 
-    All workers are given the handle `lock`, so that what it locks stays locked until the last of them has ended. Each may
-    spend the same part of `most` dollars. SIGINT, SIGTERM and SIGHUP stop them as they stop `play`.
+    All workers inherit the file descriptor `lock`, so that it stays locked until the last of them has exited. Each may spend
+    an equal share of `max_cost` dollars. SIGINT, SIGTERM and SIGHUP stop them as they stop `play`.
     """
-    office = _Office(list(pairs), listener)
+    dispatcher = _Dispatcher(list(pairs), listener)
     async with trio.open_nursery() as nursery:
-        await nursery.start(office.obey)
+        await nursery.start(dispatcher.forward_signals)
         async with trio.open_nursery() as workers:
             for _ in range(jobs):
-                workers.start_soon(office.employ, jobs, lock, most / jobs)
+                workers.start_soon(dispatcher.run_worker, jobs, lock, max_cost / jobs)
         nursery.cancel_scope.cancel()
-    return [office.outcomes[run.path] for _, run in pairs]
+    return [dispatcher.outcomes[run.path] for _, run in pairs]
 
 
 @final
-class _Office:
-    """Runs still to be handed out, the workers who play, and what came out."""
+class _Dispatcher:
+    """Hands out runs to workers and collects their outcomes."""
 
     def __init__(self, pairs: list[tuple[Plan, RunFolder]], listener: Listener | None) -> None:
         self.outcomes: dict[Path, Outcome] = {}
@@ -71,8 +71,8 @@ class _Office:
         self._processes: set[trio.Process] = set()
         self._stopped = False
 
-    async def obey(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Hand signals on to the workers, who are in sessions of their own."""
+    async def forward_signals(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Forward signals to the workers, each of which has its own session."""
         hangup = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, *hangup) as received:
             task_status.started()
@@ -82,8 +82,8 @@ class _Office:
                     with suppress(ProcessLookupError):
                         process.send_signal(signal.SIGTERM)
 
-    async def employ(self, jobs: int, lock: int, budget: float) -> None:
-        """Have a worker play one run after another; another worker where it dies."""
+    async def run_worker(self, jobs: int, lock: int, budget: float) -> None:
+        """Have a worker play one run after another. Start another worker if it dies."""
         while self._left:
             # Its own sys.path, not PYTHONPATH: that would reach the interpreters of agents.
             code = f"import sys; sys.path[:] = {sys.path}; from longspan.simulator.sweeps.processes import main; main()"
@@ -101,36 +101,36 @@ class _Office:
                     await process.wait()
 
     async def _serve(self, process: trio.Process, budget: float) -> float:
-        """Hand runs to one worker until there are no more, or it dies. Returns what is left of its dollars."""
+        """Hand runs to one worker until none are left or it dies. Return how many dollars it has left."""
         lines = _Lines(cast(trio.abc.ReceiveStream, process.stdout))
         while self._left:
-            each, run = self._left.pop()
+            plan, run = self._left.pop()
             if self._stopped:
                 self.outcomes[run.path] = Outcome(run.path, finished(run), StoppedError("stopped before its first turn"))
                 continue
             try:
-                await _input(process).send_all(_line({"run": str(run.path), "most": None if budget == inf else budget}))
-                answer = await self._listen(each, run, lines)
-            except (_GoneError, trio.BrokenResourceError):
+                await _input(process).send_all(_line({"run": str(run.path), "max_cost": None if budget == inf else budget}))
+                answer = await self._listen(plan, run, lines)
+            except (_WorkerExitedError, trio.BrokenResourceError):
                 code = await process.wait()
-                error = AgentError(f"the process that played {run.path.name} ended with {_ending(code)}")
-                run.incident(conversation="", type="broken_off", error=str(error))
+                error = AgentError(f"the process that played {run.path.name} ended with {_exit_text(code)}")
+                run.incident(conversation="", type="interrupted", error=str(error))
                 self.outcomes[run.path] = Outcome(run.path, None, StoppedError(str(error)) if self._stopped else error)
                 return budget
             budget -= answer["spent"]
             self.outcomes[run.path] = Outcome(run.path, result_of(run), _error(answer))
         return budget
 
-    async def _listen(self, each: Plan, run: RunFolder, lines: _Lines) -> dict[str, Any]:
-        """Pass on a run's events until the worker says how it came out."""
-        gradebook = Gradebook(each.manifest)
+    async def _listen(self, plan: Plan, run: RunFolder, lines: _Lines) -> dict[str, Any]:
+        """Pass a run's events to the listener until the worker reports the outcome."""
+        gradebook = Gradebook(plan.manifest)
         while True:
             message: dict[str, Any] = json.loads(await lines.next())
             if "event" not in message:
                 return message
             if self._listener is not None:
                 id, event = message["conversation"], events.parse(message["event"])
-                self._listener(Heard(each, run.path, gradebook, id, event, gradebook.add(id, event)))
+                self._listener(Heard(plan, run.path, gradebook, id, event, gradebook.add(id, event)))
 
 
 @final
@@ -142,13 +142,13 @@ class _Lines:
         self._rest = bytearray()
 
     async def next(self) -> bytes:
-        """The next line. Raises _GoneError where the stream ends before it does."""
+        """Return the next line. Raise _WorkerExitedError if the stream ends before it does."""
         start = 0
         while (end := self._rest.find(b"\n", start)) < 0:
             start = len(self._rest)
             more = await self._stream.receive_some()
             if not more:
-                raise _GoneError
+                raise _WorkerExitedError
             self._rest += more
         line = bytes(self._rest[:end])
         del self._rest[: end + 1]
@@ -163,12 +163,12 @@ def _line(message: dict[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def _ending(code: int) -> str:
+def _exit_text(code: int) -> str:
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 def result_of(run: RunFolder) -> Result | None:
-    """The results that whoever played a run has written; None where there are none."""
+    """Return the results that the process that played a run has written, or None if there are none."""
     try:
         return Result.model_validate_json((run.path / "result.json").read_bytes())
     except (OSError, ValueError):
@@ -185,14 +185,14 @@ def _error(answer: dict[str, Any]) -> LongspanError | None:
 
 
 def main() -> None:
-    """What a worker does."""
-    with os.fdopen(os.dup(1), "wb") as told:
-        os.dup2(2, 1)  # what an agent prints is not for whoever listens here
+    """Play the runs that the parent process sends, until it exits."""
+    with os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(2, 1)  # what an agent prints must not get into the protocol
         orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         threading.Thread(target=_read, args=(orders,), daemon=True).start()
         while True:
             order = orders.get()
-            _tell(told, _play(Path(order["run"]), order["most"], told))
+            _send(output, _play(Path(order["run"]), order["max_cost"], output))
 
 
 def _read(orders: queue.SimpleQueue[dict[str, Any]]) -> None:
@@ -201,27 +201,27 @@ def _read(orders: queue.SimpleQueue[dict[str, Any]]) -> None:
     os._exit(0)
 
 
-def _tell(told: IO[bytes], message: dict[str, Any]) -> None:
+def _send(output: IO[bytes], message: dict[str, Any]) -> None:
     try:
-        told.write(_line(message))
-        told.flush()
-    except BrokenPipeError:  # nobody listens any more: as when the input ends
+        output.write(_line(message))
+        output.flush()
+    except BrokenPipeError:  # the parent has exited: as when the input ends
         os._exit(0)
 
 
-def _play(path: Path, left: float | None, told: IO[bytes]) -> dict[str, Any]:
-    """Play one run, with `left` dollars beside what it has spent already (None: no limit)."""
+def _play(path: Path, left: float | None, output: IO[bytes]) -> dict[str, Any]:
+    """Play one run with `left` more dollars than it has already spent (None: no limit)."""
     run = RunFolder(path)
 
-    def listen(heard: Heard) -> None:
-        _tell(told, {"conversation": heard.conversation, "event": heard.event.model_dump(mode="json")})
+    def send_event(heard: Heard) -> None:
+        _send(output, {"conversation": heard.conversation, "event": heard.event.model_dump(mode="json")})
 
     error: LongspanError | None = None
     before = 0.0
     try:
         before = spent(run) if left is not None else 0.0
-        most = inf if left is None else before + left
-        error = trio.run(lambda: resume(run, run.manifest.agent, listener=listen, signals=True, most=most)).error
+        max_cost = inf if left is None else before + left
+        error = trio.run(lambda: resume(run, run.manifest.agent, listener=send_event, signals=True, most=max_cost)).error
     except LongspanError as failure:
         error = failure
     after = spent(run) if left is not None else 0.0

@@ -1,4 +1,4 @@
-"""Limits on requests to providers that several processes share."""
+"""Rate limits that several processes share."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tools around a run: checking an agent, estimating cost, rehearsing a test."""
+"""Tools to check an agent, estimate costs and rehearse a test."""

@@ -1,4 +1,4 @@
-"""Whether an agent is fit for a long run: a minute of small trials before any real money is spent."""
+"""Checks whether an agent is ready for a long run, within a minute and before any real money is spent."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from longspan.simulator.messages import Message, Reply
 __all__ = ["Finding", "checkup"]
 
 DEADLINE: Final = 55.0
-"""Seconds that all trials together may take."""
+"""Maximum seconds for all checks together."""
 
-LARGE: Final = 20_000
+LARGE_MESSAGE_TOKENS: Final = 20_000
 """Tokens of the large message."""
 
 
 class Finding(NamedTuple):
-    """What one trial showed. "bad" means that a long run would break; "note" is worth knowing beforehand."""
+    """The result of a check. "bad" means that a long run would fail; "note" is worth knowing beforehand."""
 
-    trial: str
+    check: str
     verdict: Literal["good", "note", "bad"]
     what: str
 
 
 @final
 class _Subject:
-    """The agent being checked, and a count of its turns."""
+    """The agent under check, with a counter of its turns."""
 
     def __init__(self, spec: AgentSpec) -> None:
         self.agent: Agent = make_agent(spec)
@@ -57,20 +57,20 @@ class _Subject:
 
 
 async def checkup(spec: AgentSpec) -> AsyncIterator[Finding]:
-    """Try the agent that `spec` names, and yield what each trial shows, as it is known.
+    """Check the agent that `spec` names, and yield each finding as soon as it is known.
 
-    Raises InputError where it cannot be made. A trial that fails is a finding, not an error.
+    Raises InputError if the agent cannot be made. A check that fails is a finding, not an error.
     """
     subject = _Subject(spec)
     try:
-        async for finding in _trials(subject, spec):
+        async for finding in _run_checks(subject, spec):
             yield finding
     finally:
         await close(subject.agent)
 
 
-async def _trials(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Finding]:
-    trials: list[tuple[str, Callable[[_Subject, AgentSpec], Awaitable[Finding]]]] = [
+async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Finding]:
+    checks: list[tuple[str, Callable[[_Subject, AgentSpec], Awaitable[Finding]]]] = [
         ("reply", _reply),
         ("repeated turn id", _repeated),
         ("observe", _observe),
@@ -80,11 +80,11 @@ async def _trials(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Finding]:
         ("reset", _reset),
     ]
     end = trio.current_time() + DEADLINE
-    for name, trial in trials:
-        finding = Finding(name, "bad", f"took longer than the {DEADLINE:.0f} s that the whole check may take")
+    for name, check in checks:
+        finding = Finding(name, "bad", f"exceeded the {DEADLINE:.0f} s for all checks")
         with trio.move_on_at(end):
             try:
-                finding = await trial(subject, spec)
+                finding = await check(subject, spec)
             except LongspanError as error:
                 finding = Finding(name, "bad", str(error))
             except Exception as error:
@@ -97,12 +97,12 @@ async def _trials(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Finding]:
 
 
 async def _reply(subject: _Subject, _: AgentSpec) -> Finding:
-    began = time.monotonic()
+    started = time.monotonic()
     reply = await subject.reply(subject.message("Hello. Reply with a single word."))
-    took = time.monotonic() - began
+    took = time.monotonic() - started
     if not reply.text.strip():
         return Finding("reply", "bad", "the reply is empty")
-    usage = f", {reply.usage.input_tokens} + {reply.usage.output_tokens} tokens by its own count" if reply.usage else ""
+    usage = f", {reply.usage.input_tokens} + {reply.usage.output_tokens} tokens as the agent counts" if reply.usage else ""
     return Finding("reply", "good", f"{took:.2f} s{usage}: {reply.text[:60]!r}")
 
 
@@ -116,7 +116,7 @@ async def _repeated(subject: _Subject, _: AgentSpec) -> Finding:
 
 async def _observe(subject: _Subject, _: AgentSpec) -> Finding:
     await subject.agent.observe(subject.message("The meeting is moved to the third floor."), "Noted.")
-    how = "takes note of turns it is not asked" if observes(subject.agent) else "has no observe: it is asked, and its reply dropped"
+    how = "takes turns without being asked" if observes(subject.agent) else "has no observe: it is asked, and its reply is dropped"
     return Finding("observe", "good" if observes(subject.agent) else "note", how)
 
 
@@ -126,9 +126,11 @@ async def _time(subject: _Subject, _: AgentSpec) -> Finding:
 
 
 async def _large(subject: _Subject, _: AgentSpec) -> Finding:
-    began = time.monotonic()
-    await subject.reply(subject.message("All is quiet on the pier. " * (LARGE // 7), timedelta(days=4)))
-    return Finding("large message", "good", f"about {LARGE:,} tokens in one message, answered in {time.monotonic() - began:.2f} s")
+    started = time.monotonic()
+    await subject.reply(subject.message("All is quiet on the pier. " * (LARGE_MESSAGE_TOKENS // 7), timedelta(days=4)))
+    return Finding(
+        "large message", "good", f"about {LARGE_MESSAGE_TOKENS:,} tokens in one message, answered in {time.monotonic() - started:.2f} s"
+    )
 
 
 async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
@@ -138,32 +140,32 @@ async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
     question = subject.message("What is my bicycle called?", timedelta(days=5))
     with TemporaryDirectory(prefix="longspan-") as folder:
         await subject.agent.save(Path(folder))
-        twin = _Subject(spec)
+        copy = _Subject(spec)
         try:
-            await twin.agent.load(Path(folder))
-            before, after = await subject.reply(question), await twin.reply(question)
+            await copy.agent.load(Path(folder))
+            before, after = await subject.reply(question), await copy.reply(question)
         finally:
-            await close(twin.agent)
+            await close(copy.agent)
     if before.text == after.text:
-        return Finding("save and load", "good", "a copy made from a snapshot gives the same reply")
-    return Finding("save and load", "note", f"a copy made from a snapshot replies otherwise: {before.text[:40]!r}, {after.text[:40]!r}")
+        return Finding("save and load", "good", "a copy loaded from a snapshot gives the same reply")
+    return Finding("save and load", "note", f"a copy loaded from a snapshot replies differently: {before.text[:40]!r}, {after.text[:40]!r}")
 
 
 async def _reset(subject: _Subject, _: AgentSpec) -> Finding:
     await subject.agent.reset()
     await subject.reply(subject.message("Hello again. Reply with a single word.", timedelta(days=6)))
-    return Finding("reset", "good", "starts anew and answers")
+    return Finding("reset", "good", "starts over and answers")
 
 
 def _resume_cost(agent: Agent) -> Finding:
     if has_snapshots(agent):
         return Finding("cost of resume", "good", "continues from its last snapshot: at most a hundred turns are shown again")
     if observes(agent):
-        return Finding("cost of resume", "note", "without snapshots it is shown all turns again, without being asked")
-    return Finding("cost of resume", "note", "without snapshots and observe it is asked all turns again: as expensive as the run so far")
+        return Finding("cost of resume", "note", "without snapshots, it is shown all turns again, without being asked")
+    return Finding("cost of resume", "note", "without snapshots and observe, it is asked all turns again: as expensive as the run so far")
 
 
 def _filler_cost(agent: Agent) -> Finding:
     if observes(agent):
         return Finding("cost of filler", "good", "filler is put into its history without asking it")
-    return Finding("cost of filler", "note", "without observe it is asked all filler: at 32k and above that is most of the conversation")
+    return Finding("cost of filler", "note", "without observe, it is asked all filler: at 32k and above that is most of the conversation")

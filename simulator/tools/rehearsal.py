@@ -1,4 +1,4 @@
-"""Play one test by itself, at once, without agent, journal or conductor: for people who write scenarios.
+"""Plays one test at once, without agent, journal or conductor, for authors of scenarios.
 
 rehearsal = rehearse(Colours(), seed=1, reply=lambda text, ideal: ideal)
 assert rehearsal.grade.score == 1
@@ -23,7 +23,7 @@ from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait, Watch
 __all__ = ["Rehearsal", "rehearse"]
 
 ReplyTo = Callable[[str, str], str]
-"""Given a message and its ideal reply, the reply to play with."""
+"""Returns the reply to a message, given the message and its ideal reply."""
 
 
 @final
@@ -36,7 +36,7 @@ class Rehearsal:
 
 @final
 class _Conversation:
-    """The least a Stage needs to be played: time, turns, and responses to its requests."""
+    """The minimum that a Stage needs: time, turns, and responses to its requests."""
 
     placement: Placement = "uniform"
 
@@ -73,13 +73,13 @@ class _Conversation:
                 self.watched.append(watched(turn))
                 return turn
             case AskJudge():
-                return Verdict(None, "no judge at a rehearsal")
+                return Verdict(None, "a rehearsal has no judge")
             case _:
                 raise ScenarioError(f"a test may await only its Stage, not {request!r}")
 
 
 def rehearse(scenario: Scenario, *, seed: int, reply: ReplyTo) -> Rehearsal:
-    """Make the scenario's test from `seed`, play it against `reply` and grade it. Waits are over at once."""
+    """Make the scenario's test from `seed`, play it against `reply` and grade it. Waits end at once."""
     script = scenario.make(Random(f"{scenario.name}/{seed}"))
     test = Test(f"{scenario.name}-1", scenario, script, seed=str(seed), order=0)
     conversation = _Conversation(reply)

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from longspan.simulator.agent_spec import reaches_out
 from longspan.simulator.errors import InputError, LongspanError, first_problem
-from longspan.simulator.judging.annotation import LEVELS, Annotation, agreements, annotate, open_claims, said_by, sheets
+from longspan.simulator.judging.annotation import LEVELS, Annotation, agreements, annotate, annotations_by, open_claims, sheets
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import scenario_class
 from longspan.simulator.report.excerpts import visible
@@ -88,7 +88,7 @@ def _values(run: RunFolder, by: str, skip: int) -> Mapping[str, Any]:
     known = sheets(run)
     if not by:
         return {"claim": None, "table": agreements(run)}
-    left = open_claims(known, said_by(run).get(by, {}))
+    left = open_claims(known, annotations_by(run).get(by, {}))
     if skip >= len(left):
         return {"claim": None, "table": agreements(run)}
     test, claim = left[skip]

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longspan.simulator.answer_store import AnswerStore
-from longspan.simulator.arena.evaluate import hold
+from longspan.simulator.arena.evaluate import judge_and_rank
 from longspan.simulator.arena.results import Result, Rules
 from longspan.simulator.arena.summaries import Gathered, gather
 from longspan.simulator.cli import main
@@ -49,7 +49,7 @@ def gathered(folder: Path, summaries: dict[str, dict[str, str]] = MEETINGS, **mo
 
 
 def held(server: Server, folder: Path, found: Gathered, rules: Rules = COMPLETENESS) -> Result:
-    return trio.run(lambda: hold(found, rules, server.model(), AnswerStore.create(folder / "arena")))
+    return trio.run(lambda: judge_and_rank(found, rules, server.model(), AnswerStore.create(folder / "arena")))
 
 
 def ran(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[Any, str, str]:
@@ -111,7 +111,7 @@ import os, signal, sys
 from pathlib import Path
 import trio
 from longspan.simulator.answer_store import AnswerStore
-from longspan.simulator.arena.evaluate import hold
+from longspan.simulator.arena.evaluate import judge_and_rank
 from longspan.simulator.arena.results import Rules
 from longspan.simulator.arena.summaries import gather
 
@@ -129,7 +129,7 @@ def torn(self, answer):
 
 AnswerStore.add = torn
 rules = Rules(metric="completeness", facts=16, orders=10)
-trio.run(lambda: hold(gather([path / "summaries.jsonl"]), rules, spec, AnswerStore.create(path / "arena")))
+trio.run(lambda: judge_and_rank(gather([path / "summaries.jsonl"]), rules, spec, AnswerStore.create(path / "arena")))
 """
 
 
@@ -143,7 +143,7 @@ def test_an_arena_that_was_killed_goes_on_and_pays_for_nothing_twice(tmp_path: P
     kept = len(AnswerStore(tmp_path / "arena").entries())
     assert kept == 4
     asked = len(server.asked) - before
-    result = trio.run(lambda: hold(found, COMPLETENESS, one_by_one, AnswerStore.create(tmp_path / "arena")))
+    result = trio.run(lambda: judge_and_rank(found, COMPLETENESS, one_by_one, AnswerStore.create(tmp_path / "arena")))
     prompts = [each.texts[-1][1] for each in server.asked[before:]]
     assert len(prompts) - asked == len(set(prompts)) - kept
     (tmp_path / "again").mkdir()
@@ -185,8 +185,8 @@ NONE = aligned((1, False, [7]), (2, False, []))
     [
         (aligned((1, True, [1])), "does not name each fact from 1 to 2 once"),
         (aligned((1, True, [1]), (1, False, [])), "does not name each fact"),
-        (aligned((1, True, [1]), (2, True, [3])), "cites a sentence that there is not: there are 2"),
-        (aligned((1, True, [1]), (2, True, [0])), "cites a sentence that there is not"),
+        (aligned((1, True, [1]), (2, True, [3])), "cites a sentence that does not exist: there are 2"),
+        (aligned((1, True, [1]), (2, True, [0])), "cites a sentence that does not exist"),
         (aligned((1, True, [1]), (2, True, ["1"])), "valid integer"),
         (aligned((1, True, [True]), (2, True, [1])), "valid integer"),
     ],
@@ -225,7 +225,7 @@ def test_an_empty_summary_holds_nothing_and_is_neither_concise_nor_not(tmp_path:
     found = gathered(tmp_path, {"m": {"long": A, "empty": " \n- \n"}, "n": {"long": "", "empty": ""}})
     result = held(server, tmp_path, found)
     assert [(match.source, match.scores) for match in result.matches] == [("m", (1, 0))]
-    assert {each.undecided for each in result.comparisons if each.source == "n"} == {"the judge finds no key fact in them"}
+    assert {each.undecided for each in result.comparisons if each.source == "n"} == {"the judge found no key facts"}
     concise = held(server, tmp_path, found, COMPLETENESS.model_copy(update={"metric": "conciseness"}))
     assert concise.matches == []
     assert any("2 of 2 pairs of summaries have no score" in warning for warning in concise.warnings)
@@ -247,11 +247,11 @@ def test_a_limit_of_dollars_stops_it_and_it_goes_on_later(tmp_path: Path, server
     store = AnswerStore.create(tmp_path / "arena")
     one_by_one = f"{server.model()}&at_once=1&max_tokens=500"
     before = len(server.asked)
-    with pytest.raises(StoppedError, match=r"the same command goes on from there"):
-        trio.run(lambda: hold(found, COMPLETENESS, one_by_one, store, most=0.003))
+    with pytest.raises(StoppedError, match=r"the same command continues from there"):
+        trio.run(lambda: judge_and_rank(found, COMPLETENESS, one_by_one, store, max_cost=0.003))
     kept = len(store.entries())
     assert 0 < kept == len(server.asked) - before < 12
-    result = trio.run(lambda: hold(found, COMPLETENESS, one_by_one, store, most=1))
+    result = trio.run(lambda: judge_and_rank(found, COMPLETENESS, one_by_one, store, max_cost=1))
     assert result.undecided == 0
     prompts = [each.texts[-1][1] for each in server.asked[before:]]
     assert len(prompts) == len(set(prompts))
@@ -269,7 +269,7 @@ def test_it_can_be_stopped(tmp_path: Path, server: Server) -> None:
 
     async def stopped() -> bool:
         with trio.move_on_after(1) as scope:
-            await hold(gathered(tmp_path), COMPLETENESS, server.model(), AnswerStore.create(tmp_path / "arena"))
+            await judge_and_rank(gathered(tmp_path), COMPLETENESS, server.model(), AnswerStore.create(tmp_path / "arena"))
         return scope.cancelled_caught
 
     assert trio.run(stopped)
@@ -315,7 +315,7 @@ def test_suites_that_ask_for_summaries_can_be_compared(tmp_path: Path, suite: st
     ]
     assert [outcome.error for outcome in trio.run(play, plans)] == [None] * 4
     if not sources:
-        with pytest.raises(InputError, match="there are 0 summaries in all"):
+        with pytest.raises(InputError, match="found 0 summaries"):
             gather([tmp_path])
         return
     one, both = gather([tmp_path / f"{suite}-{agent}-seed1" for agent in ("oracle", "silent")]), gather([tmp_path])
@@ -350,8 +350,8 @@ REFUSED = {
     "a key is misspelt": ([{"source": "a", "system": "b", "sumary": "c"}], "there is no such key"),
     "a number": ([{"source": 1, "system": "b", "summary": "c"}], "source: Input should be a valid string"),
     "no name": ([{"source": "a", "system": "", "summary": "c"}], "at least 1 character"),
-    "twice": ([{"source": "a", "system": "b", "summary": "c"}] * 2, "line 2: there is already a summary of 'a' by 'b'"),
-    "one system": ([{"source": s, "system": "b", "summary": "c"} for s in "st"], "no source has summaries by two systems; there are 2"),
+    "twice": ([{"source": "a", "system": "b", "summary": "c"}] * 2, "line 2: duplicate summary of 'a' by 'b'"),
+    "one system": ([{"source": s, "system": "b", "summary": "c"} for s in "st"], "no source has summaries by two systems; found 2"),
     "no common source": ([{"source": s, "system": s, "summary": "c"} for s in "st"], "no source has summaries by two systems"),
 }
 
@@ -375,10 +375,10 @@ def test_other_doors(tmp_path: Path, server: Server, capsys: pytest.CaptureFixtu
     (tmp_path / "run" / "manifest.json").touch()
     cases = [
         ([file, "--judge", "silent"], "this kind of agent cannot judge"),
-        ([file, "--judge", server.model(), "--metric", "faithfulness"], "there is no document for monday, friday"),
+        ([file, "--judge", server.model(), "--metric", "faithfulness"], "no document for monday, friday"),
         ([file, "--judge", server.model(), "--k", "0"], "--k"),
         ([file, "--judge", server.model(), "--out", tmp_path / "run"], "is a run's folder"),
-        ([tmp_path / "empty", "--judge", server.model()], "there is no run in it"),
+        ([tmp_path / "empty", "--judge", server.model()], "no runs found"),
     ]
     (tmp_path / "empty").mkdir()
     for arguments, why in cases:
@@ -403,8 +403,8 @@ def test_a_summary_that_is_too_long_is_cut_and_a_lonely_one_left_out(tmp_path: P
     assert len(found.sources["m"]["a"].summary) == 100_000
     assert list(found.sources) == ["m"]
     assert found.notes == [
-        "a on m: of 100,001 characters the first 100,000 are judged",
-        "1 of 2 sources have one summary only and are left out: n",
+        "a on m: the first 100,000 of 100,001 characters are judged",
+        "1 of 2 sources have only one summary and are left out: n",
     ]
 
 

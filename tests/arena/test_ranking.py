@@ -65,11 +65,11 @@ def test_an_undecided_comparison_counts_for_nobody() -> None:
     failed = Comparison(source="s", systems=("b", "a"), facts=["one"], undecided="the judge failed")
     result = ranked([compared("s", "a", "b", (5, 4)), failed], "ab")
     assert [(match.of, match.scores) for match in result.matches] == [(1, (0.5, 0.4))]
-    assert any(each.startswith("The judge did not decide 1 of 2 comparisons; these count for nobody: ") for each in result.warnings)
+    assert any(each.startswith("The judge did not decide 1 of 2 comparisons, which do not count: ") for each in result.warnings)
     none = ranked([failed], "ab")
     assert none.matches == []
     assert [(each.elo, each.score) for each in none.standings] == [(1000, None)] * 2
-    assert any("No match could be held" in warning for warning in none.warnings)
+    assert any("There was no match" in warning for warning in none.warnings)
     assert any(warning.startswith("1 of 1 pairs of summaries have no score") for warning in none.warnings)
 
 
@@ -138,11 +138,11 @@ def test_systems_that_never_met_are_told() -> None:
 
 def test_a_ranking_that_hangs_on_few_sources_is_told() -> None:
     comparisons = [compared(f"s{n}", "a", "b", (6, 4) if n % 2 or n == 0 else (4, 6)) for n in range(9)]
-    assert any("b comes before a in" in warning and "resamples of the sources" in warning for warning in ranked(comparisons, "ab").warnings)
+    assert any("b is ahead of a in" in warning and "resamples of the sources" in warning for warning in ranked(comparisons, "ab").warnings)
 
 
 def test_where_the_mean_score_says_otherwise_it_is_told() -> None:
     """The case of the paper's completeness: who wins the match has the lower mean."""
     result = ranked([compared("s", "a", "b", (5, 4)), compared("s", "a", "c", (6, 9)), compared("s", "b", "c", (8, 9))])
     assert order(result) == ["c", "a", "b"]
-    assert "b comes before a by the mean of the scores" in result.warnings
+    assert "b is ahead of a by the mean score" in result.warnings

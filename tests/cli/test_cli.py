@@ -51,7 +51,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "--frobnicate"], "No such option: --frobnicate"),
         (["run", "--scenario", "colours", "--out", "wrong.yaml"], "cannot make the run's folder"),
         (["frobnicate"], "No such command 'frobnicate'"),
-        (["list", "runs", "nowhere"], "nowhere: there is no such folder"),
+        (["list", "runs", "nowhere"], "nowhere: folder does not exist"),
         (["resume", "nowhere"], "manifest.json: cannot be read"),
         (["replay", "nowhere"], "manifest.json: cannot be read"),
         (["score", "nowhere"], "manifest.json: cannot be read"),
@@ -206,7 +206,7 @@ def test_scoring_again_keeps_the_first_grades_and_shows_what_changed(tmp_path: P
     after = [json.loads(line) for line in (run / "grades.jsonl").read_text().splitlines()]
     assert after[: len(lines)] == lines
     assert {line["round"] for line in after[len(lines) :]} == {2}
-    assert "every grade is as before" in longspan("score", str(run), where=tmp_path).stdout
+    assert "no grade has changed" in longspan("score", str(run), where=tmp_path).stdout
 
 
 def test_published_scores_hold_no_words_and_are_tied_to_the_run(tmp_path: Path) -> None:
@@ -241,12 +241,12 @@ def test_chat_answers_until_an_empty_line(tmp_path: Path) -> None:
 
 
 def test_check_tells_whether_an_agent_is_fit(tmp_path: Path) -> None:
-    assert "fit for a long run" in longspan("check", "--agent", "notebook", where=tmp_path).stdout
+    assert "ready for a long run" in longspan("check", "--agent", "notebook", where=tmp_path).stdout
     (tmp_path / "dying.py").write_text(DYING)
     done = longspan("check", "--agent", "python:dying:Dying?after=3", where=tmp_path)
     assert done.returncode == 1
     assert "BAD" in done.stdout
-    assert "not fit" in done.stdout
+    assert "not ready" in done.stdout
     assert "it is asked" in done.stdout
 
 

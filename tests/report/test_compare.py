@@ -219,13 +219,13 @@ def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], d
         ("two", {"placement": "early"}, "Placement differs at 2k: early (two); uniform (one)"),
         ("two", {"tokenizer": "o200k_base"}, "The tokenizer differs at 2k: cl100k_base (one); o200k_base (two)"),
         ("two", {"judge": "openai/gpt-4o"}, "The judge differs at 2k: none (one); openai/gpt-4o (two)"),
-        ("two", {"parameters": {"colours": {"rules": "paper"}}}, "The set of rules that grades differs at 2k: longspan's (one)"),
+        ("two", {"parameters": {"colours": {"rules": "paper"}}}, "The set of grading rules differs at 2k: longspan's (one)"),
         ("two", {"pace_s": 5.0}, "Virtual time differs at 2k: from 2024-01-01 09:00:00, 30 s a turn (one)"),
         ("two", {"filler_sha256": "cd" * 32}, "The filler differs at 2k: almanac, 2,000 tokens at most (one)"),
         ("two", {"seed": 4}, "The seeds differ at 2k: 0 (one); 4 (two)"),
         ("two", {"tests": 2}, "The number of tests of each scenario differs at 2k: 2 (two); 3 (one)"),
         ("two", {"left_out": ("jokes",)}, "The list of scenarios that fit in differs at 2k"),
-        ("two?timestamps=false", {}, "The agents' option of timestamps differs at 2k: as they are by default (one); off (two?"),
+        ("two?timestamps=false", {}, "The agents' option timestamps differs at 2k: default (one); off (two?"),
         ("two", {"span": 4_000, "placement": "early"}, "Placement differs between the columns: early (4k); uniform (2k)"),
     ],
 )
@@ -268,7 +268,7 @@ def spoil(folder: Path, how: str) -> None:
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ("gone", "has no results: it is being played or was broken off"),
+        ("gone", "has no results: it is being played or was interrupted"),
         ("no JSON", "not results of this version"),
         ("another's", "its result.json is not of its manifest"),
         ("other tests", "its result.json is not of its manifest"),
@@ -292,7 +292,7 @@ def test_a_run_that_cannot_be_used_is_named_and_left_out(how: str, reason: str, 
         load_comparison([tmp_path / "bad"])
 
 
-@pytest.mark.parametrize(("path", "error"), [("nowhere", "there is no such folder"), ("empty", "there is no run in it")])
+@pytest.mark.parametrize(("path", "error"), [("nowhere", "folder does not exist"), ("empty", "no runs found")])
 def test_a_path_without_runs_is_refused(path: str, error: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = longspan("compare", path, where=tmp_path)

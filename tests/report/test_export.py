@@ -84,7 +84,7 @@ def test_the_rows_hold_what_the_results_and_the_journal_say(format: str, runs: l
             assert (row["certified"], row["at_distance"], row["exempt"]) == (test["certified"], test["at_distance"], test["exempt"])
             distances = [pair["tokens"] for pair in test["evidence"]]
             assert (row["evidence"], row["evidence_nearest"], row["evidence_furthest"]) == (len(distances), min(distances), max(distances))
-            assert row["skills"] == "; ".join(test["tags"])
+            assert row["skills"] == "; ".join(test["skills"])
             assert row["reason"] == test["reason"]
     turns = [row for row in read(out, format, "turns") if row["run"] == runs[0].name]
     entries = journal(runs[0])
@@ -191,5 +191,5 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit, match="2"):
         main(["export", str(runs[0]), "--format", format, "--out", f"{tmp_path}/out"])
-    assert capsys.readouterr().err == f"longspan: --format {format} needs more than longspan itself: pip install 'longspan[{format}]'\n"
+    assert capsys.readouterr().err == f"longspan: --format {format} needs an extra: pip install 'longspan[{format}]'\n"
     assert list(tmp_path.iterdir()) == []

@@ -114,7 +114,7 @@ def test_no_other_text_of_a_run_breaks_the_page(woven: Path, page: Page, tmp_pat
         next(entry for entry in entries if entry["type"] == "open")["facts"][nasty] = [nasty, "\ud800"]
 
     def change(manifest: Manifest, result: Result) -> tuple[Manifest, Result]:
-        tests = [test.model_copy(update={"reason": nasty, "tags": [f"{tag}{nasty}" for tag in test.tags]}) for test in result.tests]
+        tests = [test.model_copy(update={"reason": nasty, "skills": [f"{skill}{nasty}" for skill in test.skills]}) for test in result.tests]
         suite = manifest.suite.model_copy(update={"title": nasty, "scenarios": {nasty: {nasty: nasty}}})
         return (
             manifest.model_copy(update={"suite": suite, "filler": nasty, "versions": {nasty: nasty}}),

@@ -88,7 +88,7 @@ def test_the_table_has_a_row_for_each_scenario_and_their_sum(woven: Path, page: 
 
 def test_scores_by_skill_and_by_evidence_distance_are_those_of_the_tests(woven: Path, page: Page) -> None:
     tests = grade_run(RunFolder(woven)).tests
-    skills = {tag for test in tests for tag in test.tags}
+    skills = {skill for test in tests for skill in test.skills}
     distances = {"0 to 1,000 tokens", "1,000 to 4,000 tokens"}
     for table, names in zip(page.root.all("table", class_="groups"), (skills, distances), strict=True):
         rows = {row.one("th").words: [cell.words for cell in row.all("td", class_="n")] for row in table.one("tbody").all("tr")}

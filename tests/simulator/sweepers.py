@@ -1,4 +1,4 @@
-"""Agents for sweeps that are killed: the first that comes to its thirtieth turn kills a process, once."""
+"""Agents for sweeps that are killed: the first that reaches its thirtieth turn kills a process, once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longspan.simulator.messages import Message
 
 
 def first() -> bool:
-    """Whether nobody has killed anything yet; said once. The file `killed` in the working directory remembers."""
+    """Return True on the first call of all processes. The file `killed` in the working directory remembers it."""
     try:
         os.close(os.open("killed", os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -37,23 +37,23 @@ class Killer(Keeper):
 
 
 class Orphan(Killer):
-    """Kills the process that started the one that plays it, and then never answers."""
+    """Kills the parent of the process that plays it, and then never answers."""
 
     def strike(self) -> None:
         os.kill(os.getppid(), signal.SIGKILL)
         threading.Event().wait()
 
 
-class Pupil(Killer):
-    """Stays at its thirtieth turn for as long as nobody has opened the pipe `reached` and closed it again."""
+class Waiting(Killer):
+    """Waits at its thirtieth turn: writes to the pipe `reached`, then reads the pipe `continue`."""
 
     def strike(self) -> None:
         Path("reached").write_text("reached")
-        Path("go on").read_text()
+        Path("continue").read_text()
 
 
 class Failing(Keeper):
-    """Fails at its third turn for as long as there is a file `broken`."""
+    """Fails at its third turn while there is a file `broken`."""
 
     turns = 0
 
@@ -65,8 +65,11 @@ class Failing(Keeper):
 
 
 class Logged(Keeper):
-    """Keeps a log `asked` of the turns that it was given, with the Ray node that it runs on. The first of those on another node
-    than `head` names that comes to its thirtieth turn says so through the pipe `reached`, and never answers."""
+    """Logs the turns that it gets to the file `asked`, with the Ray node that it runs on.
+
+    The first agent on another node than the one in the file `head` that reaches its thirtieth turn writes to the pipe `reached`
+    and never answers.
+    """
 
     turns = 0
 

@@ -17,7 +17,7 @@ from tests.loopback import Say, Server
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.judging.calibrate import calibrate
-from longspan.simulator.judging.calibration import Calibration, measure, read_labels, standing
+from longspan.simulator.judging.calibration import Calibration, calibration_notes, measure, read_labels
 from longspan.simulator.judging.labels import read_rows
 from longspan.simulator.judging.rubrics import STATEMENT, rubric
 from longspan.simulator.planning import plan
@@ -89,10 +89,10 @@ def test_what_it_has_answered_is_not_asked_again_and_what_failed_is(tmp_path: Pa
 def test_a_limit_of_dollars_holds_and_what_was_answered_is_kept(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     path = labels(tmp_path / "people.csv", [row(1, label=5)])
     with pytest.raises(InputError, match=r"--max-cost: agent openai/gpt-4o.* is unknown"):
-        run(server.model(), path, tmp_path, most=1)
+        run(server.model(), path, tmp_path, max_cost=1)
     monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
-    with pytest.raises(StoppedError, match="the same command goes on from there"):
-        run(server.model(), path, tmp_path, most=1e-7)
+    with pytest.raises(StoppedError, match="the same command continues from there"):
+        run(server.model(), path, tmp_path, max_cost=1e-7)
 
 
 def test_the_command_prints_tables_or_json(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,21 +126,21 @@ def test_yes_and_no_are_labels_of_statements(tmp_path: Path) -> None:
     assert (found.agreement, found.near, found.bias) == (0.5, None, 0.5)
     assert found.kappa == pytest.approx(0)
     assert found.pearson is None, "a judge that always says the same correlates with nothing"
-    assert measure([(item, None) for item in items], STATEMENT).told() == "on 6 labels of , none of which it gave a value"
+    assert measure([(item, None) for item in items], STATEMENT).summary() == "on 6 labels of , without a single value"
 
 
 BAD = {
-    "columns.csv": ("question,reference,label\na,b,3\n", "line 2: there is no response; a row needs question, reference, response, label"),
-    "scale.csv": ("question,reference,response,label\na,b,c,11\n", "line 2: label has to lie from 1 to 10, got '11'"),
-    "number.csv": ("question,reference,response,label\na,b,c,good\n", "line 2: label has to be a number, or true or false; got 'good'"),
-    "nan.csv": ("question,reference,response,label\na,b,c,nan\n", "line 2: label has to be a number"),
-    "short.csv": ("question,reference,response,label\na,b\n", "line 2: there is no response"),
+    "columns.csv": ("question,reference,label\na,b,3\n", "line 2: response is missing; a row needs question, reference, response, label"),
+    "scale.csv": ("question,reference,response,label\na,b,c,11\n", "line 2: label must be from 1 to 10, got '11'"),
+    "number.csv": ("question,reference,response,label\na,b,c,good\n", "line 2: label must be a number, true or false; got 'good'"),
+    "nan.csv": ("question,reference,response,label\na,b,c,nan\n", "line 2: label must be a number"),
+    "short.csv": ("question,reference,response,label\na,b\n", "line 2: response is missing"),
     "twice.csv": ("question,reference,response,label,annotator\na,b,c,3,x\na,b,c,4,x\n", "line 3: this annotator has"),
-    "empty.csv": ("", "holds no rows"),
-    "header.csv": ("question,reference,response,label\n", "holds no rows"),
+    "empty.csv": ("", "has no rows"),
+    "header.csv": ("question,reference,response,label\n", "has no rows"),
     "broken.jsonl": ('{"question": ', "line 1: not JSON"),
     "list.jsonl": ('{"question": "a", "reference": "b", "response": "c", "label": 3}\n[1]', "line 2: expected an object, got list"),
-    "text.jsonl": ('{"question": "a", "reference": "b", "response": 3, "label": 3}', "line 1: response has to be text; got 3"),
+    "text.jsonl": ('{"question": "a", "reference": "b", "response": 3, "label": 3}', "line 1: response must be text; got 3"),
     "binary.csv": ("question,reference,response,label\na,b,\0\0c,3\r\r\n", None),
 }
 
@@ -177,8 +177,8 @@ def test_a_judged_run_names_its_judges_calibration_or_says_that_there_is_none(tm
     (outcome,) = trio.run(play, [made])
     assert outcome.error is None
     run_ = RunFolder(outcome.folder)
-    assert [each.partition(": ")[0].partition(" has")[2] for each in standing(run_)] == [" no calibration"]
-    assert "has no calibration" in (run_.path / "report.html").read_text("utf-8")
+    assert [note.partition(": ")[0].partition(" is")[2] for note in calibration_notes(run_)] == [" not calibrated"]
+    assert "is not calibrated" in (run_.path / "report.html").read_text("utf-8")
     run(server.model(), labels(tmp_path / "people.csv", [row(at, label=5) for at in range(3)]), tmp_path)
     (tmp_path / "calibrations" / "half").mkdir()
     (tmp_path / "calibrations" / "half" / "calibration.json").write_text("{", "utf-8")
@@ -189,5 +189,5 @@ def test_a_judged_run_names_its_judges_calibration_or_says_that_there_is_none(tm
 def test_a_run_that_nobody_judged_says_nothing_of_calibration(tmp_path: Path) -> None:
     suite = load_suite("elitr").changed(["mode=multi", "tokens=3000"], [], [], 1)
     (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=32_000, seed=1, agent="silent"), tmp_path)])
-    assert standing(RunFolder(outcome.folder)) == []
+    assert calibration_notes(RunFolder(outcome.folder)) == []
     assert "calibration" not in (outcome.folder / "report.html").read_text("utf-8").casefold()

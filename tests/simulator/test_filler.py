@@ -115,7 +115,7 @@ def test_counts_are_exact_and_gaps_are_met(kind: str, name: EncodingName, gaps: 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_gap_is_met(name: EncodingName) -> None:
     tokenizer = Tokenizer(name)
-    made = Filler(Almanac(0), tokenizer, most=1000)
+    made = Filler(Almanac(0), tokenizer, max_tokens=1000)
     for gap in range(4, 1001):
         distraction = made.make(gap)
         assert tokens(distraction) == gap
@@ -166,7 +166,7 @@ def test_a_large_gap_is_filled_in_parts(gap: int, expected: list[int]) -> None:
 @given(gap=st.integers(1, 10_000), most=st.integers(100, 3000))
 @settings(max_examples=40, deadline=None)
 def test_no_message_is_above_most_and_none_leaves_a_crumb(gap: int, most: int) -> None:
-    made = Filler(Almanac(0), Tokenizer(), most=most)
+    made = Filler(Almanac(0), Tokenizer(), max_tokens=most)
     took = tokens(made.make(gap))
     assert took <= most
     if took < gap and most >= 2 * BRIEF:
@@ -178,17 +178,17 @@ def test_gaps_below_one_are_refused(gap: int) -> None:
     made = Filler(Almanac(0), Tokenizer())
     with pytest.raises(ValueError, match=rf"^gap must be >= 1, got {gap}$"):
         made.make(gap)
-    with pytest.raises(ValueError, match=rf"^most must be >= 1, got {gap}$"):
+    with pytest.raises(ValueError, match=rf"^max_tokens must be >= 1, got {gap}$"):
         made.ask(gap)
 
 
 def test_a_small_most_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^most must be >= 100, got 99$"):
-        Filler(Almanac(0), Tokenizer(), most=99)
+    with pytest.raises(ValueError, match=r"^max_tokens must be >= 100, got 99$"):
+        Filler(Almanac(0), Tokenizer(), max_tokens=99)
 
 
 def test_a_source_of_long_questions_only_is_refused() -> None:
-    with pytest.raises(InputError, match="no question of the filler's source has less than 120 tokens"):
+    with pytest.raises(InputError, match="the filler's source has no question of at most 120 tokens"):
         Filler(Listed([("word " * 200, "no")]), Tokenizer()).make(100)
 
 
@@ -210,7 +210,7 @@ def test_the_questions_are_those_of_the_source_in_turn() -> None:
     made = Filler(source, Tokenizer())
     said = [pair for _ in range(20) for pair in questions(made.make(1500).text)]
     assert len(set(said)) == len(said)
-    assert set(said) <= set(said_by(source, len(said) + filler.POOL))
+    assert set(said) <= set(said_by(source, len(said) + filler.POOL_SIZE))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -234,7 +234,7 @@ def test_remarks_take_turns() -> None:
 def test_closing_remarks_are_short(name: EncodingName) -> None:
     tokenizer = Tokenizer(name)
     made = Filler(Almanac(0), tokenizer)
-    assert all(tokenizer.count(made.make(gap).text.splitlines()[-1]) <= filler.CLOSING for gap in range(200, 2000, 9))
+    assert all(tokenizer.count(made.make(gap).text.splitlines()[-1]) <= filler.MAX_CLOSING_TOKENS for gap in range(200, 2000, 9))
 
 
 def test_a_question_to_answer_is_short_and_has_its_answer() -> None:
@@ -424,10 +424,10 @@ def test_trivia_refuses_other_files(content: bytes, said: str, tmp_path: Path) -
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         Trivia(path)
-    assert re.fullmatch(rf"{re.escape(str(path))}: {said}.*[:;] give one of TriviaQA's question files .*", str(caught.value))
+    assert re.fullmatch(rf"{re.escape(str(path))}: {said}.*[:;] use one of TriviaQA's question files .*", str(caught.value))
 
 
 @pytest.mark.parametrize("name", ["missing.json", ""])
 def test_trivia_refuses_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r": cannot be read: .*; give one"):
+    with pytest.raises(InputError, match=r": cannot be read: .*; use one"):
         Trivia(tmp_path / name)

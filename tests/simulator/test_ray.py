@@ -1,4 +1,4 @@
-"""Sweeps on a Ray cluster of two nodes on this machine: one of them dies, limits hold over both, and nobody else can reach them."""
+"""Sweeps on a Ray cluster of two nodes on this machine: one of them dies, both share limits, and no other machine can reach them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ cluster.shutdown()
 
 
 class TwoNodes:
-    """A cluster in a process of its own."""
+    """A cluster in its own process."""
 
     def __init__(self, where: Path, environment: dict[str, str]) -> None:
         self.process = subprocess.Popen(
@@ -43,14 +43,14 @@ class TwoNodes:
         raise RuntimeError("the cluster did not start")
 
     def kill_other(self) -> None:
-        """Kill the node that is not the head's."""
+        """Kill the node that is not the head."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write("remove\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "removed\n"
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self.process.communicate()
 
 
@@ -58,7 +58,7 @@ class TwoNodes:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # or else Ray takes the machine's own address for 127.0.0.1
+        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # or else Ray replaces 127.0.0.1 by the machine's own address
         patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("OPENAI_API_KEY", "sk-nothing")
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(PRICED)]))
@@ -67,7 +67,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
         try:
             yield nodes
         finally:
-            nodes.end()
+            nodes.stop()
 
 
 def lines(out: Path, name: str, text: str) -> list[str]:
@@ -75,12 +75,12 @@ def lines(out: Path, name: str, text: str) -> list[str]:
     return [line for path in sorted(out.rglob(name)) for line in path.read_text("utf-8").splitlines() if text in line]
 
 
-def test_limits_hold_over_the_nodes(cluster: TwoNodes, tmp_path: Path) -> None:
+def test_the_nodes_share_limits(cluster: TwoNodes, tmp_path: Path) -> None:
     with Server(latency=0.02).running() as server:
         agent = f"openai/some?context=2k&max_tokens=100&at_once=1&base_url={server.base_url('openai')}"
         write(tmp_path, agents=[agent], seeds=[0, 1], tests=1)
-        said = sweep(tmp_path, "s.yaml", "--trust", "--on", "ray", "--max-cost", str(LIMIT), code=130).stdout
-        assert f"pass the limit of ${LIMIT}" in said
+        output = sweep(tmp_path, "s.yaml", "--trust", "--on", "ray", "--max-cost", str(LIMIT), code=130).stdout
+        assert f"pass the limit of ${LIMIT}" in output
         assert server.most_at_once == 1
         assert LIMIT - WORST <= dollars(server) <= LIMIT
         journaled = [each for run in journals(tmp_path / "runs" / "s").values() for each in run if each.get("cost_usd")]
@@ -88,7 +88,7 @@ def test_limits_hold_over_the_nodes(cluster: TwoNodes, tmp_path: Path) -> None:
         assert len(journals(tmp_path / "runs" / "s")) == 2
 
 
-def test_a_node_dies_and_its_runs_go_on_elsewhere(cluster: TwoNodes, tmp_path: Path) -> None:
+def test_the_runs_of_a_dead_node_continue_elsewhere(cluster: TwoNodes, tmp_path: Path) -> None:
     content = {"agents": [f"{MODULE}:Logged"], "seeds": [0, 1, 2], "spans": ["2k"], "tests": 6}
     write(tmp_path, **content)
     (tmp_path / "head").write_text(cluster.head)
@@ -102,9 +102,9 @@ def test_a_node_dies_and_its_runs_go_on_elsewhere(cluster: TwoNodes, tmp_path: P
     assert [each["state"] for each in index(tmp_path / "out")] == ["finished"] * 3, "no run is lost"
 
     asked = [line.split() for line in (tmp_path / "asked").read_text().splitlines()]
-    turns = Counter(tuple(turn) for _, *turn in asked if not turn[1].endswith("-0"))  # all runs have the first turn in common
+    turns = Counter(tuple(turn) for _, *turn in asked if not turn[1].endswith("-0"))  # all runs share the first turn
     twice = [turn for turn, times in turns.items() if times > 1]
-    assert len(twice) == 1, "no run is played by two: what the dead node had in hand is all that was asked again"
+    assert len(twice) == 1, "no run is played twice: only the turn in hand of the dead node was asked again"
     assert [node for node, *turn in asked if tuple(turn) == twice[0]] == [cluster.other, cluster.head]
     assert len(lines(tmp_path / "out", "journal.jsonl", '"repeated":true')) == 1, "and it is marked"
     assert lines(tmp_path / "out", "incidents.jsonl", '"moved"')
@@ -114,7 +114,7 @@ def test_a_node_dies_and_its_runs_go_on_elsewhere(cluster: TwoNodes, tmp_path: P
 
 
 def listening(*names: str) -> set[str]:
-    """The addresses at which processes listen whose command lines begin with one of these names, as Linux writes them."""
+    """The addresses that processes with one of these names listen on, as Linux writes them."""
     sockets = set()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -125,8 +125,8 @@ def listening(*names: str) -> set[str]:
     return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
 
 
-def test_ray_on_one_machine_is_reached_from_there_alone(cluster: TwoNodes) -> None:
+def test_ray_on_one_machine_is_reachable_only_from_there(cluster: TwoNodes) -> None:
     loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
-    found = listening("raylet", "gcs_server", "ray::")
-    assert found
-    assert found <= loopback
+    addresses = listening("raylet", "gcs_server", "ray::")
+    assert addresses
+    assert addresses <= loopback

@@ -1,4 +1,4 @@
-"""Sweeps: every run that a file names is played once, whatever is killed in between, and none is hurt by another."""
+"""Sweeps: every run in the file is played once, whatever is killed in between, and a failing run does not affect others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRICED = Path(__file__).parent / "priced"
 LIMIT = 0.02
 """Dollars that a sweep may cost."""
 WORST = 1e-6 * 2500
-"""What a turn can come to, at a dollar a million tokens: a context of 2k, the longest answer, and what a provider may add."""
+"""Maximum dollars of a turn, at $1 per million tokens: a context of 2k, the longest answer, and what a provider may add."""
 
 
 def start(where: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -36,7 +36,7 @@ def start(where: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def sweep(where: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """`longspan sweep` with a file that says what the test wrote, in a process of its own, which is to leave with `code`."""
+    """Run `longspan sweep` in its own process, and check its exit code."""
     process = start(where, *arguments)
     out, err = process.communicate(timeout=120)
     assert process.returncode == code, out + err
@@ -44,12 +44,12 @@ def sweep(where: Path, *arguments: str, code: int = 0) -> subprocess.CompletedPr
 
 
 def write(where: Path, **content: Any) -> None:
-    """A sweep of two scenarios, but for what the test wants otherwise. JSON is YAML."""
+    """Write a sweep of two scenarios with the test's overrides. JSON is valid YAML."""
     (where / "s.yaml").write_text(json.dumps({"scenarios": ["colours", "name_list"], "tests": 2} | content), "utf-8")
 
 
 def journals(out: Path) -> dict[str, list[dict[str, Any]]]:
-    """The journals of a sweep by run, without what may differ from play to play."""
+    """The journals of a sweep by run, without what may differ between plays."""
     found = {}
     for path in sorted(out.glob("*/manifest.json")):
         lines = RunFolder(path.parent).journal("main").read_text("utf-8").splitlines()
@@ -65,14 +65,14 @@ def index(out: Path) -> list[dict[str, Any]]:
 
 
 def wait_for_all(out: Path) -> None:
-    """Wait until all processes that play the sweep have gone."""
+    """Wait until all processes that play the sweep have exited."""
     with (out / ".lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, list[dict[str, Any]]]]:
-    """The journals of an agent's sweep that nobody killed."""
+    """The journals of an agent's uninterrupted sweep."""
     known: dict[str, dict[str, list[dict[str, Any]]]] = {}
 
     def of(agent: str) -> dict[str, list[dict[str, Any]]]:
@@ -88,9 +88,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str,
 
 
 @pytest.mark.parametrize(("agent", "jobs"), [("Killer", 1), ("Orphan", 2)])
-def test_a_sweep_that_was_killed_is_gone_on_with(
-    agent: str, jobs: int, tmp_path: Path, whole: Callable[[str], dict[str, list[dict[str, Any]]]]
-) -> None:
+def test_a_killed_sweep_continues(agent: str, jobs: int, tmp_path: Path, whole: Callable[[str], dict[str, list[dict[str, Any]]]]) -> None:
     write(tmp_path, agents=[f"{MODULE}:{agent}"], seeds=[0, 1, 2], spans=["2k"], tests=6)
     arguments = ["s.yaml", "--out", "out", "--trust", "--jobs", str(jobs)]
     sweep(tmp_path, *arguments, code=-signal.SIGKILL)
@@ -101,32 +99,32 @@ def test_a_sweep_that_was_killed_is_gone_on_with(
     assert not all(b'"type":"close"' in content for content in before.values())
     sweep(tmp_path, *arguments)
     assert journals(tmp_path / "out") == whole(agent)
-    for path, content in before.items():  # what was played is kept, but for a line that the kill tore
+    for path, content in before.items():  # what was played is kept, except for a line that the kill truncated
         assert path.read_bytes().startswith(content[: content.rfind(b"\n") + 1])
     assert {each["state"] for each in index(tmp_path / "out")} == {"finished"}
 
 
-def test_a_process_that_dies_ends_its_run_alone(tmp_path: Path, whole: Callable[[str], dict[str, list[dict[str, Any]]]]) -> None:
+def test_a_process_that_dies_interrupts_only_its_run(tmp_path: Path, whole: Callable[[str], dict[str, list[dict[str, Any]]]]) -> None:
     write(tmp_path, agents=[f"{MODULE}:Killer"], seeds=[0, 1, 2], spans=["2k"], tests=6)
-    said = sweep(tmp_path, "s.yaml", "--out", "out", "--trust", "--jobs", "2", code=1).stdout
-    assert "ended with signal SIGKILL" in said
-    assert sorted(each["state"] for each in index(tmp_path / "out")) == ["broken off", "finished", "finished"]
+    message = sweep(tmp_path, "s.yaml", "--out", "out", "--trust", "--jobs", "2", code=1).stdout
+    assert "ended with signal SIGKILL" in message
+    assert sorted(each["state"] for each in index(tmp_path / "out")) == ["interrupted", "finished", "finished"]
     sweep(tmp_path, "s.yaml", "--out", "out", "--trust", "--jobs", "2")
     assert journals(tmp_path / "out") == whole("Killer")
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_failing_run_does_not_hurt_the_others(jobs: str, tmp_path: Path) -> None:
+def test_a_failing_run_does_not_affect_the_others(jobs: str, tmp_path: Path) -> None:
     write(tmp_path, agents=[f"{MODULE}:Failing", "oracle"], seeds=[0, 1])
     (tmp_path / "broken").touch()
-    said = sweep(tmp_path, "s.yaml", "--trust", "--jobs", jobs, code=1).stdout
-    assert said.count("out of order") == 2
-    assert [each["state"] for each in index(tmp_path / "runs" / "s")] == ["broken off", "broken off", "finished", "finished"]
+    message = sweep(tmp_path, "s.yaml", "--trust", "--jobs", jobs, code=1).stdout
+    assert message.count("out of order") == 2
+    assert [each["state"] for each in index(tmp_path / "runs" / "s")] == ["interrupted", "interrupted", "finished", "finished"]
     (tmp_path / "broken").unlink()
     assert "4 of 4 runs finished, 2 of them before" in sweep(tmp_path, "s.yaml", "--trust", "--jobs", jobs).stdout
 
 
-def test_a_finished_sweep_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_finished_sweep_is_not_changed(tmp_path: Path) -> None:
     write(tmp_path, agents=["oracle", "silent"])
     first = json.loads(sweep(tmp_path, "s.yaml", "--json").stdout)
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.glob("runs/s/*/**/*.*") if path.is_file()}
@@ -135,7 +133,7 @@ def test_a_finished_sweep_is_left_as_it_is(tmp_path: Path) -> None:
     assert [(each["agent"], each["score"]) for each in first] == [("oracle", 2.0), ("silent", 0.0)]
 
 
-def test_processes_play_what_one_plays(tmp_path: Path) -> None:
+def test_several_processes_play_what_one_plays(tmp_path: Path) -> None:
     write(tmp_path, agents=["oracle", "notebook"], seeds=[0, 1])
     sweep(tmp_path, "s.yaml", "--out", "one")
     sweep(tmp_path, "s.yaml", "--out", "several", "--jobs", "3")
@@ -150,7 +148,7 @@ def test_runs_are_added_by_adding_them_to_the_file(tmp_path: Path) -> None:
     assert "2 of 2 runs finished, 1 of them before" in sweep(tmp_path, "s.yaml").stdout
 
 
-def test_a_folder_that_a_crash_left_half_made_is_made_again(tmp_path: Path) -> None:
+def test_a_folder_that_a_crash_left_incomplete_is_made_again(tmp_path: Path) -> None:
     write(tmp_path, agents=["oracle"])
     sweep(tmp_path, "s.yaml")
     (run,) = (path.parent for path in tmp_path.glob("runs/s/*/manifest.json"))
@@ -162,86 +160,86 @@ def test_a_folder_that_a_crash_left_half_made_is_made_again(tmp_path: Path) -> N
     assert json.loads((run / "result.json").read_text("utf-8"))["score"] == 2
 
 
-def test_two_processes_do_not_play_one_sweep(tmp_path: Path) -> None:
-    write(tmp_path, agents=[f"{MODULE}:Pupil"], spans=["2k"], tests=6)
+def test_two_processes_cannot_play_one_sweep(tmp_path: Path) -> None:
+    write(tmp_path, agents=[f"{MODULE}:Waiting"], spans=["2k"], tests=6)
     os.mkfifo(tmp_path / "reached")
-    os.mkfifo(tmp_path / "go on")
+    os.mkfifo(tmp_path / "continue")
     process = start(tmp_path, "s.yaml", "--trust")
     assert (tmp_path / "reached").read_text() == "reached"
-    said = sweep(tmp_path, "s.yaml", "--trust", code=2).stderr
-    (tmp_path / "go on").write_text("go on")
+    message = sweep(tmp_path, "s.yaml", "--trust", code=2).stderr
+    (tmp_path / "continue").write_text("continue")
     process.communicate(timeout=120)
     assert process.returncode == 0
-    assert "another process is playing this sweep" in said
+    assert "another process is playing this sweep" in message
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_sweep_that_is_told_to_stop_stops_and_is_gone_on_with(jobs: str, tmp_path: Path) -> None:
-    write(tmp_path, agents=[f"{MODULE}:Pupil"], spans=["2k"], tests=6, seeds=[0, 1, 2])
+def test_a_stopped_sweep_continues(jobs: str, tmp_path: Path) -> None:
+    write(tmp_path, agents=[f"{MODULE}:Waiting"], spans=["2k"], tests=6, seeds=[0, 1, 2])
     os.mkfifo(tmp_path / "reached")
-    os.mkfifo(tmp_path / "go on")
+    os.mkfifo(tmp_path / "continue")
     process = start(tmp_path, "s.yaml", "--trust", "--jobs", jobs)
     assert (tmp_path / "reached").read_text() == "reached"
     process.send_signal(signal.SIGTERM)
     assert process.stderr is not None
     assert "stopping" in process.stderr.readline()
-    (tmp_path / "go on").write_text("go on")
+    (tmp_path / "continue").write_text("continue")
     process.communicate(timeout=120)
     assert process.returncode == 130
     states = [each["state"] for each in index(tmp_path / "runs" / "s")]
-    assert "broken off" in states
+    assert "interrupted" in states
     assert f"3 of 3 runs finished, {states.count('finished')} of them before" in sweep(tmp_path, "s.yaml", "--trust", "--jobs", jobs).stdout
 
 
 def dollars(server: Server) -> float:
-    """What all that a server was asked comes to."""
+    """The cost of all requests to a server in dollars."""
     return 1e-6 * sum(each.used.prompt + each.used.output for each in server.asked if each.used)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_the_limits_of_a_sweep_hold_over_its_processes(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_processes_of_a_sweep_share_limits(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(PRICED)]))
     with Server(latency=0.02).running() as server:
         agent = f"openai/some?context=2k&max_tokens=100&at_once=2&base_url={server.base_url('openai')}"
         write(tmp_path, agents=[agent], seeds=[0, 1, 2, 3], tests=1)
         arguments = ["s.yaml", "--trust", "--jobs", str(jobs)]
-        said = sweep(tmp_path, *arguments, "--max-cost", str(LIMIT), code=130).stdout
-        assert "pass the limit of $0.0" in said
+        message = sweep(tmp_path, *arguments, "--max-cost", str(LIMIT), code=130).stdout
+        assert "pass the limit of $0.0" in message
         assert server.most_at_once <= 2
         assert LIMIT - jobs * WORST <= dollars(server) <= LIMIT
         sweep(tmp_path, *arguments, "--max-cost", str(LIMIT), code=130)
-        assert dollars(server) <= LIMIT, "what it has cost so far counts"
+        assert dollars(server) <= LIMIT, "earlier costs count"
 
 
-def test_a_limit_of_dollars_is_refused_where_a_price_is_unknown(tmp_path: Path) -> None:
+def test_max_cost_requires_known_prices(tmp_path: Path) -> None:
     write(tmp_path, agents=["oracle", f"{MODULE}:Killer"])
-    said = sweep(tmp_path, "s.yaml", "--trust", "--max-cost", "1", code=2).stderr
-    assert "--max-cost" in said
+    message = sweep(tmp_path, "s.yaml", "--trust", "--max-cost", "1", code=2).stderr
+    assert "--max-cost" in message
     assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("agents: [oracle", "sweep s.yaml: not YAML"),
-        ("[oracle]", "sweep s.yaml: it names no runs; its keys are suites"),
+        ("[oracle]", "sweep s.yaml: expected a mapping; its keys are suites"),
         ("agnts: [oracle]", "sweep s.yaml: agnts: there is no such key; its keys are suites"),
         ("agents: []", "sweep s.yaml: agents: List should have at least 1 item"),
         ("spans: [0]", "sweep s.yaml: spans.0: a size is a whole number of tokens"),
-        ("runs: []", "sweep s.yaml: runs: a list of what is to differ is wanted"),
+        ("runs: []", "sweep s.yaml: runs: expected a list of overrides"),
         ("runs: [{seeds: [one]}]", "sweep s.yaml: runs.0: seeds.0: Input should be a valid integer"),
         ("runs: [{agents: [gpt-9]}]", "there is no kind of agent 'gpt-9'"),
         ("suites: [elsewhere]", "there is no suite 'elsewhere'"),
         ("set: [colours.size=3]", "there is no parameter 'colours.size'"),
-        ("definitions: nowhere", "nowhere: there is no such folder"),
+        ("definitions: nowhere", "nowhere: folder does not exist"),
         ("agents: ['python:json:Nothing']", "s.yaml names code to run: python:json:Nothing; --trust runs it"),
         ("judge: 'openai/x?base_url=http://127.0.0.1:1/v1'", "s.yaml names an address to call"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_in_a_line_before_anything_is_written(text: str, said: str, tmp_path: Path) -> None:
+def test_an_invalid_file_is_reported_in_one_line_before_anything_is_written(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(text, "utf-8")
     error = sweep(tmp_path, "s.yaml", code=2).stderr
-    assert said in error
+    assert message in error
     assert len(error.splitlines()) == 1
     assert not (tmp_path / "runs").exists()

@@ -12,7 +12,7 @@ import pytest
 import trio
 from playwright.sync_api import expect
 
-from longspan.simulator.judging.annotation import said_by, sheets
+from longspan.simulator.judging.annotation import annotations_by, sheets
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play
@@ -61,7 +61,7 @@ def post(server: Server, form: dict[str, str] | bytes, path: str = PATH, **heade
 def judged(made: Path) -> list[tuple[str, str, int | None]]:
     return [
         (answer.claim, answer.coverage, answer.bullet)
-        for answers in said_by(RunFolder(made / NAME)).values()
+        for answers in annotations_by(RunFolder(made / NAME)).values()
         for answer in answers.values()
     ]
 

@@ -63,7 +63,7 @@ def test_a_missing_extra_is_named(made: Path, capsys: pytest.CaptureFixture[str]
     for name in [name for name in sys.modules if name.startswith(("longspan.simulator.view", module))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
-    assert refused(capsys, str(made)) == "longspan: longspan view needs more than longspan itself: pip install 'longspan[view]'\n"
+    assert refused(capsys, str(made)) == "longspan: longspan view needs an extra: pip install 'longspan[view]'\n"
 
 
 # Access.
@@ -220,7 +220,7 @@ def test_a_report_html_in_the_folder_is_not_served(damaged: Server) -> None:
         ("/runs/manifest/live", "not a manifest"),
         ("/runs/manifest/events", "not a manifest"),
         ("/runs/result/report", "not results of this version"),
-        ("/runs/impossible/report", "in it cannot be; `longspan score` makes it again"),
+        ("/runs/impossible/report", "is out of range; `longspan score` rewrites it"),
         ("/runs/unfinished/report", "has no results"),
         ("/compare?run=unfinished", "no run can be used"),
         ("/compare", "no runs selected"),

@@ -1,4 +1,4 @@
-"""What a node of a Ray cluster does: plays one run and ships it, second by second."""
+"""The task of a node of a Ray cluster: plays one run and ships what it writes, once a second."""
 
 from __future__ import annotations
 
@@ -29,28 +29,30 @@ from longspan.simulator.transcript import Turn
 
 __all__ = ["Order", "answer_of", "play"]
 
-EACH: Final = 1.0
+SHIP_INTERVAL: Final = 1.0
 """Seconds between segments."""
 
-PATIENCE: Final = 60.0
-"""Seconds that a segment may take to be kept."""
+SHIP_TIMEOUT: Final = 60.0
+"""Seconds that a segment may take to be stored."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a node is to play: a run, by its folder's name, as owner of a lease; with at most `most` dollars for the sweep. `here`
-    and `path` are the current folder and sys.path of who started the sweep, where agents of one's own are looked for."""
+    """What a node is to play: a run, by its folder's name, under a lease, with at most `max_cost` dollars for the whole sweep.
+
+    `cwd` and `path` are the current folder and sys.path of the process that started the sweep, to import users' agents.
+    """
 
     run: str
     lease: int
-    most: float
-    here: str
+    max_cost: float
+    cwd: str
     path: tuple[str, ...]
 
 
 async def answer_of(reference: Any) -> Any:
-    """What a call of Ray's gives, awaited in Trio. Raises what it raised."""
+    """Await the result of a Ray call in Trio. Raises what the call raised."""
     done, token = trio.Event(), trio.lowlevel.current_trio_token()
     future: Future[Any] = reference.future()
 
@@ -63,16 +65,16 @@ async def answer_of(reference: Any) -> Any:
     try:
         return future.result()
     except Exception as error:
-        cause = getattr(error, "cause", None)  # an error of our own comes wrapped, for its traceback
+        cause = getattr(error, "cause", None)  # Ray wraps our errors to add a traceback
         raise (cause if isinstance(cause, LongspanError) else error) from None
 
 
-def play(hub: Any, order: Order) -> dict[str, Any]:
-    """Play a run from where the depot has it to its end, and say how it came out. Runs as a task of Ray."""
+def play(coordinator: Any, order: Order) -> dict[str, Any]:
+    """Play a run from where the coordinator has it to its end, and return how it ended. Runs as a Ray task."""
     with suppress(OSError):
-        os.chdir(order.here)
-    sys.path += [each for each in order.path if each not in sys.path]
-    files: Mapping[str, bytes] | None = hub.fetch.remote(order.run, order.lease).future().result()
+        os.chdir(order.cwd)
+    sys.path += [entry for entry in order.path if entry not in sys.path]
+    files: Mapping[str, bytes] | None = coordinator.fetch.remote(order.run, order.lease).future().result()
     if files is None:
         return {"error": "stopped before its first turn", "stopped": True}
     with TemporaryDirectory(prefix="longspan-") as folder:
@@ -81,113 +83,117 @@ def play(hub: Any, order: Order) -> dict[str, Any]:
             path = run.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        SHARED_LIMITS.set(_RemoteLimits(hub, order))
-        error = trio.run(_Playing(hub, order, run).play)
+        SHARED_LIMITS.set(_RemoteLimits(coordinator, order))
+        error = trio.run(_Playing(coordinator, order, run).play)
     return {"error": None if error is None else str(error), "stopped": isinstance(error, StoppedError)}
 
 
 @final
 class _Playing:
-    """A run being played and shipped."""
+    """Plays a run and ships it."""
 
-    def __init__(self, hub: Any, order: Order, run: RunFolder) -> None:
-        self._hub = hub
+    def __init__(self, coordinator: Any, order: Order, run: RunFolder) -> None:
+        self._coordinator = coordinator
         self._order = order
         self._run = run
         self._shipper = Shipper(run.path, order.lease, self._send)
-        self._over = threading.Event()
+        self._done = threading.Event()
         self._stop = trio.Event()
         self._scope = trio.CancelScope()
         self._lost: Exception | None = None
 
     async def play(self) -> LongspanError | None:
-        """Play the run to its end, ship all of it, and return what broke it off."""
+        """Play the run to its end, ship all of it, and return the error that interrupted it."""
         token = trio.lowlevel.current_trio_token()
-        beating = threading.Thread(target=self._beat, args=(token,))
-        beating.start()
+        shipping = threading.Thread(target=self._ship_periodically, args=(token,))
+        shipping.start()
         error: LongspanError | None = None
         try:
             with self._scope:
                 error = await self._play()
         finally:
-            self._over.set()
-            beating.join()
+            self._done.set()
+            shipping.join()
         if self._lost is not None:
             raise self._lost
-        self._shipper.end()
+        self._shipper.finish()
         return error
 
     async def _play(self) -> LongspanError | None:
         order, run = self._order, self._run
         try:
-            each = replan(run.manifest, run.manifest.agent, run.path.parent)
-            careful = not repeatable(make_agent(each.agent))
-            ledger = Ledger() if order.most == inf else _SharedLedger(order.most, hub=self._hub, owner=(order.run, order.lease))
-            heard = self._heard if careful else None
-            return (await play_on([(each, run)], ledger, listener=heard, stop=self._stop))[0].error
+            planned = replan(run.manifest, run.manifest.agent, run.path.parent)
+            ships_messages = not repeatable(make_agent(planned.agent))
+            ledger = (
+                Ledger()
+                if order.max_cost == inf
+                else _SharedLedger(order.max_cost, coordinator=self._coordinator, owner=(order.run, order.lease))
+            )
+            listener = self._ship_message if ships_messages else None
+            return (await play_on([(planned, run)], ledger, listener=listener, stop=self._stop))[0].error
         except LongspanError as failure:
             return failure
 
-    def _heard(self, heard: Heard) -> None:
-        """Ship a message before the agent is given it, where giving it twice would have to be told."""
+    def _ship_message(self, heard: Heard) -> None:
+        """Ship a message before the agent gets it, so that a second delivery after a loss is known and marked."""
         if isinstance(heard.change, Turn) and heard.change.reply is None:
             self._shipper.ship(self._run.journal(heard.conversation))
 
-    def _beat(self, token: trio.lowlevel.TrioToken) -> None:
-        """Ship what there is each second, until the run is over; stop it where that is wanted."""
-        while not self._over.wait(EACH):
+    def _ship_periodically(self, token: trio.lowlevel.TrioToken) -> None:
+        """Ship what is new every second until the run ends, and stop it when the coordinator says so."""
+        while not self._done.wait(SHIP_INTERVAL):
             try:
-                self._shipper.beat()
-            except Exception as error:  # the run is another's, or whoever keeps it has gone
+                self._shipper.heartbeat()
+            except Exception as error:  # the run has moved to another node, or the coordinator is lost
                 self._lost = error
-                _soon(token, self._scope.cancel)
+                _run_soon(token, self._scope.cancel)
                 return
             if self._shipper.stopped:
-                _soon(token, self._stop.set)
+                _run_soon(token, self._stop.set)
 
     def _send(self, segment: Segment) -> Answer:
         try:
-            answer: Answer = self._hub.take.remote(segment).future().result(PATIENCE)
+            answer: Answer = self._coordinator.take.remote(segment).future().result(SHIP_TIMEOUT)
         except Exception as error:
             cause = getattr(error, "cause", None)
             raise (cause if isinstance(cause, LongspanError) else error) from None
         return answer
 
 
-def _soon(token: trio.lowlevel.TrioToken, action: Any) -> None:
+def _run_soon(token: trio.lowlevel.TrioToken, action: Any) -> None:
     with suppress(trio.RunFinishedError):
         token.run_sync_soon(action)
 
 
 @final
 class _RemoteLimits:
-    """The limits of all the sweep's runs, kept at the hub (see simulator/sweeps/shared_limits.py)."""
+    """The rate limits that all runs of the sweep share, through the coordinator."""
 
-    def __init__(self, hub: Any, order: Order) -> None:
-        self._hub = hub
+    def __init__(self, coordinator: Any, order: Order) -> None:
+        self._coordinator = coordinator
         self._owner = order.run, order.lease
 
     @asynccontextmanager
     async def admit(self, key: tuple[str, ...], limiter: type, limits: tuple[float, ...], slot: Any) -> AsyncIterator[None]:
-        ticket = await answer_of(self._hub.enter.remote(self._owner, key, limiter, limits, slot))
+        ticket = await answer_of(self._coordinator.enter.remote(self._owner, key, limiter, limits, slot))
         try:
             yield
         finally:
             with trio.CancelScope(shield=True):
-                await answer_of(self._hub.give_back.remote(ticket, slot))
+                await answer_of(self._coordinator.release_ticket.remote(ticket, slot))
 
 
 class _SharedLedger(Ledger):
-    """Dollars of all the sweep's runs, kept at the hub."""
+    """The dollars that all runs of the sweep share, through the coordinator."""
 
-    def __init__(self, limit: float, *, hub: Any, owner: tuple[str, int]) -> None:
+    def __init__(self, limit: float, *, coordinator: Any, owner: tuple[str, int]) -> None:
         super().__init__(limit)
-        self._hub = hub
+        self._coordinator = coordinator
         self._owner = owner
 
     @asynccontextmanager
     async def paying(self, models: Mapping[str, str] | None, worst: float = 0.0) -> AsyncIterator[Account]:
-        ticket = await answer_of(self._hub.reserve.remote(self._owner, worst))
+        ticket = await answer_of(self._coordinator.reserve.remote(self._owner, worst))
         account = Account(models)
         try:
             yield account
@@ -195,4 +201,4 @@ class _SharedLedger(Ledger):
             costs = account.costs
             dollars = worst if costs is None else known_cost(costs.values())
             with trio.CancelScope(shield=True):
-                await answer_of(self._hub.give_back.remote(ticket, dollars))
+                await answer_of(self._coordinator.release_ticket.remote(ticket, dollars))

@@ -1,4 +1,4 @@
-"""What a node ships of a run that it plays: the new bytes of its files, in numbered, checksummed segments."""
+"""The new bytes of a run's files as numbered, checksummed segments, in which a node ships the run that it plays."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from longspan.simulator.run_folder import MANIFEST
 
 __all__ = ["Answer", "Piece", "Segment", "Shipper", "logs"]
 
-LARGEST: Final = 4 * 2**20
-"""Bytes of files that one segment holds at most."""
+MAX_BYTES: Final = 4 * 2**20
+"""Maximum bytes of files in a segment."""
 
-Answer = Literal["go on", "stop", "not yours"]
-"""What a node is told for a segment: that it has been kept; also that the sweep is to stop; or that the run is another's."""
+Answer = Literal["continue", "stop", "not yours"]
+"""The answer to a segment. It was stored: continue; stored, but stop the run; or refused, since the run has another owner."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes of a file in a run's folder, from `offset` on, which is how long the file was before."""
+    """Bytes to append to a file in a run's folder. `offset` is the file's length before."""
 
     path: str
     offset: int
@@ -35,29 +35,31 @@ class Piece:
 @final
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Segment `number`, from 1 on, of those that the owner of lease `lease` ships of a run. `named`: what is whole now, a file
-    or a snapshot's folder, with the name under which it was shipped and the one that it gets."""
+    """Segment `number`, counted from 1, that the owner of lease `lease` ships of a run.
+
+    `renames`: files and snapshots that are complete now, with the name under which they were shipped and their final name.
+    """
 
     run: str
     lease: int
     number: int
     pieces: tuple[Piece, ...]
-    named: tuple[tuple[str, str], ...]
+    renames: tuple[tuple[str, str], ...]
     sha256: str
 
     @classmethod
-    def seal(cls, run: str, lease: int, number: int, pieces: Sequence[Piece] = (), named: Sequence[tuple[str, str]] = ()) -> Segment:
-        """A segment with its checksum."""
-        return cls(run, lease, number, tuple(pieces), tuple(named), _digest(run, lease, number, pieces, named))
+    def seal(cls, run: str, lease: int, number: int, pieces: Sequence[Piece] = (), renames: Sequence[tuple[str, str]] = ()) -> Segment:
+        """Make a segment with its checksum."""
+        return cls(run, lease, number, tuple(pieces), tuple(renames), _digest(run, lease, number, pieces, renames))
 
     @property
-    def whole(self) -> bool:
-        """Whether it came as it was sealed."""
-        return self.sha256 == _digest(self.run, self.lease, self.number, self.pieces, self.named)
+    def intact(self) -> bool:
+        """Whether it arrived as it was sealed."""
+        return self.sha256 == _digest(self.run, self.lease, self.number, self.pieces, self.renames)
 
 
-def _digest(run: str, lease: int, number: int, pieces: Sequence[Piece], named: Sequence[tuple[str, str]]) -> str:
-    digest = hashlib.sha256(repr((run, lease, number, tuple(named))).encode())
+def _digest(run: str, lease: int, number: int, pieces: Sequence[Piece], renames: Sequence[tuple[str, str]]) -> str:
+    digest = hashlib.sha256(repr((run, lease, number, tuple(renames))).encode())
     for piece in pieces:
         digest.update(repr((piece.path, piece.offset, len(piece.content))).encode())
         digest.update(piece.content)
@@ -65,15 +67,15 @@ def _digest(run: str, lease: int, number: int, pieces: Sequence[Piece], named: S
 
 
 def logs(folder: Path) -> list[Path]:
-    """The files of a run that only ever grow, line by line: its journals, and what is noted beside them."""
+    """Return the files of a run that only grow, line by line: its journals and its other `.jsonl` files."""
     return sorted([*folder.glob("conversations/*/journal.jsonl"), *folder.glob("*.jsonl")])
 
 
 @final
 class Shipper:
-    """Ships a run that is played in `folder`, as owner of `lease`, by `send`. What lies there when it is made is known already.
+    """Ships a run that is played in `folder`, as owner of `lease`. What is in the folder at first counts as shipped.
 
-    May be used from several threads. `send` gives the answer to a segment; what it raises goes through.
+    `send` sends a segment and returns the answer; its errors propagate. May be used from several threads.
     """
 
     def __init__(self, folder: Path, lease: int, send: Callable[[Segment], Answer]) -> None:
@@ -81,69 +83,69 @@ class Shipper:
         self._lease = lease
         self._send = send
         self._number = 0
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._sent = {path: path.stat().st_size for path in logs(folder)}
         self._saved = set(self._snapshots())
         self.stopped = False
 
     def ship(self, *logs_: Path) -> None:
-        """Ship the new lines of these logs, or of all. Raises StoppedError where the run is another's by now."""
-        with self._turn:
-            self._lines(logs_ or logs(self._folder))
+        """Ship the new lines of these logs, or of all. Raises StoppedError if the run has another owner."""
+        with self._lock:
+            self._ship_lines(logs_ or logs(self._folder))
 
-    def beat(self) -> None:
-        """The same each second, with new snapshots; something is always sent, so that the other side knows that the run is played."""
-        with self._turn:
+    def heartbeat(self) -> None:
+        """Ship new lines and snapshots, or an empty segment, which shows that the node is alive."""
+        with self._lock:
             before = self._number
-            self._lines(logs(self._folder))
+            self._ship_lines(logs(self._folder))
             for snapshot in set(self._snapshots()) - self._saved:
                 self._saved.add(snapshot)
-                self._whole(snapshot, partial_of(snapshot))
+                self._ship_file(snapshot, partial_of(snapshot))
             if self._number == before:
-                self._put([], [])
+                self._send_next([], [])
 
-    def end(self) -> None:
-        """The run is over: ship all that is left, its results included."""
-        self.beat()
-        with self._turn:
+    def finish(self) -> None:
+        """Ship all that is left after the run has ended, including its results."""
+        self.heartbeat()
+        with self._lock:
             for path in sorted(self._folder.iterdir()):
                 if path.is_file() and path.suffix != ".jsonl" and path.name != MANIFEST and not path.name.startswith("."):
-                    self._whole(path, partial_of(path))
+                    self._ship_file(path, partial_of(path))
 
-    def _lines(self, logs: Sequence[Path]) -> None:
+    def _ship_lines(self, logs: Sequence[Path]) -> None:
         for path in logs:
             while True:
                 offset = self._sent.get(path, 0)
                 if not path.exists() or path.stat().st_size <= offset:
                     break
                 content = _read(path, offset)
-                whole = content.rfind(b"\n") + 1
-                if not whole and len(content) < LARGEST:
+                complete = content.rfind(b"\n") + 1
+                if not complete and len(content) < MAX_BYTES:
                     break  # a line that is being written
-                content = content[: whole or len(content)]
-                self._put([Piece(self._name(path), offset, content)], [])
+                content = content[: complete or len(content)]
+                self._send_next([Piece(self._name(path), offset, content)], [])
                 self._sent[path] = offset + len(content)
 
-    def _whole(self, path: Path, partial: Path) -> None:
-        """Ship a file or a folder under a name of its own, until it is whole. One that goes meanwhile is let be."""
+    def _ship_file(self, path: Path, partial: Path) -> None:
+        """Ship a file or a folder under a partial name, then rename it. One that is deleted meanwhile is skipped."""
         try:
-            for file in sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]:
+            for file in sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]:
                 target = partial / file.relative_to(path) if path.is_dir() else partial
-                for offset, content in _parts(file):
-                    self._put([Piece(self._name(target), offset, content)], [])
-        except FileNotFoundError:  # a snapshot that made room for newer ones
+                for offset, content in _chunks(file):
+                    self._send_next([Piece(self._name(target), offset, content)], [])
+        except FileNotFoundError:  # a snapshot that newer ones replaced
             return
-        self._put([], [(self._name(partial), self._name(path))])
+        self._send_next([], [(self._name(partial), self._name(path))])
 
-    def _put(self, pieces: Sequence[Piece], named: Sequence[tuple[str, str]]) -> None:
-        answer = self._send(Segment.seal(self._folder.name, self._lease, self._number + 1, pieces, named))
+    def _send_next(self, pieces: Sequence[Piece], renames: Sequence[tuple[str, str]]) -> None:
+        answer = self._send(Segment.seal(self._folder.name, self._lease, self._number + 1, pieces, renames))
         if answer == "not yours":
-            raise StoppedError("the run is played by another node by now")
+            raise StoppedError("the run has been moved to another node")
         self._number += 1
         self.stopped = answer == "stop"
 
     def _snapshots(self) -> list[Path]:
-        """The newest snapshot of each conversation."""
+        """Return the newest snapshot of each conversation."""
         newest = []
         for folder in self._folder.glob("conversations/*/snapshots"):
             newest += sorted((path for path in folder.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))[-1:]
@@ -156,14 +158,14 @@ class Shipper:
 def _read(path: Path, offset: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
-        return file.read(LARGEST)
+        return file.read(MAX_BYTES)
 
 
-def _parts(path: Path) -> Iterator[tuple[int, bytes]]:
-    """A file's content in parts, with their offsets; an empty file has an empty one."""
+def _chunks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield a file's content in chunks with their offsets. An empty file yields one empty chunk."""
     with path.open("rb") as file:
         offset = 0
-        while content := file.read(LARGEST):
+        while content := file.read(MAX_BYTES):
             yield offset, content
             offset += len(content)
         if not offset:

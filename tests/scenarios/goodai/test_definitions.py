@@ -324,12 +324,12 @@ def test_a_limit_on_the_tests_is_kept_when_a_run_is_planned_again(written: Path,
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda folder: define(folder, "Colours", "0", expected_responses=["Blue"]), "not those that the run was made with"),
-        (lambda folder: define(folder, "Colours", "2"), "not those that the run was made with"),
-        (lambda folder: (folder / "Colours" / "0.def.json").unlink(), "not those that the run was made with"),
-        (lambda folder: (folder / "Colours" / "0.def.json").rename(folder / "Colours" / "3.def.json"), "not those that the run"),
+        (lambda folder: define(folder, "Colours", "0", expected_responses=["Blue"]), "changed since the run was made"),
+        (lambda folder: define(folder, "Colours", "2"), "changed since the run was made"),
+        (lambda folder: (folder / "Colours" / "0.def.json").unlink(), "changed since the run was made"),
+        (lambda folder: (folder / "Colours" / "0.def.json").rename(folder / "Colours" / "3.def.json"), "changed since the run"),
         (lambda folder: (folder / "Colours" / "0.def.json").write_text("{"), "0.def.json: not JSON"),
-        (shutil.rmtree, "there is no such folder"),
+        (shutil.rmtree, "folder does not exist"),
     ],
 )
 def test_definitions_that_changed_are_refused(change: Callable[[Path], Any], message: str, written: Path, tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_the_configuration_may_change_once_a_run_has_its_span(written: Path, tmp
 @pytest.mark.parametrize("place", ["\0", "nowhere", "a" * 5000, "\ud800"])
 def test_a_manifest_may_name_any_folder(place: str, written: Path, tmp_path: Path) -> None:
     made = planned(read_definitions(written), tmp_path).manifest
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="folder does not exist"):
         replan(made.model_copy(update={"definitions": Path(place)}), "silent", tmp_path)
 
 
@@ -392,7 +392,7 @@ def test_a_folder_of_something_else_is_refused(where: str, written: Path, tmp_pa
     assert longspan("run", "--definitions", str(tmp_path / where)) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert "goodai" in told or "there is no such folder" in told
+    assert "goodai" in told or "folder does not exist" in told
 
 
 def test_without_any_span_one_is_asked_for(written: Path, capsys: pytest.CaptureFixture[str]) -> None:

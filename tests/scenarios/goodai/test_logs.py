@@ -27,7 +27,7 @@ from longspan.simulator.errors import InputError
 from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Result, grade_run
 from longspan.simulator.interop.definitions import Definitions, read_definitions
-from longspan.simulator.interop.imports import Wanted, import_run
+from longspan.simulator.interop.imports import ImportOptions, import_run
 from longspan.simulator.journal import read_journal
 from longspan.simulator.run_folder import Correction, RunFolder
 from longspan.simulator.scoring import score
@@ -136,7 +136,7 @@ def define(folder: Path, test: str, script: list[str], asks: list[int], expected
 def imported(file: Path, definitions: Path | None = None, *, span: int | None = 500, rules: Any = "longspan") -> RunFolder:
     """A run made of the log, in a new folder next to it."""
     out = file.parent / f"run{len(list(file.parent.iterdir()))}"
-    import_run(KIND, file, out, Wanted(definitions=read_definitions(definitions) if definitions else None, span=span, rules=rules))
+    import_run(KIND, file, out, ImportOptions(definitions=read_definitions(definitions) if definitions else None, span=span, rules=rules))
     return RunFolder(out)
 
 
@@ -260,7 +260,7 @@ def test_a_span_has_to_come_from_somewhere(file: Path) -> None:
 def test_who_played_is_unknown_where_no_folder_tells(file: Path, tmp_path: Path) -> None:
     elsewhere = file.rename(tmp_path / "logs" / "master_log.jsonl")
     assert imported(elsewhere).manifest.agent == "unknown"
-    import_run(KIND, elsewhere, tmp_path / "named", Wanted(span=500, agent="Polly"))
+    import_run(KIND, elsewhere, tmp_path / "named", ImportOptions(span=500, agent="Polly"))
     assert RunFolder(tmp_path / "named").manifest.agent == "Polly"
 
 
@@ -422,7 +422,7 @@ def test_what_is_no_log_is_told_with_its_line_and_leaves_nothing_behind(wrong: s
     change, said = WRONG[wrong]
     file.write_text("\n".join(change(file.read_text("utf-8").splitlines())), "utf-8")
     with pytest.raises(InputError) as error:
-        import_run(KIND, file, tmp_path / "out" / "run", Wanted(span=500))
+        import_run(KIND, file, tmp_path / "out" / "run", ImportOptions(span=500))
     assert said in str(error.value)
     assert str(file) in str(error.value)
     assert not (tmp_path / "out").exists()
@@ -430,14 +430,14 @@ def test_what_is_no_log_is_told_with_its_line_and_leaves_nothing_behind(wrong: s
 
 def test_a_folder_that_is_taken_stays_as_it_is(file: Path, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
-    with pytest.raises(InputError, match="taken: exists already; name another folder with --out"):
-        import_run(KIND, file, tmp_path / "taken", Wanted(span=500))
+    with pytest.raises(InputError, match="taken: already exists; name another folder with --out"):
+        import_run(KIND, file, tmp_path / "taken", ImportOptions(span=500))
     assert list((tmp_path / "taken").iterdir()) == []
 
 
 def test_an_unknown_kind_of_file_is_told_with_those_that_are_known(file: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no kind of file to import 'tape'; there are goodai-log"):
-        import_run("tape", file, tmp_path / "run", Wanted(span=500))
+        import_run("tape", file, tmp_path / "run", ImportOptions(span=500))
 
 
 def test_a_log_that_unpacks_to_too_much_is_refused(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -494,7 +494,7 @@ def test_whatever_stands_in_a_log_is_imported_or_refused(
             entries[at] = data.draw(VALUE)
     file = written(tmp_path_factory.getbasetemp() / "odd.jsonl", entries)
     try:
-        found = logs.read(file, Wanted(span=500, definitions=data.draw(st.sampled_from([None, defined]))))
+        found = logs.read(file, ImportOptions(span=500, definitions=data.draw(st.sampled_from([None, defined]))))
     except InputError:
         return
     said = [each.text for each in found.events if isinstance(each, events.Message)]
@@ -506,7 +506,7 @@ def test_bytes_of_any_kind_are_refused(tmp_path_factory: pytest.TempPathFactory,
     file = tmp_path_factory.getbasetemp() / "bytes.jsonl"
     file.write_bytes(content)
     with pytest.raises(InputError):
-        logs.read(file, Wanted(span=500))
+        logs.read(file, ImportOptions(span=500))
 
 
 # ---- published logs
@@ -524,7 +524,7 @@ def published(request: pytest.FixtureRequest, goodai: Path, tmp_path_factory: py
     benchmark, agent = request.param
     file = goodai / "runs" / benchmark / agent / "master_log.jsonl.gz"
     out = tmp_path_factory.mktemp("published") / "run"
-    import_run(KIND, file, out, Wanted(definitions=read_definitions(goodai / "definitions" / benchmark), rules="paper"))
+    import_run(KIND, file, out, ImportOptions(definitions=read_definitions(goodai / "definitions" / benchmark), rules="paper"))
     return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()], RunFolder(out)
 
 

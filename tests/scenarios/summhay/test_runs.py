@@ -16,7 +16,7 @@ from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, JournalError
 from longspan.simulator.grading.grades import Gradebook, grade_run
-from longspan.simulator.judging.annotation import Annotation, agreement, agreements, annotate, open_claims, said_by, sheets
+from longspan.simulator.judging.annotation import Annotation, agreement, agreements, annotate, annotations_by, open_claims, sheets
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.planning import plan
@@ -180,7 +180,7 @@ def test_what_people_say_is_kept_and_compared(tmp_path: Path) -> None:
         if number:
             annotate(run, known, Annotation(test=test, claim=claim, coverage="partial", bullet=bullet, by="Ben"))
     annotate(run, known, Annotation(test=every[0][0], claim=every[0][1], coverage="none", bullet=None, by="Ada"))
-    assert open_claims(known, said_by(run)["Ben"]) == every[:1]
+    assert open_claims(known, annotations_by(run)["Ben"]) == every[:1]
     rows = {row[0]: row[1:] for row in agreements(run).rows}
     n = len(every)
     assert rows["Ada and the grader"] == [str(n), "", f"{(n - 1) / n:.3f}", "1.000"]
@@ -225,7 +225,7 @@ def test_a_run_of_other_tests_cannot_be_annotated_and_a_damaged_file_is_said_to_
     run = played(tmp_path, "subtopics=1")
     (run.path / "annotations.jsonl").write_text('{"by": "Ada"}\n', "utf-8")
     with pytest.raises(JournalError, match="not an annotation"):
-        said_by(run)
+        annotations_by(run)
 
 
 @pytest.fixture
@@ -261,18 +261,18 @@ def test_a_person_at_the_terminal_goes_on_where_they_left(
     typed("f 1 p 99 x 2 s n q")
     assert command(*given) == 0
     shown = capsys.readouterr().out
-    assert "left; `longspan annotate` goes on from here" in shown
+    assert "quit; `longspan annotate` continues here" in shown
     assert "Ada and the grader" in shown
-    assert [each.coverage for each in said_by(run)["Ada"].values()] == ["full", "partial", "none"]
+    assert [each.coverage for each in annotations_by(run)["Ada"].values()] == ["full", "partial", "none"]
     typed("n")
     assert command(*given) == 0
     first = sheets(run)["summhay-1-1"].claims["i1-1"]
     assert first not in capsys.readouterr().out.partition("1 of ")[2], "it was judged before"
-    assert len(said_by(run)["Ada"]) == 4
+    assert len(annotations_by(run)["Ada"]) == 4
     typed("f 1")
     assert command(*given, "--again", "--test", "summhay-1-2") == 0
     assert "summhay-1-1" not in capsys.readouterr().out
-    assert len(said_by(run)["Ada"]) == 5
+    assert len(annotations_by(run)["Ada"]) == 5
     assert command("annotate", str(run.path), "--json") == 0
     assert json.loads(capsys.readouterr().out)["rows"][0][0] == "Ada and the grader"
     assert command(*given, "--test", "summhay-7-7") == 2
