@@ -30,8 +30,8 @@ FLOORS: Final = (
 )
 """The rooms from the ground up. A room imports only from floors below its own."""
 
-FOUNDATION: Final = frozenset({"clock", "errors", "files", "messages", "queries", "sizes", "tables", "tokens"})
-RUNNER: Final = frozenset({"runner", "scoring"})
+FOUNDATION: Final = frozenset({"cache", "clock", "errors", "files", "messages", "queries", "sizes", "tables", "templating", "tokens"})
+RUNNER: Final = frozenset({"planning", "runner", "scoring"})
 """Modules of the flat folder `simulator/` that lie below and above the engine proper."""
 
 BOX, GAP, FLOOR, EDGE = 130, 60, 64, 16

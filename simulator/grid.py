@@ -8,8 +8,8 @@ from typing import Annotated, Final, Literal, final
 from pydantic import BeforeValidator, Field
 
 from longspan.simulator.clock import PACE
+from longspan.simulator.definitions import read_definitions
 from longspan.simulator.errors import InputError
-from longspan.simulator.interop.definitions import read_definitions
 from longspan.simulator.settings import Conditions, RunSettings
 from longspan.simulator.sizes import Tokens
 from longspan.simulator.suite import load_suite

@@ -19,10 +19,10 @@ from longspan.simulator import events
 from longspan.simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.answer_store import AnswerStore
+from longspan.simulator.coherence import check
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.errors import AgentError, LongspanError, StoppedError
 from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
-from longspan.simulator.interop.coherence import check
 from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model

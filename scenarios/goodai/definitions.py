@@ -24,8 +24,8 @@ from longspan.scenarios.goodai.ideals import ideal
 from longspan.scenarios.ltm.jokes import longest_question
 from longspan.scenarios.ltm.prospective_memory import outline
 from longspan.scenarios.ltm.wording import Wording
+from longspan.simulator.definitions import Definition, Definitions
 from longspan.simulator.errors import InputError, ScenarioError, first_problem, one_line
-from longspan.simulator.interop.definitions import Definition, Definitions
 from longspan.simulator.script import LAST, Line, Script
 from longspan.simulator.stage import LONGEST
 

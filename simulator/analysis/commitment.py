@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator import events
+from longspan.simulator.definitions import tests_of
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Gradebook, Result, ScenarioResult, grade_run
-from longspan.simulator.interop.definitions import tests_of
 from longspan.simulator.manifest import Manifest, commit
 from longspan.simulator.run_folder import RunFolder
 

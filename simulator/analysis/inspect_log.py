@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from longspan.simulator.analysis.graded_runs import Graded
-from longspan.simulator.analysis.rows import Row, Rows, text
-from longspan.simulator.analysis.turns import Conversation
+from longspan.simulator.analysis.rows import Conversation, Row, Rows, text
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.ledger import total_cost

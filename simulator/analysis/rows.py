@@ -10,12 +10,12 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.graded_runs import Graded
-from longspan.simulator.analysis.turns import Conversation, conversations
 from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import TestResult
-from longspan.simulator.transcript import Turn
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.transcript import Change, Played, Transcript, Turn
 
-__all__ = ["TESTS", "TURNS", "Row", "Rows", "names", "rows_of", "text"]
+__all__ = ["TESTS", "TURNS", "Conversation", "Row", "Rows", "conversations", "names", "rows_of", "text"]
 
 MOST: Final = 2**63
 
@@ -80,6 +80,14 @@ TURNS: Final[dict[str, type]] = {
 
 
 @final
+class Conversation(NamedTuple):
+    """A conversation's turns in order, and its tests by id. The last turn has no reply if the conversation was interrupted there."""
+
+    turns: list[Turn]
+    tests: dict[str, Played]
+
+
+@final
 class Rows(NamedTuple):
     """A run's tests and turns as rows, and its conversations, which the turns are from."""
 
@@ -92,6 +100,18 @@ def names(runs: Sequence[Graded]) -> dict[Path, str]:
     """What each run is called: its folder's name, or its path where two have the same."""
     taken = Counter(run.name for run in runs)
     return {run.folder.path: run.name if taken[run.name] == 1 else str(run.folder.path) for run in runs}
+
+
+def conversations(run: RunFolder) -> dict[str, Conversation]:
+    """Return a run's conversations by id. One that was not begun has no turns. Raises JournalError for a damaged journal."""
+    turns: dict[str, list[Turn]] = {id: [] for id in run.manifest.conversations}
+
+    def on_change(id: str, transcript: Transcript, change: Change) -> None:
+        if isinstance(change, Turn):
+            turns[id][change.number :] = [change]
+
+    transcripts = run.transcripts(on_change)
+    return {id: Conversation(turns[id], transcripts[id].tests if id in transcripts else {}) for id in turns}
 
 
 def rows_of(name: str, run: Graded) -> Rows:

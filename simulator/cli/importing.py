@@ -27,8 +27,8 @@ def import_(
     It can be scored, corrected and looked at like any run, and replayed, but not gone on with.
     """
     from longspan.simulator.cli.run import finish
+    from longspan.simulator.definitions import read_definitions
     from longspan.simulator.grading.grades import grade_run
-    from longspan.simulator.interop.definitions import read_definitions
     from longspan.simulator.interop.imports import Wanted, import_run
     from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.runner import Outcome

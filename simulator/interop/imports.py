@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
 
 from longspan.simulator import events
+from longspan.simulator.coherence import check
+from longspan.simulator.definitions import Definitions
 from longspan.simulator.errors import InputError, LongspanError
-from longspan.simulator.interop.coherence import check
-from longspan.simulator.interop.definitions import Definitions
 from longspan.simulator.journal import Journal
 from longspan.simulator.manifest import Manifest, Planned, Source, commit, versions
 from longspan.simulator.plugins import load, make_scenario, scenario_class

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import trio
 
+from longspan.simulator.coherence import check
 from longspan.simulator.errors import ReplayError
-from longspan.simulator.interop.coherence import check
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play

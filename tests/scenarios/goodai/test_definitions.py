@@ -21,9 +21,9 @@ from longspan.scenarios.goodai.definitions import LARGEST, read
 from longspan.simulator import events
 from longspan.simulator.analysis.commitment import publish, read_published, verify
 from longspan.simulator.cli import main
+from longspan.simulator.definitions import Definition, Definitions, read_definitions
 from longspan.simulator.errors import InputError, ScenarioError
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.interop.definitions import Definition, Definitions, read_definitions
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan, plan, replan

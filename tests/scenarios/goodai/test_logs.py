@@ -23,10 +23,10 @@ from longspan.scenarios.goodai.master_log import Type
 from longspan.simulator import events, runner
 from longspan.simulator.analysis import commitment
 from longspan.simulator.cli import main
+from longspan.simulator.definitions import Definitions, read_definitions
 from longspan.simulator.errors import InputError
 from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Result, grade_run
-from longspan.simulator.interop.definitions import Definitions, read_definitions
 from longspan.simulator.interop.imports import Wanted, import_run
 from longspan.simulator.journal import read_journal
 from longspan.simulator.run_folder import Correction, RunFolder
