@@ -1,4 +1,4 @@
-"""Whether the journals of a run that nobody can play again make sense: each event has to follow from those before."""
+"""Consistency checks for journals that cannot be replayed: each event must follow from those before."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from longspan.simulator.errors import JournalError, ReplayError
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.tokens import Tokenizer
-from longspan.simulator.transcript import Change, Played, Transcript, Turn
+from longspan.simulator.transcript import Change, PlayedTest, Transcript, Turn
 
 __all__ = ["check"]
 
 SETTING: Final = ("span", "placement", "isolated", "tokenizer", "starts_at", "pace_s")
-"""What a conversation's beginning repeats from its manifest."""
+"""Fields that a conversation's Begin event repeats from the manifest."""
 
 
 def check(run: RunFolder) -> None:
-    """Look at all events of a run's journals: turns, positions, token counts, times and tests have to go on from each other.
+    """Check that the turns, positions, token counts, times and tests in a run's journals follow from one another.
 
-    Raises ReplayError, with the line, where they do not; JournalError for a journal that is damaged.
+    Raises ReplayError, with the line, if they do not, and JournalError for a damaged journal.
     """
     manifest = run.manifest
     count = Tokenizer(manifest.tokenizer).count
     for id in manifest.conversations:
         transcript = Transcript()
         for number, event in enumerate(run.events(id), 1):
-            if wrong := _wrong(event, transcript, manifest, count):
-                raise ReplayError(f"{run.journal(id)}, line {number}: {wrong}")
+            if problem := _add(event, transcript, manifest, count):
+                raise ReplayError(f"{run.journal(id)}, line {number}: {problem}")
 
 
-def _wrong(event: events.Event, transcript: Transcript, manifest: Manifest, count: Callable[[str], int]) -> str | None:
-    """Take the next event. What in it does not follow from those before; None where all does."""
+def _add(event: events.Event, transcript: Transcript, manifest: Manifest, count: Callable[[str], int]) -> str | None:
+    """Add the next event to the transcript. Return what does not follow from the events before, or None."""
     now, tokens, waiting = transcript.now, transcript.tokens, transcript.waiting
     try:
         change = transcript.add(event)
@@ -45,28 +45,28 @@ def _wrong(event: events.Event, transcript: Transcript, manifest: Manifest, coun
     if now is None and transcript.begin is not None:
         begin = transcript.begin
         return next(filter(None, (_differs(name, getattr(begin, name), getattr(manifest, name)) for name in SETTING)), None)
-    return _back(now, transcript.now) or _wrong_change(change, tokens, manifest, count)
+    return _check_time(now, transcript.now) or _check_change(change, tokens, manifest, count)
 
 
-def _wrong_change(change: Change, tokens: int, manifest: Manifest, count: Callable[[str], int]) -> str | None:
+def _check_change(change: Change, tokens: int, manifest: Manifest, count: Callable[[str], int]) -> str | None:
     match change:
-        case Played(status="open"):
+        case PlayedTest(status="open"):
             known = any(plan.id == change.id for group in manifest.conversations.values() for plan in group)
             position = change.definition.position
             return _differs("position", position, tokens) if known else f"the manifest has no test {change.id!r:.80}"
         case Turn(message, None):
             return _differs("start", message.start, tokens) or _differs("tokens", message.tokens, count(message.text))
         case Turn(message, reply) if reply is not None:
-            own = count(reply.text)
-            return _differs("tokens", reply.tokens, own) or _differs("end", reply.end, message.start + message.tokens + own)
+            size = count(reply.text)
+            return _differs("tokens", reply.tokens, size) or _differs("end", reply.end, message.start + message.tokens + size)
     return None
 
 
-def _back(now: datetime | None, then: datetime | None) -> str | None:
-    if now is None or then is None or (then.tzinfo is None and then >= now):
+def _check_time(before: datetime | None, after: datetime | None) -> str | None:
+    if before is None or after is None or (after.tzinfo is None and after >= before):
         return None
-    return f"time goes from {now} to {then}: back, or to another zone"
+    return f"time goes from {before} to {after}: backwards, or to another time zone"
 
 
-def _differs(name: str, told: object, right: object) -> str | None:
-    return None if told == right else f"{name} is {told}, but what stands before makes it {right}"
+def _differs(name: str, actual: object, expected: object) -> str | None:
+    return None if actual == expected else f"{name} is {actual}, expected {expected} after the events before"

@@ -13,7 +13,7 @@ from typing import Final, final
 import trio
 
 from longspan.simulator import events
-from longspan.simulator.clock import PACE, STARTS_AT, VirtualClock
+from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
 from longspan.simulator.conductor import Conductor, Fill, Release, Speak, TestState
 from longspan.simulator.errors import AgentError, JournalError, ReplayError, StoppedError, journal_text
 from longspan.simulator.filler.filler import Distraction, Filler
@@ -62,8 +62,8 @@ class Setting:
     alone: bool = False
     tokenizer: Tokenizer
     filler: Filler
-    starts_at: datetime = STARTS_AT
-    pace: timedelta = PACE
+    starts_at: datetime = DEFAULT_START
+    pace: timedelta = DEFAULT_PACE
 
     def left_out(self, test: Test) -> str | None:
         """Why a test cannot keep its span even alone; None where it can."""

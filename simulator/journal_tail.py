@@ -12,17 +12,17 @@ from pydantic import ValidationError
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError, first_problem
 
-__all__ = ["LINES", "Tail"]
+__all__ = ["MAX_LINES", "JournalTail"]
 
-LINES: Final = 200
+MAX_LINES: Final = 200
 """Lines of a journal that are read in one go, before others get their turn."""
 
-LONGEST: Final = 64 * 2**20
+MAX_LINE_BYTES: Final = 64 * 2**20
 """Bytes beyond which a line is no event."""
 
 
 @final
-class Tail:
+class JournalTail:
     """The events of a journal that is being written, from its beginning on."""
 
     def __init__(self, path: Path) -> None:
@@ -31,7 +31,7 @@ class Tail:
         self._seq = 0
 
     def read(self) -> list[events.Event]:
-        """The next events, at most LINES of them; none where there is no whole line more. Raises JournalError for damage."""
+        """The next events, at most MAX_LINES of them; none where there is no whole line more. Raises JournalError for damage."""
         try:
             if self._path.is_symlink() or not self._path.exists() or self._path.stat().st_size == self._offset:
                 return []
@@ -44,10 +44,10 @@ class Tail:
     def _events(self) -> Iterator[events.Event]:
         with self._path.open("rb") as file:
             file.seek(self._offset)
-            for _ in range(LINES):
-                line = file.readline(LONGEST)
+            for _ in range(MAX_LINES):
+                line = file.readline(MAX_LINE_BYTES)
                 if not line.endswith(b"\n"):
-                    if len(line) == LONGEST:
+                    if len(line) == MAX_LINE_BYTES:
                         raise JournalError(f"line {self._seq + 1} is longer than any event")
                     return
                 yield self._parse(line)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.messages import Message, Reply, Usage
 
-__all__ = ["Account", "Costs", "Ledger", "Spent", "check_priced", "known_cost", "models_of", "price", "tally", "total_cost", "used_by"]
+__all__ = ["Account", "Costs", "Ledger", "Spending", "check_priced", "known_cost", "models_of", "price", "tally", "total_cost", "used_by"]
 
 Costs = dict[str, float | None]
 """Dollars by part (agent, embedder, judge). None: the tokens are known, their price is not."""
@@ -125,7 +125,7 @@ class Ledger:
 
 
 @final
-class Spent(BaseModel):
+class Spending(BaseModel):
     """What one part (agent, embedder, judge) used and cost. `cost_usd` None: some of it has no known price."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -135,9 +135,9 @@ class Spent(BaseModel):
     output_tokens: int = 0
     cost_usd: float | None = 0.0
 
-    def plus(self, usage: Mapping[str, int], cost: float | None) -> Spent:
+    def plus(self, usage: Mapping[str, int], cost: float | None) -> Spending:
         """With another reply's."""
-        return Spent(
+        return Spending(
             input_tokens=self.input_tokens + usage.get("input_tokens", 0),
             cached_tokens=self.cached_tokens + usage.get("cached_tokens", 0),
             output_tokens=self.output_tokens + usage.get("output_tokens", 0),
@@ -156,11 +156,11 @@ def known_cost(costs: Iterable[float | None]) -> float:
     return fsum(cost for cost in costs if cost is not None)
 
 
-def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dict[str, Spent]:
+def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dict[str, Spending]:
     """The sums of (part, usage, dollars), by part."""
-    sums: dict[str, Spent] = {}
+    sums: dict[str, Spending] = {}
     for part, usage, cost in entries:
-        sums[part] = sums.get(part, Spent()).plus(usage, cost)
+        sums[part] = sums.get(part, Spending()).plus(usage, cost)
     return sums
 
 

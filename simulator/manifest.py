@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.settings import RunSettings
 
-__all__ = ["Manifest", "Planned", "Source", "commit", "versions"]
+__all__ = ["ImportSource", "Manifest", "PlannedTest", "commit", "versions"]
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
@@ -26,7 +26,7 @@ class _Frozen(BaseModel):
 
 
 @final
-class Planned(_Frozen):
+class PlannedTest(_Frozen):
     """A test that a run is to play."""
 
     id: Name
@@ -37,7 +37,7 @@ class Planned(_Frozen):
 
 
 @final
-class Source(_Frozen):
+class ImportSource(_Frozen):
     """The file that an imported run was made of: which importer read it, where it lay, and its SHA-256."""
 
     kind: str
@@ -57,8 +57,8 @@ class Manifest(RunSettings):
     format: Literal[1] = 1
     filler_sha256: str | None = None
     definitions_sha256: str | None = None
-    imported: Source | None = None
-    conversations: dict[Name, list[Planned]]
+    imported: ImportSource | None = None
+    conversations: dict[Name, list[PlannedTest]]
     left_out: list[str]
     late: list[str]
     nonce: str = Field(pattern=r"^[0-9a-f]{64}$")

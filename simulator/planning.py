@@ -18,7 +18,7 @@ from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.judging.cached_model import check_model
-from longspan.simulator.manifest import Manifest, Planned, commit, versions
+from longspan.simulator.manifest import Manifest, PlannedTest, commit, versions
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.scenario import Test
 from longspan.simulator.settings import RunSettings
@@ -122,10 +122,10 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     return Plan(manifest, tests, AgentSpec.parse(agent), out)
 
 
-def _planned(test: Test) -> Planned:
+def _planned(test: Test) -> PlannedTest:
     scenario = test.scenario
     chance = scenario.chance(test.script.facts)
-    return Planned(id=test.id, scenario=scenario.name, skills=list(scenario.skills), chance=chance, alone=test.script.alone)
+    return PlannedTest(id=test.id, scenario=scenario.name, skills=list(scenario.skills), chance=chance, alone=test.script.alone)
 
 
 def _late(suite: Suite) -> list[str]:

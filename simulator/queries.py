@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from longspan.simulator.errors import first_problem
 from longspan.simulator.templating import environment
 
-__all__ = ["Answer", "Free", "Holds", "Query", "Said", "fence", "statement", "template"]
+__all__ = ["Answer", "Free", "Holds", "JudgeAnswers", "Query", "fence", "statement", "template"]
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -46,7 +46,7 @@ class Holds(Answer):
 
 Answered = TypeVar("Answered", bound=Answer)
 
-Said = Mapping[str, dict[str, Any] | str]
+JudgeAnswers = Mapping[str, dict[str, Any] | str]
 """What a judge has said, by `Query.about`: the answer's fields, or in words why there is none."""
 
 

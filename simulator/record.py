@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from longspan.simulator.errors import ScenarioError
 from longspan.simulator.messages import Turn
-from longspan.simulator.queries import Answered, Holds, Query, Said
+from longspan.simulator.queries import Answered, Holds, JudgeAnswers, Query
 
 __all__ = ["Award", "Exchange", "Grade", "Item", "Marked", "Record", "watched"]
 
@@ -46,7 +46,7 @@ class Record:
     exchanges: Sequence[Exchange] = ()
     watched: Sequence[Exchange] = ()
     awards: Sequence[Award] = ()
-    judged: Said = field(default_factory=dict)
+    judged: JudgeAnswers = field(default_factory=dict)
 
     def said(self, query: Query[Answered]) -> Answered | str | None:
         """The judge's answer; why there is none, where it failed; None where nobody has been asked."""

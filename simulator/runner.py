@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, final
 import trio
 
 from longspan.simulator import events
-from longspan.simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
+from longspan.simulator.agent import Agent, IdealReplyAgent, NoAgent, close, has_snapshots, observes, start
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.coherence import check
@@ -35,27 +35,27 @@ from longspan.simulator.snapshots import Snapshots
 from longspan.simulator.transcript import Change
 
 __all__ = [
-    "Heard",
     "Listener",
     "Outcome",
-    "catching_up",
+    "RunEvent",
     "check_limit",
+    "cost_so_far",
+    "describe_catch_up",
     "play",
-    "play_on",
+    "play_runs",
     "replay",
     "resume",
-    "spent",
 ]
 
-AT_ONCE: Final = 100
+MAX_CONVERSATIONS: Final = 100
 """Conversations played at once."""
 
-GRACE: Final = 10.0
+GRACE_PERIOD: Final = 10.0
 """Seconds that the turn in hand gets to end when a run is stopped."""
 
 
 @final
-class Heard(NamedTuple):
+class RunEvent(NamedTuple):
     """An event of a run that is played: its plan, the folder it lands in, its grades so far, the conversation, the event, and what
     that changed."""
 
@@ -67,7 +67,7 @@ class Heard(NamedTuple):
     change: Change
 
 
-Listener = Callable[[Heard], None]
+Listener = Callable[[RunEvent], None]
 """Who is told what happens."""
 
 
@@ -88,7 +88,7 @@ async def play(
     signals: bool = False,
     most: float = inf,
 ) -> list[Outcome]:
-    """Play new runs concurrently, at most AT_ONCE conversations at a time, and grade them.
+    """Play new runs concurrently, at most MAX_CONVERSATIONS conversations at a time, and grade them.
 
     Together they spend at most `most` dollars; what would pass that is broken off. Raises InputError for an agent whose
     price is unknown, where there is such a limit.
@@ -98,7 +98,7 @@ async def play(
     """
     check_limit(plans, most)
     runs = [RunFolder.create(each.out, each.name, each.manifest) for each in plans]
-    return await play_on(list(zip(plans, runs, strict=True)), Ledger(most), listener=listener, signals=signals)
+    return await play_runs(list(zip(plans, runs, strict=True)), Ledger(most), listener=listener, signals=signals)
 
 
 async def resume(
@@ -117,8 +117,8 @@ async def resume(
     """
     each = replan(run.manifest, agent, run.path.parent)
     check_limit([each], most)
-    ledger = Ledger(most, spent=spent(run) if most < inf else 0.0)
-    return (await play_on([(each, run)], ledger, listener=listener, signals=signals))[0]
+    ledger = Ledger(most, spent=cost_so_far(run) if most < inf else 0.0)
+    return (await play_runs([(each, run)], ledger, listener=listener, signals=signals))[0]
 
 
 def check_limit(plans: Sequence[Plan], most: float) -> None:
@@ -130,13 +130,13 @@ def check_limit(plans: Sequence[Plan], most: float) -> None:
                 check_model(each.manifest.judge, most)
 
 
-def spent(run: RunFolder) -> float:
+def cost_so_far(run: RunFolder) -> float:
     """Dollars that a run is known to have cost so far, its judge included."""
     used = [entry for transcript in run.transcripts().values() for entry in transcript.used]
     return known_cost(cost for _, _, cost in [*used, *judge_costs(run)])
 
 
-async def catching_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
+async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
     """What bringing the agent back to where the journals end will take, in a line; and whether it is asked turns again.
 
     Raises AgentError where the agent cannot be asked what it can do.
@@ -160,7 +160,7 @@ async def catching_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
     return f"{spec} cannot be shown turns: it is asked {shown:,} turns again, {where}", True
 
 
-async def play_on(
+async def play_runs(
     pairs: Sequence[tuple[Plan, RunFolder]],
     ledger: Ledger,
     *,
@@ -173,7 +173,7 @@ async def play_on(
 
     Raises InputError where another process plays one of them.
     """
-    playing = _Playing(trio.CapacityLimiter(AT_ONCE), listener, ledger)
+    playing = _Playing(trio.CapacityLimiter(MAX_CONVERSATIONS), listener, ledger)
     outcomes: dict[Path, Outcome] = {}
 
     async def one(each: Plan, run: RunFolder) -> None:
@@ -234,7 +234,7 @@ class _Playing:
         for conversation in self._conversations:
             conversation.stop()
         for scope in self._scopes:
-            scope.deadline = trio.current_time() + GRACE
+            scope.deadline = trio.current_time() + GRACE_PERIOD
 
     async def run(self, each: Plan, run: RunFolder, scoring: Scoring) -> LongspanError | None:
         """Play all of a run's conversations. Returns the first error that broke one off."""
@@ -273,7 +273,7 @@ class _Playing:
             if judging is not None:
                 judging.heard(id, change)
             if self._listener is not None:
-                self._listener(Heard(each, run.path, scoring.gradebook, id, event, change))
+                self._listener(RunEvent(each, run.path, scoring.gradebook, id, event, change))
 
         with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
             conversation = Conversation(
@@ -298,7 +298,7 @@ class _Playing:
 
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
     """How the agent is given ideal replies: only the kind `oracle` ever is."""
-    return agent.prompt if spec.kind == "oracle" and isinstance(agent, Prompted) else None
+    return agent.prompt if spec.kind == "oracle" and isinstance(agent, IdealReplyAgent) else None
 
 
 async def replay(run: RunFolder) -> Result:
@@ -317,6 +317,6 @@ async def replay(run: RunFolder) -> Result:
         if not run.journal(id).exists():
             raise StoppedError(f"{run.path}: the conversation {id} was never begun; `longspan resume` plays it")
         with Journal(run.journal(id), replay_only=True) as journal:
-            live = LiveAgent(Absent())
+            live = LiveAgent(NoAgent())
             await Conversation(setting_of(each.manifest, id), tests, live, journal, listener=partial(gradebook.add, id)).play()
     return gradebook.result(run)

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, NaiveDatetime
 
-from longspan.simulator.clock import PACE, STARTS_AT
+from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.script import Placement
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import EncodingName
@@ -36,7 +36,7 @@ class Conditions(BaseModel):
     filler: Path | None = None
     filler_size: int = Field(default=2000, ge=100, le=100_000)
     definitions: Path | None = None
-    starts_at: NaiveDatetime = Field(default=STARTS_AT, lt=LATEST)
+    starts_at: NaiveDatetime = Field(default=DEFAULT_START, lt=LATEST)
 
 
 class RunSettings(Conditions):
@@ -47,4 +47,4 @@ class RunSettings(Conditions):
     span: int = Field(ge=1)
     seed: int = 0
     agent: str = "notebook"
-    pace_s: float = Field(default=PACE.total_seconds(), ge=0, le=86_400)
+    pace_s: float = Field(default=DEFAULT_PACE.total_seconds(), ge=0, le=86_400)

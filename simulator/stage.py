@@ -19,7 +19,7 @@ Amend = Callable[[int, str], str]
 """Changes the ideal reply of a watched turn: given the turn's count since the watch began (from 1) and its ideal."""
 
 
-LONGEST = timedelta(days=3650)
+MAX_WAIT = timedelta(days=3650)
 """The most virtual time that one wait may take."""
 
 
@@ -175,8 +175,8 @@ class Stage:
         """
         if not isinstance(tokens, int | None) or not isinstance(turns, int | None) or not isinstance(time, timedelta | None):
             raise ScenarioError(f"wait takes whole numbers of tokens and turns and a timedelta, got {tokens!r}, {turns!r}, {time!r}")
-        if time is not None and time > LONGEST:
-            raise ScenarioError(f"wait can't take more than {LONGEST.days} days of virtual time, got {time}")
+        if time is not None and time > MAX_WAIT:
+            raise ScenarioError(f"wait can't take more than {MAX_WAIT.days} days of virtual time, got {time}")
         given = (span, tokens, time.total_seconds() if time is not None else None, turns)
         if all(value is None for value in given):
             raise ScenarioError("wait needs at least one of span, tokens, time, turns")

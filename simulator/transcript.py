@@ -16,7 +16,7 @@ from longspan.simulator.errors import JournalError
 from longspan.simulator.record import Award, Exchange, Record
 from longspan.simulator.script import LAST
 
-__all__ = ["Change", "Evidence", "Played", "Transcript", "Turn"]
+__all__ = ["Change", "Evidence", "PlayedTest", "Transcript", "Turn"]
 
 
 @final
@@ -71,7 +71,7 @@ class Turn(NamedTuple):
 
 @final
 @dataclass(slots=True)
-class Played:
+class PlayedTest:
     """One test as it was played. `start`, `asked` and `until` are token positions: where its first line began, and where
     its last question began and ended; None before there are any.
 
@@ -128,7 +128,7 @@ class Played:
         return self.start is not None and self.asked is not None and self.asked - self.start >= LAST * span
 
 
-Change = Turn | Played | None
+Change = Turn | PlayedTest | None
 """What an event changed: a message began a turn (no reply yet), a reply completed one, a test opened or ended (see its status)."""
 
 
@@ -145,7 +145,7 @@ class Transcript:
 
     def __init__(self) -> None:
         self.begin: events.Begin | None = None
-        self.tests: dict[str, Played] = {}
+        self.tests: dict[str, PlayedTest] = {}
         self.closed = False
         self.events = self.turns = self.tokens = self.filler_tokens = 0
         self.used: list[tuple[str, dict[str, int], float | None]] = []
@@ -175,7 +175,7 @@ class Transcript:
         self.events += 1
         return change
 
-    def record(self, test: Played) -> Record:
+    def record(self, test: PlayedTest) -> Record:
         """What a grader gets of a test."""
         watched = [Exchange(e.turn, e.text, e.reply) for e in (self.history[number] for number in test.watched)]
         return Record(tuple(test.exchanges), tuple(watched), tuple(test.awards))
@@ -225,19 +225,19 @@ class Transcript:
                 pass
         return None
 
-    def _open(self, test: str) -> Played:
+    def _open(self, test: str) -> PlayedTest:
         if test not in self.open:
             raise ValueError(f"test {test!r:.80} is not open")
         return self.tests[test]
 
-    def _opened(self, event: events.Open, begin: events.Begin) -> Played:
+    def _opened(self, event: events.Open, begin: events.Begin) -> PlayedTest:
         if event.test in self.tests:
             raise ValueError(f"test {event.test!r:.80} opens again")
-        test = self.tests[event.test] = Played(event, begin.conversation, begin.isolated)
+        test = self.tests[event.test] = PlayedTest(event, begin.conversation, begin.isolated)
         self.open.append(event.test)
         return test
 
-    def _ended(self, id: str) -> Played:
+    def _ended(self, id: str) -> PlayedTest:
         test = self._open(id)
         self.open.remove(id)
         return test
@@ -256,7 +256,7 @@ class Transcript:
         self._jumps = ()
         return self.waiting
 
-    def _heard(self, message: events.Message, test: Played) -> None:
+    def _heard(self, message: events.Message, test: PlayedTest) -> None:
         end = message.start + message.tokens
         if test.start is None:
             test.start = message.start

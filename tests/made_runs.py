@@ -10,8 +10,8 @@ from typing import Any
 from longspan.simulator.analysis.statistics import total
 from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Result, TestResult, scenario_result
-from longspan.simulator.ledger import Spent
-from longspan.simulator.manifest import Manifest, Planned, versions
+from longspan.simulator.ledger import Spending
+from longspan.simulator.manifest import Manifest, PlannedTest, versions
 from longspan.simulator.scenario import Skill
 from longspan.simulator.suite import Suite
 from longspan.simulator.transcript import Evidence
@@ -56,7 +56,7 @@ def made_run(
     """
     fitting = [scenario for scenario in scenarios if scenario not in left_out]
     ids = {f"{scenario}-{number}": (scenario, number) for scenario in fitting for number in range(1, tests + 1)}
-    planned = {id: Planned(id=id, scenario=scenario, skills=list(SKILLS[scenario]), chance=0.1) for id, (scenario, _) in ids.items()}
+    planned = {id: PlannedTest(id=id, scenario=scenario, skills=list(SKILLS[scenario]), chance=0.1) for id, (scenario, _) in ids.items()}
     made = Manifest.model_validate(
         {
             "suite": Suite(name="ltm", tests=tests, scenarios={each: (parameters or {}).get(each, {}) for each in scenarios}),
@@ -89,7 +89,7 @@ def made_run(
     return folder
 
 
-def _outcome(plan: Planned, score: float | None, span: int, conversation: str, random: Random) -> TestResult:
+def _outcome(plan: PlannedTest, score: float | None, span: int, conversation: str, random: Random) -> TestResult:
     return TestResult(
         id=plan.id,
         scenario=plan.scenario,
@@ -131,7 +131,7 @@ def _result(manifest: Manifest, tests: list[TestResult], cost: float | None) -> 
         at_distance=1.0,
         metrics={},
         tables=[],
-        costs={} if cost is None else {"agent": Spent(input_tokens=1000, output_tokens=100, cost_usd=cost)},
+        costs={} if cost is None else {"agent": Spending(input_tokens=1000, output_tokens=100, cost_usd=cost)},
         scenarios={name: scenario_result(group) for name, group in by_scenario.items()},
         tests=tests,
         left_out=[],

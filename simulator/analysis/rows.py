@@ -13,7 +13,7 @@ from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.transcript import Change, Played, Transcript, Turn
+from longspan.simulator.transcript import Change, PlayedTest, Transcript, Turn
 
 __all__ = ["TESTS", "TURNS", "Conversation", "Row", "Rows", "conversations", "names", "rows_of", "text"]
 
@@ -84,7 +84,7 @@ class Conversation(NamedTuple):
     """A conversation's turns in order, and its tests by id. The last turn has no reply if the conversation was interrupted there."""
 
     turns: list[Turn]
-    tests: dict[str, Played]
+    tests: dict[str, PlayedTest]
 
 
 @final

@@ -21,7 +21,7 @@ def chat(agent: Annotated[str, typer.Option(help="Agent to talk to: KIND/MODEL?o
 
     from longspan.simulator.agent import close
     from longspan.simulator.agent_spec import AgentSpec, make_agent
-    from longspan.simulator.clock import PACE, STARTS_AT, VirtualClock
+    from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
     from longspan.simulator.errors import InputError
     from longspan.simulator.messages import Message
 
@@ -30,7 +30,7 @@ def chat(agent: Annotated[str, typer.Option(help="Agent to talk to: KIND/MODEL?o
     if spec.kind == "oracle":
         raise InputError("oracle is told what to reply by a test, and in a chat there is none; name another agent")
     made = make_agent(spec)
-    clock = VirtualClock(STARTS_AT, PACE)
+    clock = VirtualClock(DEFAULT_START, DEFAULT_PACE)
 
     async def talk() -> None:
         try:

@@ -105,10 +105,10 @@ def takes_grid(command: Callable[Concatenate[GridOptions, P], int]) -> Callable[
 
 def refuse_code(where: str | Path, named: Iterable[str], here: Iterable[str], trust: bool) -> None:
     """Refuse code to run, and addresses to call, that only a file names, and nobody here has named or trusted. Raises InputError."""
-    from longspan.simulator.agent_spec import reaches_out
+    from longspan.simulator.agent_spec import needs_trust
     from longspan.simulator.errors import InputError
 
-    foreign = [each for each in named if reaches_out(each) and each not in here]
+    foreign = [each for each in named if needs_trust(each) and each not in here]
     if foreign and not trust:
         code = any(re.match(r"\s*(python|exec)\b", each) for each in foreign)
         what, does = ("code to run", "runs") if code else ("an address to call", "calls")

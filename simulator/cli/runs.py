@@ -41,7 +41,7 @@ def resume(
     from longspan.simulator.errors import InputError
     from longspan.simulator.planning import replan
     from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.runner import catching_up
+    from longspan.simulator.runner import describe_catch_up
     from longspan.simulator.runner import resume as go_on
 
     manifest = RunFolder(run).manifest
@@ -50,7 +50,7 @@ def resume(
     folder = open_run(run, trust, [agent] if agent else [])
     plan = replan(manifest, manifest.agent, folder.path.parent)
     with folder.lock():  # before anything is told: another process may be playing it
-        told, dear = trio.run(catching_up, folder, plan.agent)
+        told, dear = trio.run(describe_catch_up, folder, plan.agent)
     if not json_:
         typer.echo(told)
     if dear and not yes and (json_ or not typer.confirm("Go on?", default=False)):

@@ -99,12 +99,12 @@ def _play(
 
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.ledger import Ledger
-    from longspan.simulator.runner import play_on, spent
+    from longspan.simulator.runner import cost_so_far, play_runs
     from longspan.simulator.sweeps.processes import play_apart
 
     if not left:
         return []
-    paid = fsum(spent(run) for _, run in pairs) if most < inf else 0.0
+    paid = fsum(cost_so_far(run) for _, run in pairs) if most < inf else 0.0
     with Progress([] if json_ else [each for each, _ in left]) as progress:
         heard: Listener | None = None if json_ else progress.heard
         if on is not None:
@@ -112,7 +112,7 @@ def _play(
 
             return play_on_ray(left, listener=heard, most=most, paid=paid)
         if jobs == 1:
-            return trio.run(lambda: play_on(left, Ledger(most, spent=paid), listener=heard, signals=True))
+            return trio.run(lambda: play_runs(left, Ledger(most, spent=paid), listener=heard, signals=True))
         return trio.run(lambda: play_apart(left, min(jobs, len(left)), lock=lock, listener=heard, most=max(0.0, most - paid)))
 
 

@@ -15,16 +15,16 @@ from pydantic import BaseModel, ConfigDict
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError, one_line
 from longspan.simulator.events import Event
-from longspan.simulator.grading.needle_fates import Fates
-from longspan.simulator.ledger import Spent, tally
-from longspan.simulator.manifest import Manifest, Planned
+from longspan.simulator.grading.needle_fates import NeedleFates
+from longspan.simulator.ledger import Spending, tally
+from longspan.simulator.manifest import Manifest, PlannedTest
 from longspan.simulator.plugins import make_scenario
-from longspan.simulator.queries import Said
+from longspan.simulator.queries import JudgeAnswers
 from longspan.simulator.record import Grade, Item, Marked
 from longspan.simulator.run_folder import Correction, RunFolder
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.tables import Table
-from longspan.simulator.transcript import Change, Evidence, Played, Transcript, Turn
+from longspan.simulator.transcript import Change, Evidence, PlayedTest, Transcript, Turn
 
 __all__ = [
     "Gradebook",
@@ -33,8 +33,8 @@ __all__ = [
     "Status",
     "TestResult",
     "grade_run",
+    "judge_answers",
     "judge_costs",
-    "said",
     "scenarios_of",
     "tables_of",
 ]
@@ -118,7 +118,7 @@ class Result(_Frozen):
     at_distance: float
     metrics: dict[str, float]
     tables: list[Table]
-    costs: dict[str, Spent]
+    costs: dict[str, Spending]
     scenarios: dict[str, ScenarioResult]
     tests: list[TestResult]
     left_out: list[str]
@@ -135,7 +135,7 @@ class Gradebook:
         self.manifest = manifest
         self.scenarios = scenarios_of(manifest) if scenarios is None else scenarios
         self.transcripts: dict[str, Transcript] = {}
-        self._fates: dict[str, Fates] = {}
+        self._fates: dict[str, NeedleFates] = {}
         self._given: dict[tuple[str, str], Grade] = {}
 
     @classmethod
@@ -152,7 +152,7 @@ class Gradebook:
         transcript = self.transcripts.get(conversation)
         if transcript is None:
             transcript = self.transcripts[conversation] = Transcript()
-            self._fates[conversation] = Fates()
+            self._fates[conversation] = NeedleFates()
         change = transcript.add(event)
         if isinstance(change, Turn):
             self._fates[conversation].add(change, transcript)
@@ -164,7 +164,7 @@ class Gradebook:
         self._fates.pop(conversation, None)
         self._given = {key: given for key, given in self._given.items() if key[0] != conversation}
 
-    def grade(self, conversation: str, test: Played, said: Said = MappingProxyType({})) -> Grade:
+    def grade(self, conversation: str, test: PlayedTest, said: JudgeAnswers = MappingProxyType({})) -> Grade:
         """Grade a test that was played to its end, with what a judge has said. An error of the grader's leaves it unscored, and
         says so."""
         given = self._given.get((conversation, test.id))
@@ -173,7 +173,7 @@ class Gradebook:
         answered = any(query.about in said for query in given.asks)
         return self._graded(conversation, test, said) if answered else given
 
-    def _graded(self, conversation: str, test: Played, said: Said) -> Grade:
+    def _graded(self, conversation: str, test: PlayedTest, said: JudgeAnswers) -> Grade:
         if test.definition.facts is None:
             return Grade(score=None, reason=UNKNOWN)
         try:
@@ -196,7 +196,7 @@ class Gradebook:
                 raise InputError(
                     f"{run.path}: the manifest plans {plan.id} of scenario {plan.scenario!r:.60}, which its suite does not have"
                 )
-        answers, corrections, broken = said(run), run.corrections(), _broken(run)
+        answers, corrections, broken = judge_answers(run), run.corrections(), _broken(run)
         tests = [
             self._outcome(plan, conversation, broken[conversation], corrections.get(plan.id), answers)
             for conversation, plans in manifest.conversations.items()
@@ -232,7 +232,9 @@ class Gradebook:
             left_out=list(manifest.left_out),
         )
 
-    def _outcome(self, planned: Planned, conversation: str, broken: Status, correction: Correction | None, said: Said) -> TestResult:
+    def _outcome(
+        self, planned: PlannedTest, conversation: str, broken: Status, correction: Correction | None, said: JudgeAnswers
+    ) -> TestResult:
         """What became of one planned test. `broken`: the status of those that did not end."""
         transcript, span = self.transcripts.get(conversation), self.manifest.span
         played = transcript.tests.get(planned.id) if transcript is not None else None
@@ -334,7 +336,7 @@ def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]
     return [("judge", entry["usage"], (entry.get("cost_usd") or {}).get("judge")) for entry in entries]
 
 
-def said(run: RunFolder) -> dict[str, dict[str, Any] | str]:
+def judge_answers(run: RunFolder) -> dict[str, dict[str, Any] | str]:
     """What the run's judge has said so far; why it could not, where it never did."""
     failures = (entry for entry in run.incidents() if entry.get("type") == "judge_error")
     found: dict[str, dict[str, Any] | str] = {str(entry.get("about")): str(entry.get("error")) for entry in failures}

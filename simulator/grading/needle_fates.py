@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, final
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.transcript import Evidence, Transcript, Turn
 
-__all__ = ["Fate", "Fates", "Traces"]
+__all__ = ["Fate", "NeedleFates", "Traces"]
 
 
 @final
@@ -74,7 +74,7 @@ class Traces:
 
 
 @final
-class Fates:
+class NeedleFates:
     """Takes a conversation's turns one by one, and knows what became of the needles of its questions."""
 
     def __init__(self) -> None:

@@ -9,17 +9,17 @@ from statistics import fmean
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.grading.grades import Gradebook
-from longspan.simulator.ledger import Spent, total_cost
-from longspan.simulator.transcript import Change, Played, Turn
+from longspan.simulator.ledger import Spending, total_cost
+from longspan.simulator.transcript import Change, PlayedTest, Turn
 
-__all__ = ["Ended", "Figures", "RunStatus"]
+__all__ = ["EndedTest", "RunProgress", "RunStatus"]
 
 ENOUGH: Final = 0.02
 """The share of a run that must have been played before the rest of it is guessed at."""
 
 
 @final
-class Ended(NamedTuple):
+class EndedTest(NamedTuple):
     """A test that has ended. `score` is None where the rules cannot tell, or nothing may be asked of its scenario here."""
 
     test: str
@@ -29,7 +29,7 @@ class Ended(NamedTuple):
 
 
 @final
-class Figures(NamedTuple):
+class RunProgress(NamedTuple):
     """Where a run is. `ended` of its `tests`; `score` is the sum of the means of so many `scenarios`; `seconds` were spent on
     replies, `left` are still to come, None while too little is known; `cost` in dollars, None for an unknown price; `used`:
     whether any model was."""
@@ -63,30 +63,30 @@ class RunStatus:
         self._gradebook = gradebook
         self._manifest = manifest
         self._seconds: dict[str, float] = defaultdict(float)
-        self._spent: dict[str, Spent] = defaultdict(Spent)
+        self._spent: dict[str, Spending] = defaultdict(Spending)
         self._scores: dict[str, list[float]] = defaultdict(list)
 
-    def add(self, conversation: str, change: Change) -> Ended | None:
+    def add(self, conversation: str, change: Change) -> EndedTest | None:
         """Take the next change; the test that ended with it, if one did."""
         match change:
             case Turn():
                 for part, usage, cost in change.used:
                     self._spent[part] = self._spent[part].plus(usage, cost)
                 self._seconds[conversation] += change.seconds or 0.0
-            case Played(status="played"):
+            case PlayedTest(status="played"):
                 self.ended += 1
                 return self._graded(conversation, change)
-            case Played(status="scenario_error"):
+            case PlayedTest(status="scenario_error"):
                 self.ended += 1
-                return Ended(change.id, None, 0.0, f"the test failed: {change.error}")
+                return EndedTest(change.id, None, 0.0, f"the test failed: {change.error}")
         return None
 
-    def figures(self) -> Figures:
+    def figures(self) -> RunProgress:
         """Where the run is now. May be called from another thread."""
         transcripts = list(self._gradebook.transcripts.values())
         times = [each.now for each in transcripts if each.now is not None]
         dollars = [spent.cost_usd for spent in list(self._spent.values())]
-        return Figures(
+        return RunProgress(
             ended=self.ended,
             tests=self.total,
             open=sum(len(each.open) for each in transcripts),
@@ -114,11 +114,11 @@ class RunStatus:
         at_once = max(1, sum(not each.closed for each in transcripts))
         return fsum(list(self._seconds.values())) * (1 - share) / share / at_once if share >= ENOUGH else None
 
-    def _graded(self, conversation: str, test: Played) -> Ended:
+    def _graded(self, conversation: str, test: PlayedTest) -> EndedTest:
         name, chance = test.definition.scenario, test.definition.chance
         if name not in self._gradebook.scenarios:
-            return Ended(test.id, None, chance, "graded when the run is over")
+            return EndedTest(test.id, None, chance, "graded when the run is over")
         given = self._gradebook.grade(conversation, test)
         if given.score is not None:
             self._scores[name] = [*self._scores[name], given.score]
-        return Ended(test.id, given.score, chance, given.reason)
+        return EndedTest(test.id, given.score, chance, given.reason)

@@ -13,7 +13,7 @@ from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge
 from longspan.simulator.queries import Query
-from longspan.simulator.transcript import Change, Played
+from longspan.simulator.transcript import Change, PlayedTest
 
 __all__ = ["Judging", "judge_run"]
 
@@ -42,10 +42,10 @@ class Judging:
 
     def heard(self, conversation: str, change: Change) -> None:
         """Take what the next event of a conversation changed."""
-        if isinstance(change, Played) and change.status == "played" and self._nursery is not None:
+        if isinstance(change, PlayedTest) and change.status == "played" and self._nursery is not None:
             self._nursery.start_soon(self.settle, conversation, change)
 
-    async def settle(self, conversation: str, played: Played) -> None:
+    async def settle(self, conversation: str, played: PlayedTest) -> None:
         """Ask all that a test's grader wants to know, and what it wants to know then. What stops it is told at the end."""
         said: dict[str, dict[str, Any] | str] = {}
         grade = self._gradebook.grade

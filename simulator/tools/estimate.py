@@ -9,11 +9,11 @@ from typing import Any, final
 from pydantic import BaseModel, ConfigDict
 
 from longspan.simulator import events
-from longspan.simulator.agent import Agent, Prompted, observes
+from longspan.simulator.agent import Agent, IdealReplyAgent, observes
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.journal import Journal
-from longspan.simulator.ledger import Spent, tally, total_cost
+from longspan.simulator.ledger import Spending, tally, total_cost
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, setting_of
 from longspan.simulator.transcript import Transcript, Turn
@@ -36,7 +36,7 @@ class Estimate(BaseModel):
     turns: int
     asked: int
     tokens: int
-    parts: dict[str, Spent]
+    parts: dict[str, Spending]
 
     @property
     def cost_usd(self) -> float | None:
@@ -82,7 +82,7 @@ async def _play(plan: Plan, id: str, transcript: Transcript, taking_note: bool, 
         if isinstance(change, Turn) and change.reply is not None:
             asked += change.reply.asked or not taking_note
 
-    live = LiveAgent(agent, give_ideal=agent.prompt if isinstance(agent, Prompted) else None)
+    live = LiveAgent(agent, give_ideal=agent.prompt if isinstance(agent, IdealReplyAgent) else None)
     with Journal(path) as journal:
         await Conversation(setting_of(plan.manifest, id), plan.tests[id], live, journal, listener=count).play()
     return asked

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from longspan.simulator.agent_spec import reaches_out
+from longspan.simulator.agent_spec import needs_trust
 from longspan.simulator.errors import InputError, LongspanError, first_problem
 from longspan.simulator.judging.annotation import LEVELS, Annotation, agreements, annotate, open_claims, said_by, sheets
 from longspan.simulator.manifest import Manifest
@@ -37,7 +37,7 @@ POLITE: Final = {"Referrer-Policy": "same-origin"}
 def can_be_judged(manifest: Manifest) -> bool:
     """Whether a run has tests that people can judge, and none of its scenarios is code that only the run names."""
     names = tuple(manifest.suite.scenarios)
-    return not any(map(reaches_out, names)) and any(map(_has_sheets, names))
+    return not any(map(needs_trust, names)) and any(map(_has_sheets, names))
 
 
 @lru_cache(maxsize=256)

@@ -459,7 +459,7 @@ def test_a_template_that_comes_to_no_end_is_told(model: Models, monkeypatch: pyt
         ("&n_ctx=1k&max_tokens=2k", "leave nothing of the model's"),
         ("&gpu_layers=-2", "gpu_layers"),
         ("&temperature=hot", "temperature"),
-        ("&layers=3", "there is no option 'layers'; its options are .*gpu_layers"),
+        ("&layers=3", "unknown option 'layers'; its options are .*gpu_layers"),
     ],
 )
 def test_options_that_cannot_be_are_told(model: Models, options: str, why: str) -> None:

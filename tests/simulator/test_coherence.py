@@ -58,7 +58,7 @@ CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
     "no reply": (lambda entries: entries.remove(first(entries, "reply", turn=3)), "turn 3 has no reply"),
     "a reply twice": (lambda entries: entries.insert(3, entries[2]), "a reply to nothing"),
     "an earlier time": (lambda entries: first(entries, "message", turn=4).update(sent_at="2023-01-01T09:00:00"), "time goes from"),
-    "a time in a zone": (lambda entries: first(entries, "message", turn=4).update(sent_at="2025-01-01T09:00:00Z"), "to another zone"),
+    "a time in a zone": (lambda entries: first(entries, "message", turn=4).update(sent_at="2025-01-01T09:00:00Z"), "to another time zone"),
     "a jump back": (lambda entries: first(entries, "jump").update(to="2023-01-01T09:00:00"), "time goes from"),
     "a jump of no test": (lambda entries: first(entries, "jump").update(test="chess-1"), "'chess-1' is not open"),
     "an unknown test": (lambda entries: first(entries, "open").update(test="chess-1"), "the manifest has no test 'chess-1'"),

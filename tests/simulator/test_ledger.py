@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longspan.simulator.errors import InputError, StoppedError
-from longspan.simulator.ledger import Ledger, Spent, check_priced, price, tally
+from longspan.simulator.ledger import Ledger, Spending, check_priced, price, tally
 from longspan.simulator.messages import Usage
 
 KNOWN = "openai/gpt-4o"
@@ -154,7 +154,7 @@ def test_a_call_cancelled_while_it_waits_reserves_nothing() -> None:
 def test_sums_by_part_and_one_unknown_price_makes_the_sum_unknown() -> None:
     usage = {"input_tokens": 10, "cached_tokens": 4, "output_tokens": 2}
     sums = tally([("agent", usage, 0.5), ("agent", usage, 0.25), ("embedder", usage, None), ("embedder", usage, 0.1)])
-    assert sums["agent"] == Spent(input_tokens=20, cached_tokens=8, output_tokens=4, cost_usd=0.75)
+    assert sums["agent"] == Spending(input_tokens=20, cached_tokens=8, output_tokens=4, cost_usd=0.75)
     assert sums["embedder"].cost_usd is None
     assert tally([]) == {}
 

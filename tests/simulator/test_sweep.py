@@ -226,7 +226,7 @@ def test_a_limit_of_dollars_is_refused_where_a_price_is_unknown(tmp_path: Path) 
     [
         ("agents: [oracle", "sweep s.yaml: not YAML"),
         ("[oracle]", "sweep s.yaml: it names no runs; its keys are suites"),
-        ("agnts: [oracle]", "sweep s.yaml: agnts: there is no such key; its keys are suites"),
+        ("agnts: [oracle]", "sweep s.yaml: agnts: unknown key; its keys are suites"),
         ("agents: []", "sweep s.yaml: agents: List should have at least 1 item"),
         ("spans: [0]", "sweep s.yaml: spans.0: a size is a whole number of tokens"),
         ("runs: []", "sweep s.yaml: runs: a list of what is to differ is wanted"),
@@ -234,7 +234,7 @@ def test_a_limit_of_dollars_is_refused_where_a_price_is_unknown(tmp_path: Path) 
         ("runs: [{agents: [gpt-9]}]", "there is no kind of agent 'gpt-9'"),
         ("suites: [elsewhere]", "there is no suite 'elsewhere'"),
         ("set: [colours.size=3]", "there is no parameter 'colours.size'"),
-        ("definitions: nowhere", "nowhere: there is no such folder"),
+        ("definitions: nowhere", "nowhere: the folder does not exist"),
         ("agents: ['python:json:Nothing']", "s.yaml names code to run: python:json:Nothing; --trust runs it"),
         ("judge: 'openai/x?base_url=http://127.0.0.1:1/v1'", "s.yaml names an address to call"),
     ],

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from longspan.simulator.errors import JournalError
 from longspan.simulator.journal import read_journal
-from longspan.simulator.journal_tail import Tail
+from longspan.simulator.journal_tail import JournalTail
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.following import KEPT, Followed, Followers
 from longspan.simulator.view.pages import PATIENCE, _Events
@@ -30,7 +30,7 @@ def test_however_a_journal_grows_its_events_are_read_once_and_whole(made: Path, 
     content = source.read_bytes()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "journal.jsonl"
-        tail = Tail(path)
+        tail = JournalTail(path)
         assert tail.read() == []
         found = []
         for end in sorted({min(cut, len(content)) for cut in cuts} | {len(content)}):
@@ -54,14 +54,14 @@ def test_damage_is_told_with_its_line(made: Path, tmp_path: Path, line: bytes, w
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b"".join(RunFolder(made / ORACLE).journal("main").read_bytes().splitlines(keepends=True)[:3]) + line)
     with pytest.raises(JournalError, match=f"line 4: {why}"):
-        Tail(path).read()
+        JournalTail(path).read()
 
 
 def test_a_journal_that_becomes_shorter_is_damaged(made: Path, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     content = RunFolder(made / ORACLE).journal("main").read_bytes()
     path.write_bytes(content)
-    tail = Tail(path)
+    tail = JournalTail(path)
     tail.read()
     path.write_bytes(content[:100])
     with pytest.raises(JournalError, match="became shorter"):

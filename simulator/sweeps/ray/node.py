@@ -22,7 +22,7 @@ from longspan.simulator.errors import LongspanError, StoppedError
 from longspan.simulator.ledger import Account, Ledger, known_cost
 from longspan.simulator.planning import replan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Heard, play_on
+from longspan.simulator.runner import RunEvent, play_runs
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, Shipper
 from longspan.simulator.sweeps.shared_limits import GATE
 from longspan.simulator.transcript import Turn
@@ -124,11 +124,11 @@ class _Playing:
             careful = not repeatable(make_agent(each.agent))
             ledger = Ledger() if order.most == inf else _SharedLedger(order.most, hub=self._hub, owner=(order.run, order.lease))
             heard = self._heard if careful else None
-            return (await play_on([(each, run)], ledger, listener=heard, stop=self._stop))[0].error
+            return (await play_runs([(each, run)], ledger, listener=heard, stop=self._stop))[0].error
         except LongspanError as failure:
             return failure
 
-    def _heard(self, heard: Heard) -> None:
+    def _heard(self, heard: RunEvent) -> None:
         """Ship a message before the agent is given it, where giving it twice would have to be told."""
         if isinstance(heard.change, Turn) and heard.change.reply is None:
             self._shipper.ship(self._run.journal(heard.conversation))

@@ -31,7 +31,7 @@ from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play, replay, resume
 from longspan.simulator.script import LAST, Script
 from longspan.simulator.settings import RunSettings
-from longspan.simulator.stage import LONGEST
+from longspan.simulator.stage import MAX_WAIT
 from longspan.simulator.suite import Suite, load_suite
 
 BENCHMARKS = {"1k": 1_000, "32k": 32_000, "32k (isolated)": 32_000, "120k": 120_000, "200k": 200_000, "500k": 500_000}
@@ -147,7 +147,7 @@ def written(tmp_path: Path) -> Path:
 
 
 def planned(definitions: Definitions, out: Path, *, span: int | None = None, seed: int = 0, agent: str = "oracle", **more: Any) -> Plan:
-    suite = more.pop("suite", load_suite("ltm").changed([], [], [], definitions.most))
+    suite = more.pop("suite", load_suite("ltm").changed([], [], [], definitions.max_tests))
     return plan(
         RunSettings(suite=suite, span=span or definitions.span or 0, seed=seed, agent=agent, definitions=definitions.folder, **more), out
     )
@@ -324,12 +324,12 @@ def test_a_limit_on_the_tests_is_kept_when_a_run_is_planned_again(written: Path,
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda folder: define(folder, "Colours", "0", expected_responses=["Blue"]), "not those that the run was made with"),
-        (lambda folder: define(folder, "Colours", "2"), "not those that the run was made with"),
-        (lambda folder: (folder / "Colours" / "0.def.json").unlink(), "not those that the run was made with"),
+        (lambda folder: define(folder, "Colours", "0", expected_responses=["Blue"]), "not the definitions that the run was created with"),
+        (lambda folder: define(folder, "Colours", "2"), "not the definitions that the run was created with"),
+        (lambda folder: (folder / "Colours" / "0.def.json").unlink(), "not the definitions that the run was created with"),
         (lambda folder: (folder / "Colours" / "0.def.json").rename(folder / "Colours" / "3.def.json"), "not those that the run"),
         (lambda folder: (folder / "Colours" / "0.def.json").write_text("{"), "0.def.json: not JSON"),
-        (shutil.rmtree, "there is no such folder"),
+        (shutil.rmtree, "the folder does not exist"),
     ],
 )
 def test_definitions_that_changed_are_refused(change: Callable[[Path], Any], message: str, written: Path, tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_the_configuration_may_change_once_a_run_has_its_span(written: Path, tmp
 @pytest.mark.parametrize("place", ["\0", "nowhere", "a" * 5000, "\ud800"])
 def test_a_manifest_may_name_any_folder(place: str, written: Path, tmp_path: Path) -> None:
     made = planned(read_definitions(written), tmp_path).manifest
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="the folder does not exist"):
         replan(made.model_copy(update={"definitions": Path(place)}), "silent", tmp_path)
 
 
@@ -392,13 +392,13 @@ def test_a_folder_of_something_else_is_refused(where: str, written: Path, tmp_pa
     assert longspan("run", "--definitions", str(tmp_path / where)) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert "goodai" in told or "there is no such folder" in told
+    assert "goodai" in told or "the folder does not exist" in told
 
 
 def test_without_any_span_one_is_asked_for(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (written / "config.yml").unlink()
     assert longspan("run", "--definitions", str(written)) == 2
-    assert "they name no span; --span gives one" in capsys.readouterr().err
+    assert "no span given; set one with --span" in capsys.readouterr().err
 
 
 # Waits.
@@ -484,9 +484,9 @@ THREE = content("Colours")["script"]
         ("Colours", {"waits": [{"percentage_finished": float("nan")}, {}, {}]}, "waits.0.percentage_finished"),
         ("Colours", {"waits": [{"percentage_finished": True}, {}, {}]}, "waits.0.percentage_finished"),
         ("Colours", {"waits": [{"time": -1}, {}, {}]}, "waits.0.time"),
-        ("Colours", {"waits": [{"time": LONGEST.total_seconds() + 1}, {}, {}]}, "waits.0.time"),
-        ("Colours", {"waits": [{"moon": "full"}, {}, {}]}, "waits.0.moon: there is no such key"),
-        ("Colours", {"waits": [{"a\nb" * 1000: 1}, {}, {}]}, "waits.0.a ba b.* there is no such key"),
+        ("Colours", {"waits": [{"time": MAX_WAIT.total_seconds() + 1}, {}, {}]}, "waits.0.time"),
+        ("Colours", {"waits": [{"moon": "full"}, {}, {}]}, "waits.0.moon: unknown key"),
+        ("Colours", {"waits": [{"a\nb" * 1000: 1}, {}, {}]}, "waits.0.a ba b.* unknown key"),
         ("Colours", {"expected_responses": []}, "expected responses are not as published"),
         ("Colours", {"expected_responses": "Green"}, "expected_responses: Input should be a valid list"),
         ("Colours", {"can_be_interleaved": False}, "can_be_interleaved: Input should be True"),
