@@ -33,7 +33,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "--span", "0"], "a size is a whole number of tokens, at least 1"),
         (["run", "--span", "2kk"], "a size is a whole number of tokens"),
         (["run", "--span", "-5"], "a size is a whole number of tokens"),
-        (["run", "--span", "50"], "no test of suite ltm fits into a span of 50 tokens"),
+        (["run", "--span", "50"], "no test of suite ltm fits in a span of 50 tokens"),
         (["run", "--seed", "one"], "--seed': Input should be a valid integer"),
         (["run", "--tests", "0"], "--tests': Input should be greater than or equal to 1"),
         (["run", "--placement", "late"], "'late' is not one of"),
