@@ -13,13 +13,13 @@ from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.transcript import Change, PlayedTest, Transcript, Turn
 
-__all__ = ["check"]
+__all__ = ["check_coherence"]
 
 SETTING: Final = ("span", "placement", "isolated", "tokenizer", "starts_at", "pace_s")
 """Fields that a conversation's Begin event repeats from the manifest."""
 
 
-def check(run: RunFolder) -> None:
+def check_coherence(run: RunFolder) -> None:
     """Check that the turns, positions, token counts, times and tests in a run's journals follow from one another.
 
     Raises ReplayError, with the line, if they do not, and JournalError for a damaged journal.

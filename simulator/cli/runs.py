@@ -58,7 +58,7 @@ def resume(
     with Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
         most = inf if max_cost is None else max_cost
-        outcome = trio.run(lambda: go_on(folder, manifest.agent, listener=heard, signals=True, most=most))
+        outcome = trio.run(lambda: go_on(folder, manifest.agent, listener=heard, signals=True, max_cost=most))
     return finish([outcome], json_)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
 
 from longspan.simulator import events
-from longspan.simulator.coherence import check
+from longspan.simulator.coherence import check_coherence
 from longspan.simulator.definitions import Definitions
 from longspan.simulator.errors import InputError, LongspanError
 from longspan.simulator.journal import Journal
@@ -131,7 +131,7 @@ def _write(run: RunFolder, found: Imported) -> None:
         journal.sync()
     for note in found.notes:
         run.incident(conversation=conversation, type="import", error=note)
-    check(run)
+    check_coherence(run)
     score(run)
 
 

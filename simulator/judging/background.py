@@ -40,7 +40,7 @@ class Judging:
         if error is None and self._failure is not None:
             raise self._failure
 
-    def heard(self, conversation: str, change: Change) -> None:
+    def on_change(self, conversation: str, change: Change) -> None:
         """Take what the next event of a conversation changed."""
         if isinstance(change, PlayedTest) and change.status == "played" and self._nursery is not None:
             self._nursery.start_soon(self.settle, conversation, change)
@@ -74,4 +74,4 @@ async def judge_run(gradebook: Gradebook, model: CachedModel) -> None:
         for conversation, transcript in gradebook.transcripts.items():
             for played in transcript.tests.values():
                 if played.definition.scenario in gradebook.scenarios:
-                    judging.heard(conversation, played)
+                    judging.on_change(conversation, played)

@@ -221,7 +221,7 @@ def _play(path: Path, left: float | None, told: IO[bytes]) -> dict[str, Any]:
     try:
         before = cost_so_far(run) if left is not None else 0.0
         most = inf if left is None else before + left
-        error = trio.run(lambda: resume(run, run.manifest.agent, listener=listen, signals=True, most=most)).error
+        error = trio.run(lambda: resume(run, run.manifest.agent, listener=listen, signals=True, max_cost=most)).error
     except LongspanError as failure:
         error = failure
     after = cost_so_far(run) if left is not None else 0.0

@@ -247,7 +247,7 @@ def test_dollars_are_shared_and_those_of_who_has_gone_are_spent(desk: Desk) -> N
     second.result(10)
     third = desk.reserve(("a", 1), 0.5)
     desk.forget(("b", 1)).result(10)  # 0.7
-    with pytest.raises(StoppedError, match="pass the limit"):
+    with pytest.raises(StoppedError, match="exceed the limit"):
         third.result(10)
     desk.reserve(("a", 1), 0.2).result(10)
 

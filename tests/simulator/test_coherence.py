@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.coherence import check
+from longspan.simulator.coherence import check_coherence
 from longspan.simulator.errors import ReplayError
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
@@ -38,7 +38,7 @@ def run(played: Path, tmp_path: Path) -> RunFolder:
 
 
 def test_the_events_of_a_run_follow_from_one_another(run: RunFolder) -> None:
-    check(run)
+    check_coherence(run)
 
 
 def first(entries: Entries, type: str, **having: Any) -> dict[str, Any]:
@@ -80,5 +80,5 @@ def test_an_event_that_was_changed_is_found(change: str, run: RunFolder) -> None
     alter(entries)
     path.write_text("".join(json.dumps(entry | {"seq": seq}) + "\n" for seq, entry in enumerate(entries)), "utf-8")
     with pytest.raises(ReplayError, match=r"journal\.jsonl, line \d+: ") as error:
-        check(run)
+        check_coherence(run)
     assert said in str(error.value)

@@ -70,14 +70,14 @@ def test_each_reply_is_priced_and_the_sums_are_in_the_results(server: Server, tm
 def test_a_run_stops_before_its_limit_and_goes_on_with_more(server: Server, tmp_path: Path) -> None:
     whole = trio.run(play, [planned(server, tmp_path / "whole")])[0]
     limit = 0.6 * cost(whole.folder)
-    (stopped,) = trio.run(lambda: play([planned(server, tmp_path / "short")], most=limit))
+    (stopped,) = trio.run(lambda: play([planned(server, tmp_path / "short")], max_cost=limit))
     assert isinstance(stopped.error, StoppedError)
-    assert "pass the limit of $0.0" in str(stopped.error)
+    assert "exceed the limit of $0.0" in str(stopped.error)
     run = RunFolder(stopped.folder)
     assert limit - WORST <= cost(run.path) <= limit
-    again = trio.run(lambda: resume(run, run.manifest.agent, most=limit))
+    again = trio.run(lambda: resume(run, run.manifest.agent, max_cost=limit))
     assert isinstance(again.error, StoppedError), "what it has cost so far counts"
-    on = trio.run(lambda: resume(run, run.manifest.agent, most=10))
+    on = trio.run(lambda: resume(run, run.manifest.agent, max_cost=10))
     assert on.error is None
     texts = [[reply.text for reply in replies(RunFolder(each.folder))] for each in (whole, on)]
     assert texts[0] == texts[1]
@@ -85,7 +85,7 @@ def test_a_run_stops_before_its_limit_and_goes_on_with_more(server: Server, tmp_
 
 def test_one_limit_holds_for_all_runs_together(server: Server, tmp_path: Path) -> None:
     limit = 0.02
-    outcomes = trio.run(lambda: play([planned(server, tmp_path, seed) for seed in range(3)], most=limit))
+    outcomes = trio.run(lambda: play([planned(server, tmp_path, seed) for seed in range(3)], max_cost=limit))
     assert all(isinstance(outcome.error, StoppedError) for outcome in outcomes)
     assert limit - WORST <= sum(cost(outcome.folder) for outcome in outcomes) <= limit
 

@@ -100,7 +100,7 @@ def test_what_could_pass_the_limit_is_stopped_and_says_how_to_go_on() -> None:
         async with ledger.paying({}, 0.2):
             raise AssertionError("it was let through")
 
-    with pytest.raises(StoppedError, match=r"\$0\.2000 and pass the limit of \$1\.00.*resume --max-cost"):
+    with pytest.raises(StoppedError, match=r"\$0\.2000 and exceed the limit of \$1\.00.*resume --max-cost"):
         trio.run(play)
     assert ledger.spent == 0.9
 

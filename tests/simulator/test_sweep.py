@@ -207,7 +207,7 @@ def test_the_limits_of_a_sweep_hold_over_its_processes(jobs: int, tmp_path: Path
         write(tmp_path, agents=[agent], seeds=[0, 1, 2, 3], tests=1)
         arguments = ["s.yaml", "--trust", "--jobs", str(jobs)]
         said = sweep(tmp_path, *arguments, "--max-cost", str(LIMIT), code=130).stdout
-        assert "pass the limit of $0.0" in said
+        assert "exceed the limit of $0.0" in said
         assert server.most_at_once <= 2
         assert LIMIT - jobs * WORST <= dollars(server) <= LIMIT
         sweep(tmp_path, *arguments, "--max-cost", str(LIMIT), code=130)
