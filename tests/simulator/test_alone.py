@@ -179,9 +179,9 @@ def test_tables_that_fail_say_so_and_lose_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
-        ("none", "series gave no test at all"),
-        ("twice", "series gave a test called 'page': twice, or not made of"),
-        ("odd", "series gave a test called '../page'"),
+        ("none", "series returned no tests"),
+        ("twice", "series returned the test id 'page'; ids must be unique"),
+        ("odd", "series returned the test id '../page'"),
         ("raises", "making its tests from seed 0 failed: KeyError: 'page'"),
     ],
 )
@@ -205,7 +205,7 @@ def test_suites_are_joined(tmp_path: Path) -> None:
 def test_data_goes_to_the_parameter_that_takes_a_path(tmp_path: Path) -> None:
     made = suite("Pages").changed([], [f"source={tmp_path}"], [], None)
     assert made.scenarios[f"{HERE}:Pages"]["source"] == str(tmp_path)
-    with pytest.raises(InputError, match="nothing here takes data called 'pages'; there is source"):
+    with pytest.raises(InputError, match="no scenario takes data called 'pages'; known names: source"):
         suite("Pages").changed([], ["pages=x"], [], None)
 
 

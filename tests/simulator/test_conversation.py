@@ -303,7 +303,7 @@ def _not_async(stage: Stage) -> None:
         (_deaf, "nothing but its Stage"),
         (_stubborn, "nothing but its Stage"),
         (_ever, "nothing but its Stage"),
-        (_empty, "text that says something"),
+        (_empty, "a string that is not blank"),
         (_backwards, "tokens=-1"),
         (_crash, "KeyError"),
         (_amend, "ZeroDivisionError"),

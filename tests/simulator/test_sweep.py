@@ -228,7 +228,7 @@ def test_a_limit_of_dollars_is_refused_where_a_price_is_unknown(tmp_path: Path) 
         ("[oracle]", "sweep s.yaml: it names no runs; its keys are suites"),
         ("agnts: [oracle]", "sweep s.yaml: agnts: unknown key; its keys are suites"),
         ("agents: []", "sweep s.yaml: agents: List should have at least 1 item"),
-        ("spans: [0]", "sweep s.yaml: spans.0: a size is a whole number of tokens"),
+        ("spans: [0]", "sweep s.yaml: spans.0: a size must be a whole number of tokens"),
         ("runs: []", "sweep s.yaml: runs: a list of what is to differ is wanted"),
         ("runs: [{seeds: [one]}]", "sweep s.yaml: runs.0: seeds.0: Input should be a valid integer"),
         ("runs: [{agents: [gpt-9]}]", "there is no kind of agent 'gpt-9'"),
