@@ -48,7 +48,7 @@ def first(entries: Entries, type: str, **having: Any) -> dict[str, Any]:
 CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
     "another span": (lambda entries: entries[0].update(span=99), "span is 99"),
     "a start in another zone": (lambda entries: entries[0].update(starts_at="2024-01-01T09:00:00Z"), "starts_at is"),
-    "no beginning": (lambda entries: entries.pop(0), "begins with one event of type begin"),
+    "no beginning": (lambda entries: entries.pop(0), "must begin with an event of type begin"),
     "two beginnings": (lambda entries: entries.insert(1, entries[0]), "begins again"),
     "more tokens": (lambda entries: first(entries, "message", kind="question").update(tokens=1), "tokens is 1"),
     "another position": (lambda entries: first(entries, "message", kind="line").update(start=1), "start is 1"),

@@ -115,7 +115,7 @@ def test_long_text_is_not_cut_without_need(tokenizer: Tokenizer) -> None:
 def test_an_unknown_name_is_refused(name: Any) -> None:
     with pytest.raises(InputError) as caught:
         Tokenizer(name)
-    assert str(caught.value) == f"unknown tokenizer {name!r}: take one of cl100k_base, o200k_base"
+    assert str(caught.value) == f"unknown tokenizer {name!r}; choose one of cl100k_base, o200k_base"
 
 
 def test_the_default_is_cl100k() -> None:
