@@ -424,7 +424,7 @@ class Conversation:
     # Watching.
 
     def _watchers(self) -> list[tuple[TestTask, Watch]]:
-        """Return the watching tests with their requests, in the order in which they opened."""
+        """Return the watching tests with their requests, in the order in which they were created."""
         tasks = [self._tasks[state.test.id] for state in self._conductor.open if state.watching]
         return [(task, task.request) for task in tasks if isinstance(task.request, Watch)]
 

@@ -272,7 +272,7 @@ def test_an_unclosed_bracket_does_not_swallow_the_text() -> None:
 def test_some_of_many() -> None:
     assert some([]) == ""
     assert some(["a", "b"]) == "a, b"
-    assert some("abcdef", most=3) == "a, b, c, 3 more"
+    assert some("abcdef", limit=3) == "a, b, c, 3 more"
     assert some(["x" * 50]) == "x" * 39 + "\u2026"
     assert some(["a\nb", "\ud800"]) == "a b, ?"
 
