@@ -286,7 +286,7 @@ def test_it_is_replayed_without_a_conductor_and_nothing_is_written(file: Path, d
         (["resume", "RUN"], "longspan run ltm --definitions DIR --agent SPEC"),
         (["resume", "RUN", "--agent", "oracle"], "longspan run ltm --definitions DIR --agent SPEC"),
         (["replay", "RUN", "--agent", "silent"], "longspan run ltm --definitions DIR --agent SPEC"),
-        (["publish", "RUN"], "nobody committed to its tests"),
+        (["publish", "RUN"], "an imported run has no commitment"),
     ],
 )
 def test_what_nobody_can_do_with_it_is_refused_in_a_line(
