@@ -1,4 +1,4 @@
-"""Folders of runs with made-up results and no conversations, for what only reads results."""
+"""Run folders with made-up results and no conversations, for tests that only read results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def made_run(
     parameters: Mapping[str, dict[str, Any]] | None = None,
     **manifest: Any,
 ) -> Path:
-    """A run's folder in `out`, called `name`. `score` gives that of a scenario's test of a number; one without is unscored.
+    """Create a run's folder `name` in `out`. `score` returns the score of a scenario's test number, None for unscored.
 
     `cost`: dollars of the agent; None where it reports none. `left_out`: scenarios that do not fit into the span.
     `parameters` are those of scenarios, `manifest` other fields.
@@ -59,7 +59,7 @@ def made_run(
     planned = {id: PlannedTest(id=id, scenario=scenario, skills=list(SKILLS[scenario]), chance=0.1) for id, (scenario, _) in ids.items()}
     made = Manifest.model_validate(
         {
-            "suite": Suite(name="ltm", tests=tests, scenarios={each: (parameters or {}).get(each, {}) for each in scenarios}),
+            "suite": Suite(name="ltm", tests=tests, scenarios={scenario: (parameters or {}).get(scenario, {}) for scenario in scenarios}),
             "span": span,
             "seed": seed,
             "agent": agent,
@@ -72,7 +72,7 @@ def made_run(
             "starts_at": "2024-01-01T09:00:00",
             "pace_s": 30.0,
             "conversations": {id: [plan] for id, plan in planned.items()} if isolated else {"main": list(planned.values())},
-            "left_out": [f"{each} does not fit" for each in left_out],
+            "left_out": [f"{scenario} does not fit" for scenario in left_out],
             "late": [],
             "nonce": "0" * 64,
             "commitment": "0" * 64,

@@ -1,4 +1,4 @@
-"""Whether a journal's events follow from one another: those of a run do, and any that is changed is found."""
+"""Consistency of journals: a played run's journal passes, and any changed event is found."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Entries = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was played, with a jump, watched turns and awards in it."""
+    """A played run with a jump, watched turns and awards."""
     suite = load_suite("ltm").changed([], [], ["prospective_memory", "jokes", "restaurant", "colours"], 1)
     outcome = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, seed=1, agent="oracle"), tmp_path_factory.mktemp("runs"))]))[
         0
@@ -42,7 +42,7 @@ def test_the_events_of_a_run_follow_from_one_another(run: RunFolder) -> None:
 
 
 def first(entries: Entries, type: str, **having: Any) -> dict[str, Any]:
-    return next(each for each in entries if each["type"] == type and having.items() <= each.items())
+    return next(entry for entry in entries if entry["type"] == type and having.items() <= entry.items())
 
 
 CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
@@ -73,7 +73,7 @@ CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_an_event_that_was_changed_is_found(change: str, run: RunFolder) -> None:
+def test_a_changed_event_is_found(change: str, run: RunFolder) -> None:
     path = run.journal("main")
     entries = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     alter, said = CHANGES[change]
