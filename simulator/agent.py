@@ -98,7 +98,7 @@ class CompletionModel(Protocol):
 
 @final
 class NoAgent:
-    """A placeholder for replaying a conversation from its journal. Raises StoppedError where the journal ends."""
+    """A placeholder for replaying a conversation from its journal. Raises StoppedError at its end."""
 
     has_snapshots = False
 

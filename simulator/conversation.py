@@ -331,8 +331,9 @@ class Conversation:
 
     async def _fill(self, tokens: int, asked: bool) -> None:
         filler = self._setting.filler
-        made = filler.ask(tokens) if asked else filler.make(tokens)
-        await self._exchange(_Utterance("filler", made.text, made.text_tokens, made.reply, ready=None if asked else made))
+        distraction = filler.ask(tokens) if asked else filler.make(tokens)
+        text, size, reply = distraction.text, distraction.text_tokens, distraction.reply
+        await self._exchange(_Utterance("filler", text, size, reply, ready=None if asked else distraction))
 
     # Turns.
 

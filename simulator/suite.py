@@ -49,12 +49,12 @@ class Suite(BaseModel):
         `only`: the scenarios to play, which may include others than the suite's. Raises InputError.
         """
         chosen = {name: self.scenarios.get(name, {}) for name in only} if only else dict(self.scenarios)
-        made = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
+        instances = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
         for setting in settings:
             name, value = read_setting(setting)
-            for scenario in _holders(made, name, setting):
+            for scenario in _holders(instances, name, setting):
                 chosen[scenario] = chosen[scenario] | {name.rpartition(".")[2]: value}
-        takers = _takers(made)
+        takers = _takers(instances)
         for pair in data:
             name, path = _pair(pair, "--data", "NAME=PATH")
             if name not in takers:
@@ -196,8 +196,8 @@ def _pair(text: str, option: str, shape: str) -> tuple[str, str]:
 def _takers(scenarios: Mapping[str, Scenario]) -> dict[str, list[tuple[str, str]]]:
     """Return the (scenario, parameter) pairs that take a path, by their name in --data."""
     takers: dict[str, list[tuple[str, str]]] = {}
-    for scenario, made in scenarios.items():
-        for parameter, field in type(made).model_fields.items():
+    for scenario, instance in scenarios.items():
+        for parameter, field in type(instance).model_fields.items():
             if Path in (field.annotation, *get_args(field.annotation)):
                 takers.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
     return takers

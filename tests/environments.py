@@ -35,7 +35,7 @@ def build(target: str, out: Path, *, source: Path = ROOT) -> Path:
 
 @final
 class Environment:
-    """A virtual environment with what longspan and its `extras` require, what is asked for `besides`, and nothing else.
+    """A virtual environment with what longspan and its `extras` require, the distributions `besides`, and nothing else.
 
     Distributions are linked from the environment that runs the tests, which is quicker than to install them.
     """
@@ -45,7 +45,7 @@ class Environment:
         self.bin = folder / "bin"
         self.python = self.bin / "python"
         self.site = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-        wanted = [*besides, *PROJECT["dependencies"], *(each for extra in extras for each in PROJECT["optional-dependencies"][extra])]
+        wanted = [*besides, *PROJECT["dependencies"], *(text for extra in extras for text in PROJECT["optional-dependencies"][extra])]
         for name in sorted(_closure(wanted) - {"longspan"}):
             self._link(name)
 

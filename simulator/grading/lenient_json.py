@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, final
 
-__all__ = ["Found", "find_json"]
+__all__ = ["JsonSpan", "find_json"]
 
 _DEPTH = 40
 """The deepest nesting that is parsed. No sensible answer is nested deeper, and it bounds the recursion."""
@@ -54,7 +54,7 @@ _STRINGS = {
 }
 
 
-class Found(NamedTuple):
+class JsonSpan(NamedTuple):
     """A JSON value at `text[begin:end]`. `firm` is False if it consists only of words without quote marks."""
 
     begin: int
@@ -70,7 +70,7 @@ class _NotJsonError(Exception):
     def __init__(self, at: int) -> None:
         super().__init__(at)
         self.at = at
-        self.whole: list[Found] = []
+        self.whole: list[JsonSpan] = []
 
 
 @final
@@ -78,7 +78,7 @@ class _CutOffError(Exception):
     """The text ends inside a string."""
 
 
-def find_json(text: str) -> list[Found]:
+def find_json(text: str) -> list[JsonSpan]:
     """Return the outermost JSON lists and objects in `text`, in order. Everything around them is ignored.
 
     Lenient about quote marks (single, typographic, none), apostrophes, commas, comments, unquoted keys, Python's literals,
@@ -95,9 +95,9 @@ class _Reader:
         self._text = text
         self._unclosed: dict[str, int] = {}  # by quote mark, the end of a stretch known to have no closing one
 
-    def read(self) -> list[Found]:
-        firm: list[Found] = []
-        bare: list[Found] = []
+    def read(self) -> list[JsonSpan]:
+        firm: list[JsonSpan] = []
+        bare: list[JsonSpan] = []
         at = 0
         while opening := _OPEN.search(self._text, at):
             at = opening.start()
@@ -105,7 +105,7 @@ class _Reader:
                 at = deep.end()
                 continue
             try:
-                found = self._container(at, "")
+                span = self._container(at, "")
             except _NotJsonError as unreadable:
                 firm += unreadable.whole
                 at = max(unreadable.at, at + 1)  # never parse anything twice, which keeps the time linear
@@ -113,14 +113,14 @@ class _Reader:
             except _CutOffError:
                 at += 1
                 continue
-            if found.firm:
-                firm.append(found)
-            elif len(found.value) > 1:
-                bare.append(found)
-            at = found.end
+            if span.firm:
+                firm.append(span)
+            elif len(span.value) > 1:
+                bare.append(span)
+            at = span.end
         return firm or bare
 
-    def _container(self, begin: int, outer: str) -> Found:
+    def _container(self, begin: int, outer: str) -> JsonSpan:
         """Parse the list or object that opens at `begin`, inside brackets that are closed by `outer`."""
         opening = self._text[begin]
         closing = _PAIRS[opening]
@@ -128,7 +128,7 @@ class _Reader:
         if len(outer) >= _DEPTH:
             raise _NotJsonError(at)
         entries: list[tuple[str | None, Any]] = []
-        whole: list[Found] = []
+        whole: list[JsonSpan] = []
         firm = False
         while True:
             gap = _GAP.match(self._text, at)
@@ -140,9 +140,9 @@ class _Reader:
                 raise _NotJsonError(at)
             if ends:
                 unclosed = cut or (self._text[at] != closing and self._text[at] in outer)
-                return Found(begin, at if unclosed else at + 1, _built(opening, entries), firm or not entries)
+                return JsonSpan(begin, at if unclosed else at + 1, _built(opening, entries), firm or not entries)
             try:
-                key, found = self._entry(at, outer + closing, not entries or "," in between or "\n" in between, opening == "{")
+                key, span = self._entry(at, outer + closing, not entries or "," in between or "\n" in between, opening == "{")
             except _NotJsonError as unreadable:
                 unreadable.whole[:0] = whole
                 raise
@@ -151,16 +151,16 @@ class _Reader:
                     raise
                 at = len(self._text)
                 continue
-            entries.append((key, found.value))
-            firm = firm or found.firm
-            if found.firm and isinstance(found.value, (list, dict)):
-                whole.append(found)
-            at = found.end
+            entries.append((key, span.value))
+            firm = firm or span.firm
+            if span.firm and isinstance(span.value, (list, dict)):
+                whole.append(span)
+            at = span.end
 
-    def _entry(self, at: int, outer: str, apart: bool, braces: bool) -> tuple[str | None, Found]:
+    def _entry(self, at: int, outer: str, apart: bool, braces: bool) -> tuple[str | None, JsonSpan]:
         """Parse a value, with its key if it has one. `apart`: whether a separator comes before it."""
         unquoted = _KEY.match(self._text, at) if braces else None
-        first = Found(at, unquoted.end(), unquoted.group().strip(), False) if unquoted else self._value(at, outer, apart)
+        first = JsonSpan(at, unquoted.end(), unquoted.group().strip(), False) if unquoted else self._value(at, outer, apart)
         colon = _COLON.match(self._text, first.end)
         may_be_key = isinstance(first.value, str) if not braces else not isinstance(first.value, (list, dict))
         if not colon or not may_be_key:
@@ -169,28 +169,28 @@ class _Reader:
         if at >= len(self._text):
             raise _CutOffError
         if self._text[at] in ",]})":
-            return str(first.value), Found(at, at, None, True)
+            return str(first.value), JsonSpan(at, at, None, True)
         return str(first.value), self._value(at, outer, True)
 
-    def _value(self, at: int, outer: str, apart: bool) -> Found:
+    def _value(self, at: int, outer: str, apart: bool) -> JsonSpan:
         text, char = self._text, self._text[at]
         if char in _PAIRS:
             return self._container(at, outer)
         if char in _STRINGS:
             return self._string(at, char)
         if number := _NUMBER.match(text, at):
-            return Found(at, number.end(), float(number.group()) if number["real"] else int(number.group()), True)
+            return JsonSpan(at, number.end(), float(number.group()) if number["real"] else int(number.group()), True)
         if named := _NAMED.match(text, at):
-            return Found(at, named.end(), True if named[1] else False if named[2] else None, True)
+            return JsonSpan(at, named.end(), True if named[1] else False if named[2] else None, True)
         if apart and (bare := _BARE.match(text, at)):
-            return Found(at, bare.end(), bare.group().strip(), False)
+            return JsonSpan(at, bare.end(), bare.group().strip(), False)
         raise _NotJsonError(at)
 
-    def _string(self, at: int, mark: str) -> Found:
+    def _string(self, at: int, mark: str) -> JsonSpan:
         text = self._text
         string = None if at < self._unclosed.get(mark, 0) else _STRINGS[mark].match(text, at)
         if string:
-            return Found(at, string.end(), _unescaped(string[1]), True)
+            return JsonSpan(at, string.end(), _unescaped(string[1]), True)
         if at >= self._unclosed.get(mark, 0):
             line = text.find("\n", at)
             self._unclosed[mark] = len(text) if line < 0 else line

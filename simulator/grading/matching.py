@@ -101,7 +101,7 @@ def json_values(text: str) -> list[Any]:
 
     Other text is ignored, and prose in brackets ("[Note]") is not JSON. Never raises.
     """
-    return [found.value for found in find_json(text)]
+    return [span.value for span in find_json(text)]
 
 
 def split_json(text: str) -> list[tuple[str, Any]]:
@@ -112,10 +112,10 @@ def split_json(text: str) -> list[tuple[str, Any]]:
     """
     pieces: list[tuple[str, Any]] = []
     at = 0
-    for found in find_json(text):
-        pieces += _split_prose(text[at : found.begin])
-        pieces.append((text[found.begin : found.end], found.value))
-        at = found.end
+    for span in find_json(text):
+        pieces += _split_prose(text[at : span.begin])
+        pieces.append((text[span.begin : span.end], span.value))
+        at = span.end
     pieces += _split_prose(text[at:])
     return [(piece, value) for piece, value in pieces if piece]
 
