@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from longspan.simulator import events
-from longspan.simulator.analysis.turns import conversations
+from longspan.simulator.analysis.rows import conversations
 from longspan.simulator.run_folder import RunFolder
 
 LANE, LEFT, WIDTH, TOP = 15, 150, 820, 44

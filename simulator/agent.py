@@ -1,4 +1,4 @@
-"""What the engine asks of an agent. Agents are written against this too, by way of `longspan.agents.base`."""
+"""The interface between the engine and an agent. Agents implement it through `longspan.agents.base`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from longspan.simulator.errors import StoppedError
 from longspan.simulator.messages import Message, Reply
 
 __all__ = [
-    "Absent",
     "Agent",
-    "Completes",
-    "Prompted",
+    "CompletionModel",
+    "IdealReplyAgent",
+    "NoAgent",
     "close",
     "has_snapshots",
     "never_asked",
@@ -32,7 +32,7 @@ _asked: Final = ContextVar("asked", default=True)
 
 @contextmanager
 def never_asked() -> Iterator[None]:
-    """Agents made in here are made to be looked at: what only asking them takes, such as a key, may be missing."""
+    """Make agents only to inspect them. What they need only to reply, such as an API key, may be missing."""
     token = _asked.set(False)
     try:
         yield
@@ -41,20 +41,20 @@ def never_asked() -> Iterator[None]:
 
 
 def will_be_asked() -> bool:
-    """Whether an agent that is made now is made to be asked (see `never_asked`)."""
+    """Return whether agents are made to reply (True) or only to be inspected (see `never_asked`)."""
     return _asked.get()
 
 
-LEAVING: Final = 20.0
-"""Seconds that an agent has for letting go."""
+CLOSE_TIMEOUT: Final = 20.0
+"""Seconds that an agent may take to release its resources."""
 
 
 @runtime_checkable
 class Agent(Protocol):
-    """Whoever holds a conversation with the simulator.
+    """An agent that holds a conversation with the simulator.
 
-    Its calls never overlap. A `turn_id` that comes again is the same request again. Errors that end the conversation
-    are raised as AgentError. Every call may be cancelled; the agent is then used no more, except to `reset` or `load`.
+    Calls never overlap. A repeated `turn_id` means that the same request is being repeated. Errors that end the conversation
+    are raised as AgentError. Every call may be cancelled; afterwards the agent is only used to `reset` or `load`.
     """
 
     async def reply(self, message: Message) -> Reply:
@@ -62,85 +62,85 @@ class Agent(Protocol):
         ...
 
     async def observe(self, message: Message, reply: str) -> None:
-        """Take note of a turn it is told of, not asked: the user sent `message` and `reply` is what it answered."""
+        """Add a turn to the agent's history without asking it: the user sent `message` and the agent answered `reply`."""
         ...
 
     async def reset(self) -> None:
-        """Forget the conversation, as if newly made."""
+        """Forget the conversation and return to the initial state."""
         ...
 
     async def save(self, folder: Path) -> None:
-        """Write all it needs to go on later into `folder`, which exists and is empty."""
+        """Write the agent's state to `folder`, which exists and is empty."""
         ...
 
     async def load(self, folder: Path) -> None:
-        """Become what was saved in `folder`. Raises AgentError for a snapshot it cannot read."""
+        """Restore the state saved in `folder`. Raises AgentError if it cannot be read."""
         ...
 
 
 @runtime_checkable
-class Prompted(Agent, Protocol):
-    """An agent that is told the ideal reply before it is asked. Only the kind `oracle` is ever treated as one."""
+class IdealReplyAgent(Agent, Protocol):
+    """An agent that is given the ideal reply before each message. Only the kind `oracle` is treated as one."""
 
     def prompt(self, ideal: str) -> None:
-        """The next reply is to be `ideal`."""
+        """Set the ideal reply to the next message."""
         ...
 
 
 @runtime_checkable
-class Completes(Protocol):
-    """A model that completes prompts, each by itself: what a judge needs."""
+class CompletionModel(Protocol):
+    """A model that answers single prompts and keeps no conversation, as judges need it."""
 
     async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
-        """The answer to `prompt` alone, JSON where there is a JSON `schema`; no conversation is kept. Raises AgentError."""
+        """Answer `prompt`, with JSON if a JSON `schema` is given. Raises AgentError."""
         ...
 
 
 @final
-class Absent:
-    """No agent at all: for playing a conversation again from its journal. Raises StoppedError where that ends."""
+class NoAgent:
+    """A placeholder for replaying a conversation from its journal. Raises StoppedError at its end."""
 
     has_snapshots = False
 
     async def reply(self, message: Message) -> Reply:
-        raise StoppedError(f"the journal ends before turn {message.turn_id}; `longspan resume` goes on from there")
+        raise StoppedError(f"the journal ends before turn {message.turn_id}; `longspan resume` continues there")
 
     async def observe(self, message: Message, reply: str) -> None:
         await self.reply(message)
 
     async def reset(self) -> None:
-        """Nothing to forget."""
+        """Do nothing."""
 
     async def save(self, folder: Path) -> None:
-        """Nothing to save."""
+        """Do nothing."""
 
     async def load(self, folder: Path) -> None:
-        """Nothing to load."""
+        """Do nothing."""
 
 
 async def start(agent: Agent) -> None:
-    """Have the agent make ready, where it has `start`: an agent in another process says only then what it can do."""
-    if callable(ready := getattr(agent, "start", None)):
-        await ready()
+    """Call the agent's `start` if it has one. An agent in another process reports its capabilities only then."""
+    if callable(start_agent := getattr(agent, "start", None)):
+        await start_agent()
 
 
 async def close(agent: Agent) -> None:
-    """Have the agent let go of its process and the like, where it has `close`. Not cancelled, but not waited for for ever either."""
-    if callable(over := getattr(agent, "close", None)):
-        with trio.move_on_after(LEAVING, shield=True), suppress(Exception):
-            await over()
+    """Call the agent's `close` if it has one. It cannot be cancelled, but is given up after CLOSE_TIMEOUT seconds."""
+    if callable(close_agent := getattr(agent, "close", None)):
+        with trio.move_on_after(CLOSE_TIMEOUT, shield=True), suppress(Exception):
+            await close_agent()
 
 
 def has_snapshots(agent: Agent) -> bool:
-    """Whether `save` and `load` restore the agent. Where not, resuming shows it all turns again (`observe`)."""
+    """Return whether `save` and `load` restore the agent. If not, all turns are shown to it again (`observe`) on resuming."""
     return bool(getattr(agent, "has_snapshots", True))
 
 
 def observes(agent: Agent) -> bool:
-    """Whether `observe` takes note of a turn at no cost. Where not, the agent is asked and its answer dropped."""
+    """Return whether `observe` records a turn at no cost. If not, the agent is asked and its answer is dropped."""
     return bool(getattr(agent, "observes", True))
 
 
 def repeatable(agent: Agent) -> bool:
-    """Whether a turn that it may have been given before a crash can be given again without harm."""
+    """Return whether a turn that the agent may have received before a crash can safely be sent again."""
     return bool(getattr(agent, "repeatable", True))

@@ -14,7 +14,7 @@ from longspan.simulator.agent import Agent
 from longspan.simulator.errors import InputError, LongspanError, one_line
 from longspan.simulator.plugins import load
 
-__all__ = ["GROUP", "AgentSpec", "make_agent", "reaches_out"]
+__all__ = ["GROUP", "AgentSpec", "make_agent", "needs_trust"]
 
 GROUP = "longspan.agents"
 """The entry-point group in which a distribution registers a kind of agent: the kind's name, and a class."""
@@ -26,10 +26,10 @@ _METHODS = ("reply", "observe", "reset", "save", "load")
 @final
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """One agent, named: `openai/gpt-4o?context=16k` has the kind `openai`, the target `gpt-4o` and one option.
+    """A parsed agent spec: `openai/gpt-4o?context=16k` has the kind `openai`, the target `gpt-4o` and one option.
 
-    A kind is followed by `/` or `:` and the target, which may be empty. Options start at the first `?`. In the target
-    and in values `%3F`, `%26` and the like stand for `?` and `&`, as in web addresses; `+` stands for itself.
+    The kind is followed by `/` or `:` and the target, which may be empty. Options start at the first `?`. The target and
+    the values are percent-decoded, so `%3F` and `%26` stand for `?` and `&`. A `+` is a plus sign.
     """
 
     kind: str
@@ -39,16 +39,16 @@ class AgentSpec:
 
     @classmethod
     def parse(cls, text: str) -> AgentSpec:
-        """Read a spec. Raises InputError for text that is none; whether the kind exists is found out by `make_agent`."""
+        """Parse a spec. Raises InputError for invalid text; `make_agent` checks that the kind exists."""
         text = text.strip()
         match = _SPEC.fullmatch(text)
         if not match:
-            raise InputError(f"an agent is named KIND/MODEL?option=value&..., such as notebook?window=8k; got {text!r:.80}")
+            raise InputError(f"an agent spec looks like KIND/MODEL?option=value&..., such as notebook?window=8k; got {text!r:.80}")
         options: dict[str, str] = {}
-        for part in (match["query"] or "").split("&") if match["query"] else ():
-            name, equals, value = part.partition("=")
+        for option in match["query"].split("&") if match["query"] else ():
+            name, equals, value = option.partition("=")
             if not name or not equals:
-                raise InputError(f"agent {text!r:.80}: options are written name=value and joined by &; got {part!r:.40}")
+                raise InputError(f"agent {text!r:.80}: options must be name=value pairs joined by &; got {option!r:.40}")
             if name in options:
                 raise InputError(f"agent {text!r:.80}: option {name} is given twice")
             options[name] = unquote(value)
@@ -59,10 +59,10 @@ class AgentSpec:
 
 
 def make_agent(spec: AgentSpec) -> Agent:
-    """Make the agent that `spec` names.
+    """Create the agent that `spec` names.
 
-    The kind's class is made with its target and its options, an instance of its nested pydantic model `Options`.
-    Raises InputError where the kind is unknown or ambiguous, an option is wrong, or a prerequisite is missing.
+    The kind's class is called with the target and the options, an instance of its nested pydantic model `Options`.
+    Raises InputError if the kind is unknown or ambiguous, an option is invalid or a prerequisite is missing.
     """
     cls = load(GROUP, "kind of agent", spec.kind)
     options = _options(spec, getattr(cls, "Options", _NoOptions))
@@ -71,7 +71,7 @@ def make_agent(spec: AgentSpec) -> Agent:
     except LongspanError:
         raise
     except Exception as error:
-        raise InputError(f"agent {spec}: {_name(cls)} could not be made: {one_line(error)}") from error
+        raise InputError(f"agent {spec}: {_name(cls)} could not be created: {one_line(error)}") from error
     missing = [name for name in _METHODS if not callable(getattr(agent, name, None))]
     if missing:
         raise InputError(f"agent {spec}: {_name(cls)} has no {', '.join(missing)}; derive it from longspan.BaseAgent")
@@ -79,35 +79,35 @@ def make_agent(spec: AgentSpec) -> Agent:
     return made
 
 
-def reaches_out(spec: str) -> bool:
-    """Whether a spec has code run, or an address called, that it names itself.
+def needs_trust(spec: str) -> bool:
+    """Return whether a spec names code to run or an address to call.
 
-    Keys from the environment go to that address. So a spec that came with somebody else's file has to be trusted first.
+    API keys from the environment are sent to that address, so the user must trust a spec that came with someone else's file.
     """
     return re.match(r"\s*(python|exec|https?)\b", spec) is not None or "://" in unquote(spec)
 
 
 class _NoOptions(BaseModel):
-    """For agents that take no options."""
+    """The options of an agent that takes none."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
-    """The spec's options as the agent's own model of them."""
+    """Validate the spec's options with the agent's model."""
     known = [info.alias or name for name, info in model.model_fields.items()]
-    there_are = f"its options are {', '.join(known)}" if known else "it takes no options"
+    options_text = f"its options are {', '.join(known)}" if known else "it takes no options"
     if model.model_config.get("extra") != "allow":
         for name in spec.options:
             if name not in known:
-                raise InputError(f"agent {spec}: there is no option {name!r:.40}; {there_are}")
+                raise InputError(f"agent {spec}: unknown option {name!r:.40}; {options_text}")
     try:
         return model.model_validate(dict(spec.options))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"]) or "options"
+        name = ".".join(map(str, first["loc"])) or "options"
         why = " ".join(first["msg"].removeprefix("Value error, ").split())
-        raise InputError(f"agent {spec}: option {name}: {why}; {there_are}") from None
+        raise InputError(f"agent {spec}: option {name}: {why}; {options_text}") from None
 
 
 def _name(cls: Any) -> str:

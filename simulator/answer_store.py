@@ -1,4 +1,4 @@
-"""The answers that a model gave, kept in a folder, so that none is paid for twice."""
+"""Model answers stored in a folder, so that none is paid for twice."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ __all__ = ["AnswerStore", "StoredAnswer"]
 
 @final
 class StoredAnswer(BaseModel):
-    """An answer that was paid for: to which content (`key`, with the model; `about`, without), by whom, and what it cost.
-    `answer` None: it could not be read."""
+    """A model's answer to a query, and what it cost.
+
+    `key` identifies the query and the model, `about` the query alone. `answer` is None if the reply could not be parsed.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,7 +36,7 @@ class StoredAnswer(BaseModel):
 
 @final
 class AnswerStore:
-    """The answers in a folder's `judgements.jsonl`: a run's, or one that `create` made."""
+    """The answers in a folder's `judgements.jsonl`. The folder is a run's or one that `create` made."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,36 +44,38 @@ class AnswerStore:
 
     @classmethod
     def create(cls, folder: Path) -> AnswerStore:
-        """The store in a folder of its own, which is made where there is none. Raises InputError where it cannot be, and for a
-        run's folder."""
+        """Return the store in a separate folder, which is created if necessary.
+
+        Raises InputError if it cannot be created or is a run's folder.
+        """
         if (folder / MANIFEST).exists():
-            raise InputError(f"{folder}: is a run's folder; choose another with --out")
+            raise InputError(f"{folder}: this is a run's folder; choose another with --out")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{folder}: cannot make the folder: {error.strerror}; choose another with --out") from error
+            raise InputError(f"{folder}: cannot create the folder: {error.strerror}; choose another with --out") from error
         return cls(folder)
 
     def lock(self, what: str) -> AbstractContextManager[int]:
-        """Hold the folder alone; `what` it holds, for the error. Raises InputError where another process holds it."""
+        """Lock the folder. `what` names its content in errors. Raises InputError if another process holds the lock."""
         return locked(self.folder, what)
 
     def entries(self) -> list[dict[str, Any]]:
-        """The answers as they stand there, unchecked. Raises JournalError for a file that is not JSON lines."""
+        """Return the answers without validating them. Raises JournalError for a file that is not JSON lines."""
         return self._answers.objects()
 
     def answers(self) -> list[StoredAnswer]:
-        """The answers. Raises JournalError for an entry that is none."""
+        """Return the answers. Raises JournalError for an invalid entry."""
         try:
             return [StoredAnswer.model_validate(entry) for entry in self.entries()]
         except ValidationError as error:
-            raise JournalError(f"{self._answers.path}: not a judgement: {first_problem(error)}; move it away") from None
+            raise JournalError(f"{self._answers.path}: not a judgement: {first_problem(error)}; move the file away") from None
 
     def add(self, answer: StoredAnswer) -> None:
-        """Keep an answer. Raises JournalError where that cannot be done."""
+        """Store an answer. Raises JournalError if it cannot be written."""
         self._answers.append(answer.model_dump(mode="json"))
 
     def failed(self, about: str, error: str) -> None:
-        """Note among the folder's incidents that there is no answer. A disk that refuses is ignored: the caller has the error."""
+        """Record in the folder's incidents that there is no answer. Write errors are ignored: the caller already has the error."""
         with suppress(JournalError):
             JsonLines(self.folder / INCIDENTS).append({"conversation": "", "type": "judge_error", "about": about, "error": error})

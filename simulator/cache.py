@@ -1,8 +1,8 @@
-"""What takes a while to make, kept in the user's cache folder: compiled templates and unpacked token ranks.
+"""The user's cache folder, which keeps what takes a while to compute: compiled templates and unpacked token ranks.
 
-The folder is LONGSPAN_CACHE_DIR, else `longspan` in XDG_CACHE_HOME or ~/.cache. Templates are kept as bytecode that Python
-will run, so a folder or file counts only if it is the user's own and nobody else may write to it. Nothing here ever fails: what
-cannot be read, checked or written is made anew.
+The folder is LONGSPAN_CACHE_DIR, or else `longspan` in XDG_CACHE_HOME or ~/.cache. Templates are cached as bytecode that Python
+will run, so a folder or file is only used if the user owns it and nobody else may write to it. Nothing here raises: what
+cannot be read, verified or written is computed again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Final
 __all__ = ["cached", "read", "write"]
 
 DIGEST: Final = sha256().digest_size
-"""Bytes of the checksum that each file begins with."""
+"""Bytes of the checksum at the start of each file."""
 
 
 def cached(name: str, make: Callable[[], bytes]) -> bytes:
-    """The content of the file `name`, made and kept if it is not there."""
+    """Return the content of the file `name`. Call `make` and store its result if there is none."""
     content = read(name)
     if content is None:
         content = make()
@@ -32,14 +32,14 @@ def cached(name: str, make: Callable[[], bytes]) -> bytes:
 
 
 def read(name: str) -> bytes | None:
-    """The content of the file `name`; None if there is none that can be trusted, or it is damaged."""
+    """Return the content of the file `name`, or None if it is missing, damaged or not to be trusted."""
     try:
         folder = _folder()
-        if not _ours(folder.lstat(), stat.S_ISDIR):
+        if not _is_private(folder.lstat(), stat.S_ISDIR):
             return None
-        file = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a named pipe would wait
+        file = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # reading a named pipe would block
         with os.fdopen(file, "rb") as opened:
-            if not _ours(os.fstat(file), stat.S_ISREG):
+            if not _is_private(os.fstat(file), stat.S_ISREG):
                 return None
             digest, content = opened.read(DIGEST), opened.read()
     except (OSError, RuntimeError, ValueError):
@@ -48,11 +48,11 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, content: bytes) -> None:
-    """Keep the content of the file `name`, whole or not at all, even if other processes do so at the same time."""
+    """Write the file `name` atomically, even if other processes do so at the same time."""
     with suppress(OSError, RuntimeError, ValueError):
         folder = _folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _ours(folder.lstat(), stat.S_ISDIR):
+        if not _is_private(folder.lstat(), stat.S_ISDIR):
             return
         file, partial = tempfile.mkstemp(prefix=".", dir=folder)
         try:
@@ -64,13 +64,13 @@ def write(name: str, content: bytes) -> None:
 
 
 def _folder() -> Path:
-    """Where the cache is or would be. Raises RuntimeError if the user has no home."""
-    if own := os.environ.get("LONGSPAN_CACHE_DIR"):
-        return Path(own)
+    """Return the cache folder's path. Raises RuntimeError if the user has no home folder."""
+    if folder := os.environ.get("LONGSPAN_CACHE_DIR"):
+        return Path(folder)
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (base if base.is_absolute() else Path.home() / ".cache") / "longspan"
 
 
-def _ours(state: os.stat_result, kind: Callable[[int], bool]) -> bool:
-    """Whether it is of this kind, belongs to the user, and nobody else may write to it."""
+def _is_private(state: os.stat_result, kind: Callable[[int], bool]) -> bool:
+    """Return whether it is of this kind, belongs to the user, and nobody else may write to it."""
     return kind(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,31 +1,29 @@
-"""The conversation's own date and time."""
+"""The virtual clock of a conversation."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Final, final
 
-__all__ = ["PACE", "STARTS_AT", "VirtualClock"]
+__all__ = ["DEFAULT_PACE", "DEFAULT_START", "VirtualClock"]
 
-STARTS_AT: Final = datetime(2024, 1, 1, 9, 0)
-"""The virtual date and time at which a conversation starts, unless its manifest says otherwise."""
+DEFAULT_START: Final = datetime(2024, 1, 1, 9, 0)
+"""The virtual date and time at which a conversation starts by default."""
 
-PACE: Final = timedelta(seconds=30)
-"""The virtual time that a turn takes, unless its manifest says otherwise."""
+DEFAULT_PACE: Final = timedelta(seconds=30)
+"""The virtual time that a turn takes by default."""
 
 
 @final
 class VirtualClock:
-    """Virtual time: starts at `start`, moves by `pace` each turn, and jumps. Nothing else moves it.
+    """A virtual clock that starts at `start`, advances by `pace` each turn, and can jump forward.
 
-    Dates carry no zone: it is the same for everybody in the conversation.
-
-    Raises ValueError for a start with a zone, a pace below zero, or a jump backwards.
+    Its dates have no time zone. Raises ValueError for a start with a time zone, a negative pace, or a jump backwards.
     """
 
     def __init__(self, start: datetime, pace: timedelta) -> None:
         if start.tzinfo is not None:
-            raise ValueError(f"virtual time has no zone, got {start.isoformat()}")
+            raise ValueError(f"virtual time has no time zone, got {start.isoformat()}")
         if pace < timedelta(0):
             raise ValueError(f"pace must be >= 0, got {pace}")
         self._now = start
@@ -36,10 +34,10 @@ class VirtualClock:
         return self._now
 
     def tick(self) -> None:
-        """One turn has passed."""
+        """Advance by one turn."""
         self._now += self._pace
 
     def jump(self, to: datetime) -> None:
         if to < self._now:
-            raise ValueError(f"time can't go backwards: {to.isoformat()} is before {self._now.isoformat()}")
+            raise ValueError(f"time cannot go backwards: {to.isoformat()} is before {self._now.isoformat()}")
         self._now = to

@@ -1,9 +1,9 @@
-"""The conductor: decides who speaks next, so that every test keeps its span and as little filler as possible is needed.
+"""The conductor: decides who speaks next, so that every test keeps its span with as little filler as possible.
 
-It only decides. It knows tokens, virtual time and what each test has still to say; the conversation does the rest.
+It only decides. It knows tokens, virtual time and what each test still has to say; the conversation does the rest.
 
-A span is kept by looking ahead. Everything that open tests have still to say is a list of jobs: a segment may start at
-its release, must be over by its deadline, and costs its tokens plus the replies expected. Positions are in tokens.
+Spans are kept by looking ahead. What the open tests still have to say is a list of jobs: a segment may start at its release,
+must finish by its deadline, and costs its tokens plus the expected replies. Positions are in tokens.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from longspan.simulator.script import LAST, Segment
 __all__ = ["Conductor", "Fill", "Release", "Speak", "TestState"]
 
 OPENING_MARGIN: Final = 4.0
-"""Deviations of reply length kept spare when a test opens; the root of the replies still to come multiplies it."""
+"""Standard deviations of reply length kept spare when a test opens, times the square root of the replies to come."""
 SPEAKING_MARGIN: Final = 2.0
 """The same when an open test speaks."""
 AIM: Final = 0.99
-"""The share of its span that a test is planned to take at most."""
+"""The largest share of its span that a test is planned to take."""
 URGENT: Final = 0.1
 """The share of the span below which a test's slack makes a time jump due."""
 HURRIED: Final = 0.05
@@ -34,15 +34,15 @@ HURRIED: Final = 0.05
 CROWD: Final = 10.0
 """How many times its own length the needles of an early placed test may take, said among those of others."""
 LIGHT: Final = 0.08
-"""Open tests whose remaining jobs cost less than this share of the span need no plan in detail."""
+"""If the remaining jobs of open tests cost less than this share of the span, they need no detailed plan."""
 HEAVY: Final = 0.4
 """A test that fills more than this share of its span is heavy: it opens before all others."""
 SHORT: Final = 60
-"""Tokens of a filler that is said to pass turns, not tokens."""
+"""Tokens of a filler message that is said to pass turns, not tokens."""
 
 
 FAREWELL: Final = Segment(0, 40, 1)
-"""What a farewell is expected to take."""
+"""The expected size of a farewell."""
 
 
 @final
@@ -50,9 +50,9 @@ FAREWELL: Final = Segment(0, 40, 1)
 class TestState:
     """A test as the conductor sees it.
 
-    `segment` is the next one of `outline` to be said; `start` the position of the first line. A test that waits may
-    speak when all of `due`, `due_turn` and `due_time` are reached. `watching`: it watches turns, up to turn number
-    `until` (None: unbounded). `leaving`: it is over but for its farewell.
+    `segment` is the next segment of `outline` to be said, `start` the position of the first line. A waiting test may speak
+    when all of `due`, `due_turn` and `due_time` are reached. `watching`: it watches turns, up to turn number `until` (None if
+    unbounded). `leaving`: it has ended except for its farewell.
     """
 
     test: Test
@@ -98,7 +98,7 @@ class Release(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A segment still to be said: not before `release`, over by `deadline`, with `replies` replies in its `cost`."""
+    """A segment still to be said, from `release` to `deadline`, with `replies` replies included in its `cost`."""
 
     release: float
     deadline: float
@@ -109,7 +109,7 @@ class Job(NamedTuple):
 @final
 @dataclass(slots=True)
 class _Replies:
-    """How long this agent's replies of one sort are: mean and deviation of the last forty, in tokens; a guess to begin with."""
+    """The length of this agent's replies of one kind: mean and standard deviation of the last forty, in tokens. Starts with a guess."""
 
     last: deque[int] = field(default_factory=lambda: deque(maxlen=40))
     mean: float = 45.0
@@ -129,7 +129,7 @@ class _Replies:
 class Conductor:
     """Schedules tests over a conversation in which each has `span` tokens, first needle to last question.
 
-    Without `paced` (an isolated test) waits for tokens are over at once.
+    Without `paced` (an isolated test), waits for tokens end at once.
     """
 
     def __init__(self, states: Iterable[TestState], span: int, *, paced: bool = True) -> None:
@@ -155,7 +155,7 @@ class Conductor:
     # What the conversation tells.
 
     def replied(self, tokens: int, *, question: bool) -> None:
-        """The agent replied to a message, or to a question, with so many tokens."""
+        """Record the length of a reply, to a question or another message, in tokens."""
         self._replies.add(tokens)
         if question:
             self._answers.add(tokens)
@@ -163,7 +163,7 @@ class Conductor:
             self._remarks.add(tokens)
 
     def speaks(self, state: TestState, position: int) -> None:
-        """The test takes the floor at `position`; if it was not open, it opens."""
+        """Give the test the floor at `position`, and open it if it is not open."""
         if state not in self.open:
             scenario = state.test.scenario.name
             queue = self._queues[scenario]
@@ -177,21 +177,21 @@ class Conductor:
         self._last = state
 
     def waits(self, state: TestState, *, tokens: int, turn: int, time: datetime) -> None:
-        """The test gives up the floor until position `tokens`, turn number `turn` and virtual time `time` are reached."""
+        """Make the test wait until position `tokens`, turn number `turn` and virtual time `time` are reached."""
         state.segment += 1
         state.due = tokens if self._paced else 0
         state.due_turn = turn
         state.due_time = time
 
     def ends(self, state: TestState) -> bool:
-        """The test is over. Returns whether another test of its scenario is still to come."""
+        """End the test. Return whether another test of its scenario is still to come."""
         self.open.remove(state)
         return state.test.scenario.name in self._queues
 
     # Who speaks next.
 
     def next(self, position: int, turn: int, now: datetime) -> Speak | Fill | Release | None:
-        """The next step at token `position`, before turn number `turn`, at virtual time `now`. None: all is said."""
+        """Return the next step at token `position`, before turn number `turn`, at virtual time `now`, or None at the end."""
         ready = self._ready(position, turn, now)
         timely = [state for state in ready if state.due_time <= now or self._urgent(state, position)]
         unhurried = not any(state.speaking or self._latest(state) <= position + HURRIED * self.span for state in timely)
@@ -212,11 +212,11 @@ class Conductor:
                 return self._speak(state, now)
         dues = [state.due for state in self.open if state.pending and state.due > position]
         if ready and (not dues or not _feasible(min(dues), self._jobs(), self._spare(SPEAKING_MARGIN))):
-            return self._speak(ready[0], now)  # a jump kept for last starves its test
+            return self._speak(ready[0], now)  # a jump left for last would starve its test
         return self._pass(position, turn, dues)
 
     def _pass(self, position: int, turn: int, dues: list[int]) -> Speak | Fill | Release | None:
-        """Nobody may speak: let tokens or turns pass, end an unbounded watch, or see that all is said."""
+        """Return the step when no test may speak: filler, the end of an unbounded watch, or None at the end."""
         asked = any(state.watching and state.until is not None for state in self.open)
         short = asked or any(state.pending and state.due_turn > turn for state in self.open)
         if short:
@@ -233,7 +233,7 @@ class Conductor:
         return Speak(state, state.due_time if state.due_time > now else None)
 
     def _ready(self, position: int, turn: int, now: datetime) -> list[TestState]:
-        """Open tests whose wait is over, waits on time apart: least slack first, the last speaker behind others."""
+        """Return open tests that have stopped waiting, except for a time: least slack first, the last speaker behind the others."""
         ready = [state for state in self.open if state.speaking or (state.pending and state.due <= position and state.due_turn <= turn)]
 
         def rank(state: TestState) -> tuple[bool, bool, float, int]:
@@ -243,7 +243,7 @@ class Conductor:
         return sorted(ready, key=rank)
 
     def _latest(self, state: TestState) -> float:
-        """The latest position at which a test can start its next segment and keep its span, said when it should be."""
+        """Return the latest position at which a test can start its next segment and keep its span."""
         jobs = self._chain(state, state.segment, state.start)
         if not jobs:
             return 0.0
@@ -254,19 +254,19 @@ class Conductor:
         return self._latest(state) <= position + URGENT * self.span
 
     def _may_speak(self, state: TestState, position: int) -> bool:
-        """Whether everything else still fits after this test's next segment."""
+        """Return whether everything else still fits after this test's next segment."""
         if state.speaking or state.segment >= len(state.outline):
             return True
         after = position + self._cost(FAREWELL if state.leaving else state.outline[state.segment])
         return _feasible(after, self._jobs(without=state), self._spare(SPEAKING_MARGIN))
 
     def _candidates(self) -> list[TestState]:
-        """The next test of each scenario, in the order in which they should open."""
+        """Return the next test of each scenario, in the order in which they should open."""
         heads = [queue[0] for queue in self._queues.values()]
         return sorted(heads, key=self._places.__getitem__)
 
     def _opening(self, position: int) -> TestState | None:
-        """The test to open at `position`, or one whose farewell must be said before; None where none may open."""
+        """Return the test to open at `position`, or one whose farewell must come first, or None if none may open."""
         taken = frozenset[str]().union(*(state.topics for state in self.open if not state.leaving))
         for state in self._candidates():
             if state.topics.isdisjoint(taken) and self._may_open(state, position):
@@ -279,7 +279,7 @@ class Conductor:
         return position >= self._reopens.get(state.test.scenario.name, 0) and self._plan(state, position)
 
     def _blocking(self, state: TestState) -> TestState | None:
-        """A test that must say its farewell before this one can open."""
+        """Return a test that must say its farewell before this one can open, or None."""
         return next((other for other in self.open if other.leaving and state.topics & other.topics), None)
 
     # The look-ahead.

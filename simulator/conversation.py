@@ -1,4 +1,4 @@
-"""One conversation: the conductor decides, the tests speak, the agent replies, the journal keeps it."""
+"""One conversation: the conductor decides who speaks, tests speak, the agent replies, and the journal records it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Final, final
 import trio
 
 from longspan.simulator import events
-from longspan.simulator.clock import PACE, STARTS_AT, VirtualClock
+from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
 from longspan.simulator.conductor import Conductor, Fill, Release, Speak, TestState
 from longspan.simulator.errors import AgentError, JournalError, ReplayError, StoppedError, journal_text
 from longspan.simulator.filler.filler import Distraction, Filler
@@ -29,7 +29,7 @@ from longspan.simulator.tokens import Tokenizer
 __all__ = ["Conversation", "Setting"]
 
 DISK: Final = trio.CapacityLimiter(4)
-"""Threads that sync journals: their own, so that agents that block threads do not keep them waiting."""
+"""The limit of threads that sync journals. It is separate, so that agents that block threads do not delay them."""
 
 OPENING: Final = (
     "Over the course of this conversation I will bring up many unrelated things: facts about me, small tasks, stories, "
@@ -37,22 +37,22 @@ OPENING: Final = (
     "instructions with just what they ask for and nothing more; to anything else, a brief acknowledgement will do. "
     "Is that clear?"
 )
-"""The first message: it explains the situation (GoodAI, section 3.1)."""
+"""The first message, which explains the situation (GoodAI, section 3.1)."""
 
 SNAPSHOT_EVERY: Final = 100
-"""Turns after which the agent is saved, where no test has ended before."""
+"""Turns after which the agent is saved if no test has ended."""
 
 EXPECTED_REPLY: Final = 45
-"""Tokens a reply is expected to have before there are any, for telling which tests fit at all."""
+"""The assumed length of a reply in tokens, for deciding beforehand which tests fit in the span."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a conversation is played with.
+    """The settings of one conversation.
 
-    `span` is in tokens; `pace` is the virtual time a turn takes. `isolated`: each test of the run has a conversation to
-    itself. `alone`: this test would have one in any run; it begins with the test's first line.
+    `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has a conversation to
+    itself. `alone`: its test has one in any run, and the conversation begins with the test's first line.
     """
 
     id: str
@@ -62,26 +62,26 @@ class Setting:
     alone: bool = False
     tokenizer: Tokenizer
     filler: Filler
-    starts_at: datetime = STARTS_AT
-    pace: timedelta = PACE
+    starts_at: datetime = DEFAULT_START
+    pace: timedelta = DEFAULT_PACE
 
     def left_out(self, test: Test) -> str | None:
-        """Why a test cannot keep its span even alone; None where it can."""
+        """Return why a test cannot keep its span even on its own, or None if it can."""
         outline = test.script.segments(self.tokenizer.count, self.placement)
         if test.script.alone or self.isolated:
             return None
-        need = sum(segment.tokens + segment.replies * EXPECTED_REPLY for segment in outline) - EXPECTED_REPLY
-        if need <= self.span:
+        tokens = sum(segment.tokens + segment.replies * EXPECTED_REPLY for segment in outline) - EXPECTED_REPLY
+        if tokens <= self.span:
             return None
-        return f"{test.id} is left out: its script needs about {need:,} tokens, the span is {self.span:,}"
+        return f"{test.id} is left out: its script needs about {tokens:,} tokens, but the span is {self.span:,}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Utterance:
-    """What the user says next, of `tokens` tokens.
+    """The user's next message, of `tokens` tokens.
 
-    `ideal` is the reply of a perfect agent. `ready`: the agent is not asked but told of the reply that this holds.
+    `ideal` is the reply of a perfect agent. `ready` is filler whose reply is put in the agent's history without asking it.
     """
 
     kind: events.MessageKind
@@ -96,10 +96,10 @@ class _Utterance:
 
 @final
 class Conversation:
-    """Plays `tests` with `agent` and keeps `journal`. `listener` is given every event once it is in the journal.
+    """Plays `tests` with `agent` and writes `journal`. `listener` is called with every event once it is in the journal.
 
-    A journal that already holds events is played again from the beginning, with its replies in place of the agent's. Where it
-    ends, the agent catches up and is asked for what comes.
+    A journal that already has events is replayed from the beginning, with its replies instead of the agent's. At its end, the
+    agent catches up and is asked from then on.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Conversation:
         listener: Callable[[events.Event], object] | None = None,
     ) -> None:
         self._setting = setting
-        # A conversation may be called by the test it holds, which is nothing for the agent to know.
+        # The id may be a test's name, which the agent must not see in turn ids.
         self._name = hashlib.sha256(setting.id.encode()).hexdigest()[:8]
         self._agent = agent
         self._journal = journal
@@ -143,22 +143,21 @@ class Conversation:
         return self._setting.placement
 
     def stop(self) -> None:
-        """Have `play` save the agent and raise StoppedError before the next turn."""
+        """Make `play` save the agent and raise StoppedError before the next turn."""
         self._stopping = True
 
     async def play(self) -> None:
         """Play to the end.
 
-        Raises AgentError when the agent fails for good, JournalError when the journal cannot be written, ReplayError
-        when it is not that of this conversation, StoppedError after `stop`. Cancelled, or ended by an error, it leaves a
-        journal from which it can be resumed.
+        Raises AgentError if the agent fails, JournalError if the journal cannot be written, ReplayError if it is not that of
+        this conversation, StoppedError after `stop`. After an error or a cancellation, the journal can be resumed.
         """
         failure: BaseException | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._keep_synced)
             try:
                 await self._converse(nursery)
-            except Exception as error:  # raised bare, not as a group, once all tests have ended
+            except Exception as error:  # raised after all tests have ended, and not in an exception group
                 failure = error
             finally:
                 for task in self._tasks.values():
@@ -203,7 +202,7 @@ class Conversation:
     async def _keep_synced(self) -> None:
         while True:
             await trio.sleep(1)
-            with suppress(JournalError):  # the journal is broken from then on: the next write ends the conversation
+            with suppress(JournalError):  # the next write then raises it and ends the conversation
                 await trio.to_thread.run_sync(self._journal.sync, limiter=DISK)
 
     # The floor.
@@ -232,7 +231,7 @@ class Conversation:
         await self._serve(task)
 
     async def _serve(self, task: TestTask) -> None:
-        """Serve a test's requests until it gives the floor up."""
+        """Serve a test's requests until it gives up the floor."""
         state = task.state
         state.speaking = state.watching = False
         while True:
@@ -240,8 +239,8 @@ class Conversation:
             match task.request:
                 case Say() as say:
                     await task.resume(await self._say(task, say))
-                case AskJudge() as question:
-                    await task.resume(await self._verdict(state.test, question))
+                case AskJudge() as request:
+                    await task.resume(await self._verdict(state.test, request))
                 case Wait() as wait:
                     return self._wait(task, wait)
                 case Watch() as watch if watch.turn < self.turns:
@@ -271,8 +270,8 @@ class Conversation:
             needs = task.needles if say.needs is None else [task.needles[number] for number in say.needs]
         kind: events.MessageKind = "question" if say.asks else "line"
         tokens = self._count(say.text)
-        said = _Utterance(kind, say.text, tokens, say.ideal, test=task.state.test.id, needle=say.needle, needs=needs)
-        turn = await self._exchange(said)
+        utterance = _Utterance(kind, say.text, tokens, say.ideal, test=task.state.test.id, needle=say.needle, needs=needs)
+        turn = await self._exchange(utterance)
         task.spoken = True
         if say.needle:
             task.needles.append(turn.number)
@@ -286,18 +285,18 @@ class Conversation:
         time = self.now + wait.time if wait.time is not None else datetime.min
         self._conductor.waits(task.state, tokens=due, turn=self.turns + (wait.turns or 0), time=time)
 
-    async def _verdict(self, test: Test, question: AskJudge) -> Verdict:
+    async def _verdict(self, test: Test, request: AskJudge) -> Verdict:
         recorded = self._journal.recorded()
         if isinstance(recorded, events.Verdict):
             verdict = Verdict(recorded.holds, recorded.why, recorded.by, bool(recorded.failed))
         elif self._judge is None:
             verdict = Verdict(None, "no judge")
         else:
-            verdict = await self._judge.judge(question.statement, question.text)
+            verdict = await self._judge.judge(request.statement, request.text)
         self._write(
             events.Verdict(
                 test=test.id,
-                statement=question.statement,
+                statement=request.statement,
                 holds=verdict.holds,
                 why=verdict.why,
                 by=verdict.by,
@@ -307,7 +306,7 @@ class Conversation:
         return verdict
 
     def _write_awards(self, task: TestTask) -> None:
-        """Journal the points that a test gave itself. The test does not do it: a full disk is not its fault."""
+        """Journal a test's awards. The test does not do so itself, because a full disk must not count as its error."""
         for award in task.awards:
             self._write(award)
         task.awards.clear()
@@ -332,13 +331,14 @@ class Conversation:
 
     async def _fill(self, tokens: int, asked: bool) -> None:
         filler = self._setting.filler
-        made = filler.ask(tokens) if asked else filler.make(tokens)
-        await self._exchange(_Utterance("filler", made.text, made.text_tokens, made.reply, ready=None if asked else made))
+        distraction = filler.ask(tokens) if asked else filler.make(tokens)
+        text, size, reply = distraction.text, distraction.text_tokens, distraction.reply
+        await self._exchange(_Utterance("filler", text, size, reply, ready=None if asked else distraction))
 
     # Turns.
 
-    async def _exchange(self, said: _Utterance) -> Turn:
-        """Play one turn: journal the message, ask the agent (or tell it, where the reply is ready), journal the reply."""
+    async def _exchange(self, utterance: _Utterance) -> Turn:
+        """Play one turn: journal the message, ask the agent (or show it the ready reply), and journal the reply."""
         if self._test_ended or self.turns - self._saved >= SNAPSHOT_EVERY:
             await self._snapshot()
         if self._stopping:
@@ -346,41 +346,41 @@ class Conversation:
             self._journal.sync()
             raise StoppedError(f"stopped after turn {self.turns - 1}")
         number, start = self.turns, self._position
-        message = Message(said.text, self.now, f"{self._name}-{number}")
+        message = Message(utterance.text, self.now, f"{self._name}-{number}")
         sent_before = self._journal.replaying
         self._write(
             events.Message(
                 turn=number,
                 turn_id=message.turn_id,
-                kind=said.kind,
-                test=said.test,
-                needle=said.needle,
-                text=said.text,
-                tokens=said.tokens,
+                kind=utterance.kind,
+                test=utterance.test,
+                needle=utterance.needle,
+                text=utterance.text,
+                tokens=utterance.tokens,
                 start=start,
                 sent_at=message.sent_at,
-                needs=said.needs,
+                needs=utterance.needs,
             )
         )
-        event = await self._reply(message, said, sent_before)
+        event = await self._reply(message, utterance, sent_before)
         self._write(event)
         self._position = event.end
-        turn = Turn(number, said.test, said.text, event.text, message.sent_at, start, event.end, event.asked)
+        turn = Turn(number, utterance.test, utterance.text, event.text, message.sent_at, start, event.end, event.asked)
         self._history.append(turn)
         self._clock.tick()
         if event.asked:
-            self._conductor.replied(event.tokens, question=said.kind == "question")
+            self._conductor.replied(event.tokens, question=utterance.kind == "question")
         await self._show(turn)
         return turn
 
-    async def _reply(self, message: Message, said: _Utterance, sent_before: bool) -> events.Reply:
-        """The reply to a message: the journal's where it holds one, else the agent's."""
-        ready = said.ready
-        ideal = said.ideal if ready else await self._amended(said.ideal)
-        end = self._position + said.tokens
+    async def _reply(self, message: Message, utterance: _Utterance, sent_before: bool) -> events.Reply:
+        """Return the reply to a message: the recorded one if there is one, or else the agent's."""
+        ready = utterance.ready
+        ideal = utterance.ideal if ready else await self._amended(utterance.ideal)
+        end = self._position + utterance.tokens
         recorded = self._journal.recorded()
         if isinstance(recorded, events.Reply):
-            # All of it that follows from the text is worked out again, so that writing compares it.
+            # All that follows from the text is computed again, so that `write` compares it with the record.
             text, tokens = (ready.reply, ready.reply_tokens) if ready else (recorded.text, self._count(recorded.text))
             self._agent.replay(message, text)
             return recorded.model_copy(
@@ -408,15 +408,15 @@ class Conversation:
                 trace=reply.trace,
                 measured={"latency_s": round(time.monotonic() - began, 6)},
             )
-            if reply.trace is not None or reply.besides:  # all else is text without surrogates, and numbers
-                event = events.Reply.model_validate_json(events.as_json(event))  # as it will be read back: tuples are lists
+            if reply.trace is not None or reply.besides:  # the rest is text without surrogates, and numbers
+                event = events.Reply.model_validate_json(events.as_json(event))  # as it is read back: tuples become lists
         except Exception as error:
-            what = "the agent's reply has usage or a trace that cannot be journaled"
-            raise AgentError(f"turn {self.turns}: {what}: {journal_text(error)}") from error
+            problem = "the agent's reply has usage or a trace that cannot be journaled"
+            raise AgentError(f"turn {self.turns}: {problem}: {journal_text(error)}") from error
         return event
 
     async def _snapshot(self) -> None:
-        """Save the agent, and journal that. Replayed, the journal says where it was saved."""
+        """Save the agent and journal the snapshot. In a replay, only follow the journal."""
         self._test_ended, self._saved = False, self.turns
         recorded = self._journal.recorded()
         if isinstance(recorded, events.Snapshot) or (recorded is None and await self._agent.save()):
@@ -425,12 +425,12 @@ class Conversation:
     # Watching.
 
     def _watchers(self) -> list[tuple[TestTask, Watch]]:
-        """The tests that watch, in the order in which they were made."""
+        """Return the watching tests with their requests, in the order in which they were created."""
         tasks = [self._tasks[state.test.id] for state in self._conductor.open if state.watching]
         return [(task, task.request) for task in tasks if isinstance(task.request, Watch)]
 
     async def _amended(self, ideal: str) -> str:
-        """The ideal reply of the turn in hand as the tests that watch it want it."""
+        """Return the current turn's ideal reply as amended by the tests that watch it."""
         for task, watch in self._watchers():
             if watch.amend is not None and watch.turn == self.turns:
                 try:
@@ -442,7 +442,7 @@ class Conversation:
         return ideal
 
     async def _show(self, turn: Turn) -> None:
-        """Show a turn to the tests that watch. One that wants to speak then waits for the floor."""
+        """Show a turn to the watching tests. A test that then speaks waits for the floor."""
         for task, watch in self._watchers():
             if watch.turn != turn.number:
                 continue

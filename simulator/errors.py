@@ -1,4 +1,4 @@
-"""The errors longspan raises on purpose. Each is one line: what is wrong, where, and what would be right."""
+"""The errors that longspan raises on purpose. Each message is one line: what is wrong, where, and the remedy."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ __all__ = [
 
 
 class LongspanError(Exception):
-    """The base of all of them. The command line prints it without a traceback."""
+    """The base class of longspan's errors. The command line prints them without a traceback."""
 
 
 class InputError(LongspanError):
-    """Something given to longspan (an option, a file, a spec) is wrong. Raised before anything is written."""
+    """An option, a file, a spec or other input is invalid. Raised before anything is written."""
 
 
 class AgentError(LongspanError):
-    """The agent failed for good: it raised, broke its protocol or cannot be reached. Ends the conversation, resumable."""
+    """The agent raised, broke its protocol or cannot be reached. Interrupts the conversation, which can be resumed."""
 
 
 class StoppedError(LongspanError):
-    """A conversation was told to stop, and did so after a whole turn. Resumable."""
+    """A conversation was stopped on request, after a complete turn. It can be resumed."""
 
 
 class ScenarioError(LongspanError):
-    """A test broke the rules of its Stage (overlapping calls, foreign waits, bad arguments). Ends that test alone."""
+    """A test broke the rules of its Stage (overlapping calls, foreign waits, bad arguments). Ends only that test."""
 
 
 class JournalError(LongspanError):
-    """A journal cannot be read or written: a damaged line, an unknown event, a disk that refuses."""
+    """A journal cannot be read or written: a damaged line, an unknown event, a disk error."""
 
 
 class ReplayError(JournalError):
-    """Playing a conversation again gave another event than its journal holds. Names the event and what differed."""
+    """Replaying a conversation gave an event that differs from its journal. Names the event and the difference."""
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing a pydantic model did not like, in one line: where and what."""
-    found = error.errors(include_url=False)
-    # A key that is misspelt is also one that is missing: the misspelling says more.
-    first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
-    where = " ".join(".".join(str(part) for part in first["loc"]).split())[:200]
-    what = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
+    """Return the location and message of a validation error's first problem, in one line."""
+    problems = error.errors(include_url=False)
+    # A misspelled key is also reported as a missing one; the misspelling is more helpful.
+    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
+    where = " ".join(".".join(map(str, first["loc"])).split())[:200]
+    what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
     what = " ".join(what.split())
     return f"{where}: {what}" if where else what
 
 
 def one_line(error: BaseException, limit: int = 300) -> str:
-    """An exception as one line: its type and its message, at most about `limit` characters of it."""
+    """Format an exception as one line: its type, and at most `limit` characters of its message."""
     message = " ".join(str(error)[: 4 * limit].split())
     return f"{type(error).__name__}: {message[:limit]}" if message else type(error).__name__
 
 
 def journal_text(error: BaseException) -> str:
-    """An exception as one line that is the same whenever a conversation is played: without addresses of objects."""
+    """Format an exception as one line that is the same at every replay: object addresses are left out."""
     message = " ".join(f"{type(error).__name__}: {error}".split())
     return re.sub(r" at 0x[0-9a-fA-F]+", "", message)[:500].encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""The journal's event types. An event says what happened, never what it means: all results are worked out from them."""
+"""The journal's event types. Events record what happened; all results are derived from them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class _Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     measured: dict[str, Any] | None = None
-    """Wall-clock figures. The only part that may differ between two plays of one conversation."""
+    """Wall-clock measurements. Only these may differ when a conversation is replayed."""
 
 
 @final
 class Begin(_Event):
-    """A conversation begins. `pace_s`: virtual seconds a turn takes."""
+    """The start of a conversation. `pace_s`: virtual seconds per turn."""
 
     type: Literal["begin"] = "begin"
     format: Literal[1] = 1
@@ -55,7 +55,7 @@ class Begin(_Event):
 
 @final
 class Open(_Event):
-    """A test opens at token `position`, with all that grading it needs. `facts` is None where nobody knows what was expected."""
+    """The start of a test at token `position`, with all that its grading needs. `facts` is None if what was expected is unknown."""
 
     type: Literal["open"] = "open"
     test: str
@@ -71,9 +71,9 @@ class Open(_Event):
     alone: bool = False
     position: int
 
-    def ideal_replies(self, said: Iterable[Message]) -> dict[int, str]:
-        """The ideal replies to a scripted test's questions, by turn. `said`: its messages, which are its lines in order."""
-        pairs = zip(self.lines, said, strict=False)
+    def ideal_replies(self, messages: Iterable[Message]) -> dict[int, str]:
+        """Return the ideal replies to a scripted test's questions, by turn. `messages` are the test's own, in order."""
+        pairs = zip(self.lines, messages, strict=False)
         return {
             message.turn: ideal
             for line, message in pairs
@@ -83,10 +83,10 @@ class Open(_Event):
 
 @final
 class Message(_Event):
-    """The user's message of turn `turn`, of `tokens` tokens, starting at token `start`; written before the agent is asked.
+    """The user's message of turn `turn`: `tokens` tokens, starting at token `start`. Written before the agent is asked.
 
-    `test` is None for the opening and for filler; `needle` tells that a later question may rest on it; `needs` are the
-    turns of the needles that a question rests on.
+    `test` is None for the opening and for filler. `needle`: later questions may need it. `needs`: the turns of the needles
+    that a question needs.
     """
 
     type: Literal["message"] = "message"
@@ -104,10 +104,10 @@ class Message(_Event):
 
 @final
 class Reply(_Event):
-    """The reply of turn `turn`, ending at token `end`. `asked` is False where the agent was told of it, not asked.
+    """The reply of turn `turn`, ending at token `end`. `asked` is False if the reply was put in the agent's history without asking it.
 
-    `usage` counts the agent's tokens, `besides` those of other models that it paid for; `cost_usd` prices both, by part:
-    None for a price that nobody knows. `repeated` is True where the agent may have been given the turn twice: the first
+    `usage` counts the agent's tokens, `besides` those of other models that it called. `cost_usd` is the cost of each part in
+    dollars, None if its price is unknown. `repeated` is True if the agent may have received the turn twice, because the first
     reply was lost in a crash.
     """
 
@@ -126,7 +126,7 @@ class Reply(_Event):
 
 @final
 class Jump(_Event):
-    """The virtual clock jumps for a test that waits on time."""
+    """A jump of the virtual clock, for a test that waits for a time."""
 
     type: Literal["jump"] = "jump"
     test: str
@@ -135,7 +135,7 @@ class Jump(_Event):
 
 @final
 class Award(_Event):
-    """A dynamic test gives itself points for turn `turn`."""
+    """Points that a dynamic test gives itself for turn `turn`."""
 
     type: Literal["award"] = "award"
     test: str
@@ -146,8 +146,10 @@ class Award(_Event):
 
 @final
 class Verdict(_Event):
-    """A verdict that a dynamic test waited for, `by` whom and with which prompts. `holds` is None where nobody could
-    decide; where a judge `failed`, the test stays unscored."""
+    """A verdict that a dynamic test waited for. `by` names the judge and its prompts.
+
+    `holds` is None if the judge could not decide. If the judge `failed`, the test stays unscored.
+    """
 
     type: Literal["verdict"] = "verdict"
     test: str
@@ -160,7 +162,7 @@ class Verdict(_Event):
 
 @final
 class Snapshot(_Event):
-    """The agent was saved as it was before turn `turn`."""
+    """A snapshot of the agent, taken before turn `turn`."""
 
     type: Literal["snapshot"] = "snapshot"
     turn: int
@@ -168,7 +170,7 @@ class Snapshot(_Event):
 
 @final
 class End(_Event):
-    """A test has ended. `watched` are the turns it watched; `stopped`: before all of its outline had been said."""
+    """The end of a test. `watched`: the turns it watched. `stopped`: it ended before all of its outline had been said."""
 
     type: Literal["end"] = "end"
     test: str
@@ -178,7 +180,7 @@ class End(_Event):
 
 @final
 class ScenarioError(_Event):
-    """A test was ended by an error of its own."""
+    """The end of a test that raised an error."""
 
     type: Literal["scenario_error"] = "scenario_error"
     test: str
@@ -187,7 +189,7 @@ class ScenarioError(_Event):
 
 @final
 class Close(_Event):
-    """The conversation is over: so many turns and tokens."""
+    """The end of a conversation, with its number of turns and tokens."""
 
     type: Literal["close"] = "close"
     turns: int
@@ -203,15 +205,15 @@ _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def parse(entry: Any) -> Event:
-    """The event that a journal line's JSON holds, without its `seq`. Raises pydantic.ValidationError."""
+    """Parse a journal line that was decoded from JSON and has no `seq`. Raises pydantic.ValidationError."""
     return _EVENTS.validate_python(entry)
 
 
 def parse_json(line: bytes) -> Event:
-    """The same from JSON."""
+    """Parse a journal line's JSON without its `seq`. Raises pydantic.ValidationError."""
     return _EVENTS.validate_json(line)
 
 
 def as_json(event: Event) -> bytes:
-    """An event as JSON, what is None left out. Raises ValueError for text that is no valid Unicode."""
+    """Return an event as JSON, without fields that are None. Raises ValueError for text that is not valid Unicode."""
     return _EVENTS.dump_json(event, exclude={name for name, value in vars(event).items() if value is None})

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, files that may be packed, and what tells that one has changed."""
+"""Atomic file writes, reading files that may be gzipped, and detecting changes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ GZIP = b"\x1f\x8b"
 
 
 def partial_of(path: Path) -> Path:
-    """Where a file or folder lies until it is whole."""
+    """Return the path at which a file or folder is written before it is renamed to `path`."""
     return path.with_name(f".{path.name}.partial")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to, which takes the place of `path` at the end. Raises OSError."""
+    """Yield a temporary path that replaces `path` at the end. Raises OSError."""
     partial = partial_of(path)
-    partial.unlink(missing_ok=True)  # never through a link that somebody left there
+    partial.unlink(missing_ok=True)  # never write through a link that was left there
     try:
         yield partial
         partial.replace(path)
@@ -40,10 +40,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to, which becomes `path` at the end. Raises InputError where `path` exists already, or the
-    disk refuses."""
+    """Yield a temporary path that is renamed to `path` at the end. Raises InputError if `path` already exists or cannot be written."""
     if path.exists() or path.is_symlink():
-        raise InputError(f"{path}: exists already; name another with --out")
+        raise InputError(f"{path}: already exists; choose another file with --out")
     try:
         with replacing(path) as partial:
             yield partial
@@ -53,15 +52,15 @@ def writing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing_folder(path: Path) -> Iterator[Path]:
-    """A folder beside `path` to write into, which becomes `path` at the end. Raises InputError as `writing` does."""
+    """Yield a temporary folder that is renamed to `path` at the end. Raises InputError as `writing` does."""
     if path.exists() or path.is_symlink():
-        raise InputError(f"{path}: exists already; name another folder with --out")
+        raise InputError(f"{path}: already exists; choose another folder with --out")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
         partial.chmod(0o755)
     except OSError as error:
-        raise InputError(f"{path}: cannot make the folder: {error.strerror}; choose another with --out") from error
+        raise InputError(f"{path}: cannot create the folder: {error.strerror}; choose another with --out") from error
     try:
         yield partial
         partial.replace(path)
@@ -72,7 +71,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
-    """Write a text, whole or in pieces, over an older file. Raises OSError, and leaves the older file as it was."""
+    """Write a text, given whole or in pieces, and replace an older file. Raises OSError and then leaves the older file unchanged."""
     with replacing(path) as partial, partial.open("x", encoding="utf-8") as file:
         file.writelines([text] if isinstance(text, str) else text)
         file.flush()
@@ -80,32 +79,34 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 
 def write_json(path: Path, model: BaseModel) -> None:
-    """Write a model as a JSON file. Raises OSError as `write_text` does."""
+    """Write a pydantic model as a JSON file. Raises OSError as `write_text` does."""
     write_text(path, model.model_dump_json(indent=1) + "\n")
 
 
-def read_packed(path: Path, largest: int, remedy: str = "") -> bytes:
-    """A file's content, unpacked where it is gzip.
+def read_packed(path: Path, max_bytes: int, remedy: str = "") -> bytes:
+    """Return a file's content, decompressed if it is gzip.
 
-    Raises InputError, with the remedy, for a file that cannot be read, and for one that has more than `largest` bytes unpacked:
-    a few kilobytes of gzip can unpack to anything.
+    Raises InputError with the remedy if the file cannot be read or its content is larger than `max_bytes`, because a few
+    kilobytes of gzip can expand to any size.
     """
     try:
         with path.open("rb") as file:
             packed = file.read(len(GZIP)) == GZIP
             file.seek(0)
-            content = (gzip.GzipFile(fileobj=file) if packed else file).read(largest + 1)
+            content = (gzip.GzipFile(fileobj=file) if packed else file).read(max_bytes + 1)
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or f"damaged gzip: {one_line(error)}"
         raise InputError(f"{path}: cannot be read: {why}{remedy and f'; {remedy}'}") from error
-    if len(content) > largest:
-        raise InputError(f"{path}: larger than {largest:,} bytes; {remedy or 'split it'}")
+    if len(content) > max_bytes:
+        raise InputError(f"{path}: larger than {max_bytes:,} bytes; {remedy or 'split it'}")
     return content
 
 
 def stamp(path: Path, remedy: str) -> tuple[int, int]:
-    """What differs once a file's content does: its time and size, for what is read once and kept. Raises InputError where there
-    is none, with the remedy."""
+    """Return a file's modification time in ns and size in bytes, by which a cache can tell that it changed.
+
+    Raises InputError with the remedy if the file cannot be read.
+    """
     try:
         state = path.stat()
     except OSError as error:

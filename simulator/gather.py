@@ -1,4 +1,4 @@
-"""The same for many items at once, with the outcomes in the items' order."""
+"""Run an async function over many items at once, and return the results in order."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ from longspan.simulator.errors import LongspanError
 __all__ = ["gather"]
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
-AT_ONCE: Final = 100
-"""Items in hand at once. How many requests a provider gets at once is its agent's concern."""
+MAX_CONCURRENT: Final = 100
+"""Items processed at once. Limits on requests to a provider are the agent's concern."""
 
 
 async def gather(
-    make: Callable[[Item], Awaitable[Made]], items: Sequence[Item], heard: Callable[[int, int], None] | None = None
-) -> list[Made]:
-    """What `make` makes of each item. `heard` is told after each how many are done, of how many.
+    function: Callable[[Item], Awaitable[Result]], items: Sequence[Item], on_progress: Callable[[int, int], None] | None = None
+) -> list[Result]:
+    """Call `function` with each item and return the results in the items' order.
 
-    The first LongspanError of `make` is raised once all items were tried: what others were asked meanwhile is paid for.
+    `on_progress` is called after each result with the number of results so far and the number of items. The first LongspanError
+    is raised after all items were tried, because the other calls may have been paid for.
     """
-    made: dict[int, Made] = {}
+    results: dict[int, Result] = {}
     errors: list[LongspanError] = []
-    limit = trio.CapacityLimiter(AT_ONCE)
+    limit = trio.CapacityLimiter(MAX_CONCURRENT)
 
-    async def one(number: int, item: Item) -> None:
+    async def process(number: int, item: Item) -> None:
         async with limit:
             try:
-                made[number] = await make(item)
+                results[number] = await function(item)
             except LongspanError as error:
                 errors.append(error)
             else:
-                if heard is not None:
-                    heard(len(made), len(items))
+                if on_progress is not None:
+                    on_progress(len(results), len(items))
 
     async with trio.open_nursery() as nursery:
         for number, item in enumerate(items):
-            nursery.start_soon(one, number, item)
+            nursery.start_soon(process, number, item)
     if errors:
         raise errors[0]
-    return [made[number] for number in range(len(items))]
+    return [results[number] for number in range(len(items))]

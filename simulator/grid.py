@@ -1,4 +1,4 @@
-"""Runs as people ask for them, on the command line or in a sweep's file: one for each suite, span, agent and seed."""
+"""The runs that a command line or a sweep file asks for: one for each combination of suite, span, agent and seed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal, final
 
 from pydantic import BeforeValidator, Field
 
-from longspan.simulator.clock import PACE
+from longspan.simulator.clock import DEFAULT_PACE
+from longspan.simulator.definitions import read_definitions
 from longspan.simulator.errors import InputError
-from longspan.simulator.interop.definitions import read_definitions
 from longspan.simulator.settings import Conditions, RunSettings
 from longspan.simulator.sizes import Tokens
 from longspan.simulator.suite import load_suite
@@ -17,7 +17,7 @@ from longspan.simulator.suite import load_suite
 __all__ = ["Grid"]
 
 _LISTED: Final = BeforeValidator(lambda value: [value] if isinstance(value, str | int) else value)
-"""One value is a list of one."""
+"""Accepts a single value as a list of one."""
 
 Names = Annotated[list[str], _LISTED]
 Spans = Annotated[list[Tokens], _LISTED]
@@ -26,10 +26,10 @@ Seeds = Annotated[list[int], _LISTED]
 
 @final
 class Grid(Conditions):
-    """One run for each suite, span (in tokens), agent and seed, all under the same conditions.
+    """One run for each combination of suite, span (in tokens), agent and seed, all under the same conditions.
 
-    `tests`, `scenarios`, `set` and `data` change the suites (see `Suite.changed`), `rules` says whose rules grade, and a turn
-    takes `pace` virtual seconds. Without spans, the definitions' span or else the suite's counts.
+    `tests`, `scenarios`, `set` and `data` change the suites (see `Suite.changed`). `rules` selects the grading rules. `pace` is
+    the virtual seconds that a turn takes. Spans default to the definitions' span, or else to the suite's.
     """
 
     suites: Names = Field(default=["ltm"], min_length=1)
@@ -41,22 +41,22 @@ class Grid(Conditions):
     set: Names = Field(default=[])
     data: Names = Field(default=[])
     rules: Literal["longspan", "paper"] = "longspan"
-    pace: float = Field(default=PACE.total_seconds(), ge=0, le=86_400)
+    pace: float = Field(default=DEFAULT_PACE.total_seconds(), ge=0, le=86_400)
 
     def runs(self) -> list[RunSettings]:
-        """The settings of each run, once each. Raises InputError for a suite, a parameter or definitions that are wrong."""
-        defined = read_definitions(self.definitions) if self.definitions else None
-        if defined is not None and defined.span is None and not self.spans:
-            raise InputError(f"definitions {defined.folder}: they name no span; --span gives one (in a sweep: spans)")
+        """Return the settings of each run, without duplicates. Raises InputError for an invalid suite, parameter or definition."""
+        definitions = read_definitions(self.definitions) if self.definitions else None
+        if definitions is not None and definitions.span is None and not self.spans:
+            raise InputError(f"definitions {definitions.folder}: no span given; set one with --span (in a sweep: spans)")
         changes = [*self.set, *(["rules=paper"] if self.rules == "paper" else [])]
-        tests = self.tests or (defined.most if defined else None)
+        tests = self.tests or (definitions.max_tests if definitions else None)
         suites = [load_suite(name).changed(changes, self.data, self.scenarios, tests) for name in dict.fromkeys(self.suites)]
         conditions = {name: getattr(self, name) for name in Conditions.model_fields}
         return [
             RunSettings(suite=suite, span=span, agent=agent, seed=seed, pace_s=self.pace, **conditions)
             for suite in suites
             for span, agent, seed in product(
-                dict.fromkeys(self.spans or [defined.span if defined and defined.span else suite.span]),
+                dict.fromkeys(self.spans or [definitions.span if definitions and definitions.span else suite.span]),
                 dict.fromkeys(self.agents),
                 dict.fromkeys(self.seeds),
             )

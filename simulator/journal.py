@@ -1,4 +1,4 @@
-"""The journal: one JSON object a line, `seq` rising by one, written before the next step is taken."""
+"""The journal: one JSON object per line, with `seq` counting up by one, written before the next step is taken."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from longspan.simulator.json_lines import cut_torn
 
 __all__ = ["Journal", "is_closed", "read_journal"]
 
-SHORT: Final = 1000
-"""Bytes that the line of a close does not take."""
+MAX_CLOSE_BYTES: Final = 1000
+"""Bytes that the line of a Close event never reaches."""
 
 
 def read_journal(path: Path) -> Iterator[events.Event]:
-    """The events of a journal, in order. A torn last line is left out.
+    """Yield the events of a journal in order, without an incomplete last line.
 
     Raises JournalError, naming the line, for anything else that is not a journal.
     """
@@ -33,15 +33,15 @@ def read_journal(path: Path) -> Iterator[events.Event]:
                 yield events.parse_json(b"{" + line.removeprefix(start))
                 continue
             except ValidationError:
-                pass  # read once more, to tell what is wrong
+                pass  # parsed again below for the error message
         yield _parse(_entry(line, number, path), path)
 
 
 def is_closed(path: Path) -> bool:
-    """Whether a journal ends with the close of its conversation. Raises JournalError for one that cannot be read."""
+    """Return whether a journal ends with a Close event. Raises JournalError if it cannot be read."""
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - SHORT))
+            file.seek(max(0, path.stat().st_size - MAX_CLOSE_BYTES))
             end = file.read()
     except FileNotFoundError:
         return False
@@ -68,7 +68,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _start(number: int) -> bytes:
-    """What a line begins with as it is written."""
+    """Return the start of a line as it is written."""
     return b'{"seq":%d,' % number
 
 
@@ -93,11 +93,11 @@ def _parse(entry: dict[str, Any], path: Path) -> events.Event:
 
 @final
 class Journal:
-    """A journal being written. Opened on one that exists, it first gives back what that holds.
+    """A journal being written. An existing journal is first replayed.
 
-    While `replaying`, `write` compares the event with the recorded one instead of writing it, and `recorded`
-    gives the reply that the agent gave then. So resuming, replaying and playing are one code path. `torn`: a last line
-    that a crash tore was cut off. With `replay_only` nothing is written, and the end of what is there raises StoppedError.
+    While `replaying`, `write` compares the event with the recorded one instead of writing it, and `recorded` returns the
+    recorded event, such as the agent's reply. So playing, resuming and replaying share one code path. `torn`: an incomplete last
+    line, left by a crash, was cut off. With `replay_only` nothing is written, and the end of the journal raises StoppedError.
     """
 
     def __init__(self, path: Path, *, replay_only: bool = False) -> None:
@@ -106,7 +106,7 @@ class Journal:
         self.torn = False
         self._replay_only = replay_only
         if path.is_symlink():
-            raise JournalError(f"{path}: is a link; nothing is written to what lies elsewhere")
+            raise JournalError(f"{path}: is a symbolic link; longspan does not write through links")
         try:
             self._recorded = [_entry(line, number, path) for number, line in enumerate(_lines(path))] if path.exists() else []
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,18 +123,18 @@ class Journal:
         return self.seq < len(self._recorded)
 
     def recorded(self) -> events.Event | None:
-        """The event the journal already holds at this place; None when it holds no more."""
+        """Return the recorded event at this position, or None after the last one."""
         return _parse(self._recorded[self.seq], self.path) if self.replaying else None
 
     def write(self, event: events.Event) -> None:
         """Append `event`, or compare it with the recorded one.
 
-        Raises ReplayError when it differs, JournalError when it cannot be written.
+        Raises ReplayError if it differs, JournalError if it cannot be written.
         """
-        if self.replaying:  # compared as JSON: what was written is all that there is
+        if self.replaying:  # compared as JSON, because JSON is what was recorded
             _compare(self._recorded[self.seq], {"seq": self.seq} | json.loads(events.as_json(event)), self.path)
         elif self._replay_only:
-            raise StoppedError(f"{self.path}: the journal ends after {self.seq} events; `longspan resume` goes on from there")
+            raise StoppedError(f"{self.path}: the journal ends after {self.seq} events; `longspan resume` continues there")
         else:
             self._append(_start(self.seq) + events.as_json(event).removeprefix(b"{") + b"\n")
         self.seq += 1
@@ -149,13 +149,13 @@ class Journal:
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
-            # Half a line may stand there now: nothing must follow it.
+            # The file may now end with half a line: nothing may be written after it.
             self._broken = JournalError(f"{self.path}: cannot write the journal: {error.strerror}")
             raise self._broken from error
         self._dirty = True
 
     def sync(self) -> None:
-        """See to it that all that was written is on disk. May be called from another thread."""
+        """Flush everything written to disk. May be called from another thread."""
         if self._broken is not None:
             raise self._broken
         if not self._dirty:
@@ -164,7 +164,7 @@ class Journal:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            # A disk tells of lost pages once: nothing written from here on could be trusted.
+            # The kernel reports lost pages only once, so nothing written after this could be trusted.
             self._broken = JournalError(f"{self.path}: cannot sync the journal: {error.strerror}")
             raise self._broken from error
 
@@ -176,15 +176,13 @@ class Journal:
 
 
 def _compare(recorded: dict[str, Any], entry: dict[str, Any], path: Path) -> None:
-    was = {key: value for key, value in recorded.items() if key != "measured"}
-    now = {key: value for key, value in entry.items() if key != "measured"}
-    if was == now:
+    old = {key: value for key, value in recorded.items() if key != "measured"}
+    new = {key: value for key, value in entry.items() if key != "measured"}
+    if old == new:
         return
-    differing = sorted(key for key in was.keys() | now.keys() if was.get(key) != now.get(key))
-    key = differing[0]
+    key = min(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
     raise ReplayError(
-        f"{path}, line {entry['seq'] + 1}: played again, the event's {key} is {_short(now.get(key))}; "
-        f"the journal says {_short(was.get(key))}"
+        f"{path}, line {entry['seq'] + 1}: replayed, the event's {key} is {_short(new.get(key))}; the journal says {_short(old.get(key))}"
     )
 
 

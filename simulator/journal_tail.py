@@ -12,18 +12,18 @@ from pydantic import ValidationError
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError, first_problem
 
-__all__ = ["LINES", "Tail"]
+__all__ = ["MAX_LINES", "JournalTail"]
 
-LINES: Final = 200
-"""Lines of a journal that are read in one go, before others get their turn."""
+MAX_LINES: Final = 200
+"""Lines that one call of `JournalTail.read` reads at most."""
 
-LONGEST: Final = 64 * 2**20
-"""Bytes beyond which a line is no event."""
+MAX_LINE_BYTES: Final = 64 * 2**20
+"""A longer line, in bytes, cannot be an event."""
 
 
 @final
-class Tail:
-    """The events of a journal that is being written, from its beginning on."""
+class JournalTail:
+    """Follows a journal that is being written, from its beginning."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,12 +31,12 @@ class Tail:
         self._seq = 0
 
     def read(self) -> list[events.Event]:
-        """The next events, at most LINES of them; none where there is no whole line more. Raises JournalError for damage."""
+        """Return the next events, at most MAX_LINES; none if there is no complete new line. Raises JournalError for a damaged journal."""
         try:
             if self._path.is_symlink() or not self._path.exists() or self._path.stat().st_size == self._offset:
                 return []
             if self._path.stat().st_size < self._offset:
-                raise JournalError(f"{self._path.name}: became shorter while it was followed")
+                raise JournalError(f"{self._path.name}: became shorter while it was being followed")
             return list(self._events())
         except OSError as error:
             raise JournalError(f"{self._path.name}: cannot be read: {error.strerror}") from error
@@ -44,10 +44,10 @@ class Tail:
     def _events(self) -> Iterator[events.Event]:
         with self._path.open("rb") as file:
             file.seek(self._offset)
-            for _ in range(LINES):
-                line = file.readline(LONGEST)
+            for _ in range(MAX_LINES):
+                line = file.readline(MAX_LINE_BYTES)
                 if not line.endswith(b"\n"):
-                    if len(line) == LONGEST:
+                    if len(line) == MAX_LINE_BYTES:
                         raise JournalError(f"line {self._seq + 1} is longer than any event")
                     return
                 yield self._parse(line)

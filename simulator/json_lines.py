@@ -1,4 +1,4 @@
-"""Files of JSON objects, a line each, that only grow."""
+"""Append-only files with one JSON object per line."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["JsonLines", "cut_torn"]
 
 @final
 class JsonLines:
-    """A file of JSON lines, which need not exist yet. A last line that a crash tore does not count."""
+    """A file of JSON lines. It need not exist yet. An incomplete last line, left by a crash, is ignored."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, *entries: dict[str, Any]) -> None:
-        """Add entries; they are on disk afterwards. Raises JournalError where the disk refuses, or the file is a link."""
+        """Append entries and sync them to disk. Raises JournalError if they cannot be written or the file is a link."""
         text = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
         try:
             if self.path.is_symlink():
-                raise JournalError(f"{self.path}: is a link; nothing is written to what lies elsewhere")
+                raise JournalError(f"{self.path}: is a symbolic link; longspan does not write through links")
             if self.path.exists():
                 cut_torn(self.path)
             with self.path.open("ab") as file:
@@ -35,30 +35,30 @@ class JsonLines:
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def read(self) -> list[Any]:
-        """All entries; none where there is no file. Raises JournalError for a line that is not JSON."""
+        """Return all entries; none if there is no file. Raises JournalError for a line that is not JSON."""
         if not self.path.exists():
             return []
         try:
             *lines, _ = self.path.read_bytes().split(b"\n")
         except OSError as error:
             raise JournalError(f"{self.path}: cannot be read: {error.strerror}") from error
-        found = []
+        entries = []
         for number, line in enumerate(lines, 1):
             try:
-                found.append(json.loads(line))
+                entries.append(json.loads(line))
             except (ValueError, RecursionError) as error:
                 raise JournalError(f"{self.path}, line {number}: not JSON: {one_line(error)}") from error
-        return found
+        return entries
 
     def objects(self) -> list[dict[str, Any]]:
-        """The entries that are objects. Raises JournalError as `read` does."""
+        """Return the entries that are objects. Raises JournalError as `read` does."""
         return [entry for entry in self.read() if isinstance(entry, dict)]
 
 
 def cut_torn(path: Path) -> bool:
-    """Cut off a last line that a crash tore. Returns whether there was one."""
+    """Cut off an incomplete last line, left by a crash. Return whether there was one."""
     content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)
-    return whole < len(content)
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
+        os.truncate(path, end)
+    return end < len(content)

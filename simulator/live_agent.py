@@ -1,4 +1,4 @@
-"""The agent of a conversation being played: asked and priced, restored and shown what it missed, saved."""
+"""The agent of a conversation being played: it is asked and priced, saved, and restored on resuming."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 @final
 class LiveAgent:
-    """Stands between a conversation and its agent. Every turn passes through `replay`, `observe` or `reply`.
+    """Wraps the agent of a conversation. Every turn passes through `replay`, `observe` or `reply`.
 
-    Replayed turns are kept until the agent is needed: `catch_up` then restores it from its newest snapshot and shows it the
-    rest. Whatever the agent raises becomes an AgentError that names the turn.
+    Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and shows it the
+    turns after that. Any exception of the agent becomes an AgentError that names the turn.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class LiveAgent:
 
     @property
     def repeatable(self) -> bool:
-        """Whether it does no harm to ask the agent the same turn twice."""
+        """Whether the same turn can safely be sent to the agent twice."""
         return repeatable(self._agent)
 
     def replay(self, message: Message, reply: str) -> None:
@@ -52,26 +52,26 @@ class LiveAgent:
         self._turns += 1
 
     async def catch_up(self) -> None:
-        """Bring the agent to where the journal ended. Does nothing the second time."""
+        """Bring the agent to the end of the journal. Does nothing when called again."""
         if self._caught_up:
             return
         self._caught_up = True
-        known = 0
+        restored = 0
         if self._snapshots is not None:
-            known = await self._call(self._snapshots.restore(self._agent, self._turns))
-        for message, reply in self._replayed[known:]:
+            restored = await self._call(self._snapshots.restore(self._agent, self._turns))
+        for message, reply in self._replayed[restored:]:
             await self._call(self._agent.observe(message, reply))
         self._replayed.clear()
 
     async def observe(self, message: Message, reply: str) -> None:
-        """Tell the agent, which has caught up, of a turn without asking it."""
+        """Show a turn to the agent without asking it. It must have caught up."""
         await self._call(self._agent.observe(message, reply))
         self._turns += 1
 
     async def reply(self, message: Message, ideal: str) -> tuple[Reply, Costs | None]:
-        """Ask the agent, which has caught up. Returns its reply and what that cost, in dollars by part (None: nothing is known).
+        """Ask the agent, which must have caught up. Return its reply and the cost in dollars by part, or None if unknown.
 
-        Raises AgentError for a reply that is none, StoppedError where it could pass the ledger's limit.
+        Raises AgentError for an invalid reply, StoppedError if the reply could exceed the ledger's limit.
         """
         if self._give_ideal is not None:
             self._give_ideal(ideal)
@@ -82,10 +82,10 @@ class LiveAgent:
         return reply, costs
 
     async def save(self) -> bool:
-        """Take a snapshot. Returns whether there is one: some agents have none, and some conversations keep none."""
+        """Take a snapshot. Return whether there is one: not all agents support snapshots, and not all conversations keep them."""
         if self._snapshots is None:
             return False
-        await self.catch_up()  # first: what an agent in another process can do is not known before
+        await self.catch_up()  # first, because an agent in another process reports its capabilities only then
         if not has_snapshots(self._agent):
             return False
         await self._call(self._snapshots.save(self._agent, self._turns))
@@ -105,13 +105,13 @@ class LiveAgent:
             raise AgentError(f"turn {self._turns}: the agent failed: {journal_text(error)}") from error
 
 
-def _checked(given: object) -> Reply:
-    """A reply as it can be journaled: text without lone surrogates. Raises AgentError for what is no reply."""
-    if not isinstance(given, Reply) or not isinstance(given.text, str):
-        what = type(given.text).__name__ if isinstance(given, Reply) else type(given).__name__
+def _checked(reply: object) -> Reply:
+    """Return a reply that can be journaled, without lone surrogates. Raises AgentError for an invalid reply."""
+    if not isinstance(reply, Reply) or not isinstance(reply.text, str):
+        what = type(reply.text).__name__ if isinstance(reply, Reply) else type(reply).__name__
         raise AgentError(f"the agent replied with {what} instead of text in a Reply")
-    used = used_by(given) if isinstance(given.besides, Mapping) else {"besides": None}
+    used = used_by(reply) if isinstance(reply.besides, Mapping) else {"besides": None}
     for part, usage in used.items():
         if not isinstance(usage, Usage) or not all(isinstance(count, int) and count >= 0 for count in astuple(usage)):
-            raise AgentError(f"the agent's reply says that it used {usage!r:.80} ({part}); a Usage of counts of tokens is wanted")
-    return given if given.text.isascii() else replace(given, text=given.text.encode("utf-8", "replace").decode())
+            raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); expected a Usage with token counts")
+    return reply if reply.text.isascii() else replace(reply, text=reply.text.encode("utf-8", "replace").decode())

@@ -1,4 +1,4 @@
-"""Locks on folders, held by one process at a time."""
+"""Folder locks, each held by one process at a time."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from longspan.simulator.errors import InputError
 __all__ = ["locked"]
 
 _held: set[int] = set()
-"""Handles of the locks this process holds. A process forked from it must not keep them when it dies."""
+"""File handles of the locks that this process holds. A forked child must not keep them after this process ends."""
 
 
-def _let_go() -> None:
+def _close_all() -> None:
     for handle in _held:
         os.close(handle)
     _held.clear()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_close_all)
 
 
 @contextmanager
 def locked(folder: Path, what: str) -> Iterator[int]:
-    """Hold a folder alone, with all processes that are given the handle: it is let go when the last of them ends.
+    """Lock a folder, and yield the lock's file handle. The lock ends when the last process that has the handle ends.
 
-    `what` lies there, for the error. Raises InputError where another process holds it.
+    `what` names the folder's content in errors. Raises InputError if another process holds the lock.
     """
     try:
         handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -40,7 +40,7 @@ def locked(folder: Path, what: str) -> Iterator[int]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"{folder}: another process is playing this {what}; wait until it has ended") from None
+            raise InputError(f"{folder}: another process is playing this {what}; wait until it ends") from None
         yield handle
     finally:
         _held.discard(handle)

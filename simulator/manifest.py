@@ -1,4 +1,4 @@
-"""A run's manifest: all that is needed to play it again."""
+"""A run's manifest: all that is needed to replay it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.settings import RunSettings
 
-__all__ = ["Manifest", "Planned", "Source", "commit", "versions"]
+__all__ = ["ImportSource", "Manifest", "PlannedTest", "commit", "versions"]
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
-"""What conversations and tests are called: their names become names of folders."""
+"""A name of a conversation or a test, which may become the name of a folder."""
 
 
 class _Frozen(BaseModel):
@@ -26,7 +26,7 @@ class _Frozen(BaseModel):
 
 
 @final
-class Planned(_Frozen):
+class PlannedTest(_Frozen):
     """A test that a run is to play."""
 
     id: Name
@@ -37,8 +37,8 @@ class Planned(_Frozen):
 
 
 @final
-class Source(_Frozen):
-    """The file that an imported run was made of: which importer read it, where it lay, and its SHA-256."""
+class ImportSource(_Frozen):
+    """The file that a run was imported from: the importer (`kind`), the path and the SHA-256."""
 
     kind: str
     file: str
@@ -47,18 +47,20 @@ class Source(_Frozen):
 
 @final
 class Manifest(RunSettings):
-    """A run's settings, and what was made of them. `conversations`: the tests that each conversation is to play, in the order made.
-    `left_out`: why tests were; `late`: the scenarios whose form forbids the early placement that was asked for.
+    """A run's settings and its plan.
 
-    `commitment` is the SHA-256 over `nonce`, the seed and the tests' definitions (see `commit`): published before, it
-    proves afterwards which tests were played. A run that was `imported` nobody committed to, and nobody can play on.
+    `conversations`: the tests of each conversation, in the order they were created. `left_out`: why tests were left out. `late`:
+    the scenarios that do not allow the early placement that was asked for.
+
+    `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit`). Published before the run, it
+    proves afterwards which tests were played. An `imported` run has no valid commitment and cannot be resumed.
     """
 
     format: Literal[1] = 1
     filler_sha256: str | None = None
     definitions_sha256: str | None = None
-    imported: Source | None = None
-    conversations: dict[Name, list[Planned]]
+    imported: ImportSource | None = None
+    conversations: dict[Name, list[PlannedTest]]
     left_out: list[str]
     late: list[str]
     nonce: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -67,18 +69,18 @@ class Manifest(RunSettings):
 
     @property
     def alone(self) -> bool:
-        """Whether every test has a conversation to itself, and so no span to keep."""
+        """Whether every test has a conversation to itself, and therefore no span to keep."""
         return all(planned.alone for group in self.conversations.values() for planned in group)
 
 
 def commit(nonce: str, seed: int, definitions: Iterable[dict[str, Any]]) -> str:
-    """The commitment to a seed and the definitions of its tests: SHA-256 in hexadecimal, of their JSON with sorted keys."""
-    content = {"nonce": nonce, "seed": seed, "tests": sorted(definitions, key=lambda each: str(each["test"]))}
+    """Return the commitment to a seed and its tests' definitions: the SHA-256, in hexadecimal, of their JSON with sorted keys."""
+    content = {"nonce": nonce, "seed": seed, "tests": sorted(definitions, key=lambda definition: str(definition["test"]))}
     return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def versions() -> dict[str, str]:
-    """The versions that a run's outcome may depend on."""
+    """Return the versions of Python and of the packages that a run's result may depend on."""
     packages = ("longspan", "tiktoken", "trio", "pydantic", "jinja2")
     return {"python": platform.python_version()} | {package: _version(package) for package in packages}
 

@@ -1,4 +1,4 @@
-"""What goes between the simulator and an agent."""
+"""The messages and replies exchanged with an agent."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Message", "Reply", "Turn", "Usage"]
 @final
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What an agent is given: the text, when it was sent, and the turn it opens.
+    """A user message as an agent receives it.
 
-    `sent_at` is virtual time, the conversation's own clock, without a zone. `turn_id` is unique in a conversation;
-    the same id again means the same request again, not a new one.
+    `sent_at` is the conversation's virtual time, without a time zone. `turn_id` is unique within a conversation; a repeated id
+    means that the same request is being repeated.
     """
 
     text: str
@@ -27,7 +27,7 @@ class Message:
 @final
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens one reply cost, as its provider counts them; `cached_tokens` is the part of `input_tokens` read from cache."""
+    """The tokens that one reply used, as its provider counts them. `cached_tokens` are those of `input_tokens` read from a cache."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
@@ -37,10 +37,9 @@ class Usage:
 @final
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an agent answers. `trace` may say how: memories written and read, prompt tokens, inner calls.
+    """An agent's reply. `trace` may describe how it was made: memories written and read, prompt tokens, inner calls.
 
-    `usage` is that of the agent's model; `besides`, by part ("embedder"), of other models that it paid for since its
-    last reply.
+    `usage` is that of the agent's model. `besides` is the usage, by part ("embedder"), of other models since the last reply.
     """
 
     text: str
@@ -54,9 +53,9 @@ class Reply:
 class Turn:
     """One user message and the agent's reply.
 
-    `number` counts from 0 in a conversation; `start` and `end` are token positions in it: before the message, and
-    after the reply. `test` is the id of the test whose turn it was, None for the opening message and for filler.
-    `asked` is False for a turn the agent was told of, not asked (see `Agent.observe`).
+    `number` counts from 0 in a conversation. `start` and `end` are token positions: before the message and after the reply.
+    `test` is the id of the turn's test, None for the opening message and for filler. `asked` is False if the reply was put in
+    the agent's history without asking it (see `Agent.observe`).
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""Plans: the tests a run is to play, made from its settings or from a manifest, and checked before anything is written."""
+"""Planning runs: creates a run's tests from its settings or its manifest, and checks them before anything is written."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import final
 
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Setting
+from longspan.simulator.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.errors import InputError
 from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.trivia import Trivia
-from longspan.simulator.interop.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.judging.cached_model import check_model
-from longspan.simulator.manifest import Manifest, Planned, commit, versions
+from longspan.simulator.manifest import Manifest, PlannedTest, commit, versions
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.scenario import Test
 from longspan.simulator.settings import RunSettings
@@ -31,7 +31,7 @@ __all__ = ["Plan", "plan", "replan", "setting_of"]
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run about to be played: its manifest, the tests of each conversation, and where it will land."""
+    """A run to be played: its manifest, the tests of each conversation, its agent, and the folder `out` for its own folder."""
 
     manifest: Manifest
     tests: dict[str, list[Test]]
@@ -40,7 +40,7 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """The folder's name, where it is not taken."""
+        """The preferred name of the run's folder."""
         manifest = self.manifest
         span = f"-{manifest.span // 1000}k" if manifest.span % 1000 == 0 else f"-{manifest.span}"
         span = "" if manifest.alone else span
@@ -50,9 +50,9 @@ class Plan:
 
 
 def plan(settings: RunSettings, out: Path) -> Plan:
-    """Make a run's tests, or take those of its definitions, and check all that can be checked before anything is written.
+    """Create a run's tests, or take those of its definitions, and check everything that can be checked beforehand.
 
-    Raises InputError for what is wrong, also where no test fits into the span.
+    Raises InputError for invalid settings, and if no test fits in the span.
     """
     spec = AgentSpec.parse(settings.agent)
     make_agent(spec)
@@ -60,7 +60,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         check_model(settings.judge)
     definitions = read_definitions(settings.definitions) if settings.definitions else None
     if definitions is not None and settings.placement == "early":
-        raise InputError("--placement early places generated tests only: definitions say themselves where their lines go")
+        raise InputError("--placement early only works with generated tests; leave it out, because definitions place their own lines")
     settings = settings.model_copy(
         update={
             "suite": settings.suite.counted_in(settings.tokenizer),
@@ -71,25 +71,25 @@ def plan(settings: RunSettings, out: Path) -> Plan:
     )
     setting = _setting(settings, "all")
     tests: list[Test] = []
-    made, dropped = tests_for(settings.suite, settings.seed, settings.span, definitions)
-    for test in made:
-        why = setting.left_out(test)
-        if why is None:
+    candidates, left_out = tests_for(settings.suite, settings.seed, settings.span, definitions)
+    for test in candidates:
+        reason = setting.left_out(test)
+        if reason is None:
             tests.append(test)
         else:
-            dropped.append(why)
+            left_out.append(reason)
     if not tests:
-        raise InputError(f"no test of suite {settings.suite.name} fits into a span of {settings.span:,} tokens: {dropped[0]}")
+        raise InputError(f"no test of suite {settings.suite.name} fits in a span of {settings.span:,} tokens: {left_out[0]}")
     conversations = {test.id: [test] for test in tests if settings.isolated or test.script.alone}
-    if woven := [test for test in tests if test.id not in conversations]:
-        conversations = {"main": woven} | conversations
+    if main := [test for test in tests if test.id not in conversations]:
+        conversations = {"main": main} | conversations
     nonce = token_hex(32)
     manifest = Manifest(
         **dict(settings),
         filler_sha256=_sha256(settings.filler) if settings.filler else None,
         definitions_sha256=definitions.sha256 if definitions else None,
         conversations={id: [_planned(test) for test in group] for id, group in conversations.items()},
-        left_out=dropped,
+        left_out=left_out,
         late=_late(settings.suite) if settings.placement == "early" else [],
         nonce=nonce,
         commitment=commit(nonce, settings.seed, (test.definition() for test in tests)),
@@ -99,42 +99,44 @@ def plan(settings: RunSettings, out: Path) -> Plan:
 
 
 def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
-    """The plan of a run that has a manifest, for `agent`. Raises InputError where this longspan makes other tests of it, and for
-    a run that was imported: nobody knows what would have come next."""
+    """Plan a run again from its manifest, for `agent`.
+
+    Raises InputError if this version of longspan generates different tests, and for an imported run.
+    """
     if manifest.imported is not None:
         raise InputError(
-            f"the run was imported from {manifest.imported.file}: it cannot be gone on with, nor played with another agent; "
+            f"the run was imported from {manifest.imported.file}: it cannot be resumed or played with another agent; "
             "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"
         )
-    made = tests_of(manifest)
+    tests = tests_of(manifest)
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
-    if any(id not in made for id in ids):
-        raise InputError("the manifest lists tests that its suite does not make: it was changed, or made by another longspan")
+    if any(id not in tests for id in ids):
+        raise InputError("the manifest lists tests that its suite does not have: it was changed or needs another version of longspan")
     if manifest.filler is not None and _sha256(manifest.filler) != manifest.filler_sha256:
-        raise InputError(f"filler {manifest.filler}: not the file that the run was made with")
-    definitions = (made[id].definition() for id in ids)
+        raise InputError(f"filler {manifest.filler}: not the file that the run was created with")
+    definitions = (tests[id].definition() for id in ids)
     if commit(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
         raise InputError(
-            "the tests made from the manifest are not those it was made with: a scenario, its data or the manifest has changed, "
-            f"or the run needs another longspan (it was made with {manifest.versions.get('longspan')})"
+            "the manifest's tests are not those that the run was created with: a scenario, its data or the manifest has changed, "
+            f"or the run needs longspan {manifest.versions.get('longspan')}, which created it"
         )
-    tests = {id: [made[plan.id] for plan in group] for id, group in manifest.conversations.items()}
-    return Plan(manifest, tests, AgentSpec.parse(agent), out)
+    conversations = {id: [tests[plan.id] for plan in group] for id, group in manifest.conversations.items()}
+    return Plan(manifest, conversations, AgentSpec.parse(agent), out)
 
 
-def _planned(test: Test) -> Planned:
+def _planned(test: Test) -> PlannedTest:
     scenario = test.scenario
     chance = scenario.chance(test.script.facts)
-    return Planned(id=test.id, scenario=scenario.name, skills=list(scenario.skills), chance=chance, alone=test.script.alone)
+    return PlannedTest(id=test.id, scenario=scenario.name, skills=list(scenario.skills), chance=chance, alone=test.script.alone)
 
 
 def _late(suite: Suite) -> list[str]:
-    """The scenarios whose form forbids early placement."""
+    """Return the names of the scenarios that do not allow early placement."""
     return [name for name, parameters in suite.scenarios.items() if not make_scenario(name, parameters).early]
 
 
 def setting_of(manifest: Manifest, conversation: str) -> Setting:
-    """What a conversation of a run is played with."""
+    """Return the setting of one conversation of a run."""
     return _setting(manifest, conversation, alone=any(planned.alone for planned in manifest.conversations[conversation]))
 
 

@@ -1,4 +1,4 @@
-"""What a judge is asked, and what it may answer: a prompt, and the form of the answer."""
+"""Queries to a judge: a prompt and the format of the answer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from longspan.simulator.errors import first_problem
 from longspan.simulator.templating import environment
 
-__all__ = ["Answer", "Free", "Holds", "Query", "Said", "fence", "statement", "template"]
+__all__ = ["Answer", "Free", "Holds", "JudgeAnswers", "Query", "fence", "statement", "template"]
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 class Answer(BaseModel):
-    """What a judge is asked for: subclass it, a field for each key of the JSON object. Keys besides are ignored."""
+    """The base class of judge answers. A subclass has a field for each key of the JSON object; other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", json_schema_extra={"additionalProperties": False})
 
@@ -29,7 +29,7 @@ class Answer(BaseModel):
 
 
 class Free(Answer):
-    """An answer in free words, kept as `text`; a validator of a subclass refuses what it cannot read (ValueError)."""
+    """A free-text answer. A subclass may have a validator that raises ValueError for text that it cannot parse."""
 
     free: ClassVar[bool] = True
 
@@ -46,14 +46,17 @@ class Holds(Answer):
 
 Answered = TypeVar("Answered", bound=Answer)
 
-Said = Mapping[str, dict[str, Any] | str]
-"""What a judge has said, by `Query.about`: the answer's fields, or in words why there is none."""
+JudgeAnswers = Mapping[str, dict[str, Any] | str]
+"""A judge's answers by `Query.about`: the answer's fields, or the reason why there is none."""
 
 
 @final
 class Query(BaseModel, Generic[Answered]):
-    """A `prompt` to a judge, and the form of its `answer`. `version` names the prompt's template and its number, which is raised
-    when the template changes: it is journaled with the answer."""
+    """A `prompt` to a judge and the type of its `answer`.
+
+    `version` names the prompt's template and its version number, which is raised when the template changes. It is recorded
+    with the answer.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -63,37 +66,37 @@ class Query(BaseModel, Generic[Answered]):
 
     @property
     def form(self) -> dict[str, Any] | None:
-        """The JSON schema of the answer; None for free words."""
+        """The JSON schema of the answer; None for free text."""
         return None if self.answer.free else self.answer.model_json_schema()
 
     @cached_property
     def about(self) -> str:
-        """SHA-256 of what is asked, in hexadecimal."""
+        """The SHA-256, in hexadecimal, of the version, the prompt and the schema."""
         content = json.dumps([self.version, self.prompt, self.form], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
 
-    def read(self, said: dict[str, Any] | str) -> Answered | str:
-        """The answer in what was said, or why it is none."""
-        if isinstance(said, str):
-            return said
+    def read(self, answer: dict[str, Any] | str) -> Answered | str:
+        """Validate an answer's fields. Return the answer, or the reason why there is none."""
+        if isinstance(answer, str):
+            return answer
         try:
-            return self.answer.model_validate(said)
+            return self.answer.model_validate(answer)
         except ValidationError as error:
-            return f"the judge's answer is not what was asked for: {first_problem(error)}"
+            return f"the judge's answer is invalid: {first_problem(error)}"
 
 
 def statement(statement: str, text: str) -> Query[Holds]:
-    """Whether a statement holds of a text."""
+    """Return the query whether a statement holds of a text."""
     prompt = template(TEMPLATES, "judge").render(statement=statement, text=text, fence=fence(statement, text))
     return Query(prompt=prompt, answer=Holds, version="statement 1")
 
 
 def fence(*texts: str) -> str:
-    """A line to put before and after a text of the agent's, which the text cannot hold by itself."""
+    """Return a line to delimit texts in a prompt. It is derived from them, so that they cannot contain it."""
     return "---- " + hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @lru_cache
 def template(folder: Path, name: str) -> Template:
-    """The template `name`.j2 in a folder; what it is not given is an error."""
+    """Return the template `name`.j2 in a folder. Undefined variables raise an error."""
     return environment(folder, keep_trailing_newline=True).get_template(f"{name}.j2")

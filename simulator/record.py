@@ -1,4 +1,4 @@
-"""What a grader gets of a test that was played, and what it gives back."""
+"""The input of graders, a Record of a played test, and their output, a Grade."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from longspan.simulator.errors import ScenarioError
 from longspan.simulator.messages import Turn
-from longspan.simulator.queries import Answered, Holds, Query, Said
+from longspan.simulator.queries import Answered, Holds, JudgeAnswers, Query
 
 __all__ = ["Award", "Exchange", "Grade", "Item", "Marked", "Record", "watched"]
 
@@ -18,7 +18,7 @@ __all__ = ["Award", "Exchange", "Grade", "Item", "Marked", "Record", "watched"]
 @final
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn of a test as a grader sees it. `turn` is its number in the conversation."""
+    """One turn as a grader sees it. `turn` is its number in the conversation."""
 
     turn: int
     text: str
@@ -30,7 +30,7 @@ class Exchange:
 @final
 @dataclass(frozen=True, slots=True)
 class Award:
-    """Points a dynamic test gave while it played."""
+    """Points that a dynamic test gave itself while it played."""
 
     points: float
     why: str
@@ -40,27 +40,29 @@ class Award:
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All a grader gets of a test that was played: its own turns, the turns it watched, the points it gave itself, and what a
-    judge has said so far."""
+    """All that a grader sees of a played test.
+
+    These are the test's own turns, the turns it watched, the points it gave itself, and a judge's answers so far.
+    """
 
     exchanges: Sequence[Exchange] = ()
     watched: Sequence[Exchange] = ()
     awards: Sequence[Award] = ()
-    judged: Said = field(default_factory=dict)
+    judged: JudgeAnswers = field(default_factory=dict)
 
     def said(self, query: Query[Answered]) -> Answered | str | None:
-        """The judge's answer; why there is none, where it failed; None where nobody has been asked."""
-        said = self.judged.get(query.about)
-        return None if said is None else query.read(said)
+        """Return the judge's answer, the reason (a string) if the judge failed, or None if it has not been asked."""
+        answer = self.judged.get(query.about)
+        return None if answer is None else query.read(answer)
 
     @property
     def answers(self) -> list[Exchange]:
-        """The turns that asked something, in order."""
+        """The test's questions with their replies, in order."""
         return [exchange for exchange in self.exchanges if exchange.asks]
 
     @property
     def answer(self) -> Exchange:
-        """The last question and its reply. Raises ScenarioError when the test asked nothing."""
+        """The last question with its reply. Raises ScenarioError if the test asked nothing."""
         answers = self.answers
         if not answers:
             raise ScenarioError("the test ended without asking anything")
@@ -69,9 +71,9 @@ class Record:
 
 @final
 class Item(BaseModel):
-    """A part of a test that has a score of its own: one of its questions, one star, one insight.
+    """An item of a test that is scored separately: a question, a star, an insight.
 
-    `score` in [0, 1], None where nobody could decide; `labels` are what tables group by, `numbers` further figures.
+    `score` is in [0, 1], or None if undecided. Tables group by `labels`; `numbers` are further figures.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -88,9 +90,9 @@ class Item(BaseModel):
 class Grade(BaseModel):
     """A score in [0, 1] with the reason and the numbers of the turns that prove it.
 
-    `score` None: nobody could decide; the test counts as unscored. `asks`: the rules could not decide, and a judge may; the
-    score is then the rules' best guess, which counts where there is no judge. Once it has answered, the test is graded again,
-    and `Record.said` has the answers. `items`: the parts of the test that have scores of their own.
+    A `score` of None means undecided: the test counts as unscored. `asks` are queries to a judge where the rules could not
+    decide. The score is then the rules' best guess, which counts if there is no judge. Once the judge has answered, the test is
+    graded again, and `Record.said` returns the answers. `items` are the items of the test that are scored separately.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -103,23 +105,23 @@ class Grade(BaseModel):
 
     def model_post_init(self, context: Any, /) -> None:
         if self.score is not None and not 0 <= self.score <= 1:
-            raise ScenarioError(f"a score lies in [0, 1], got {self.score}")
+            raise ScenarioError(f"a score must be in [0, 1], got {self.score}")
 
     def unless(self, record: Record, query: Query[Holds], *, holds: float = 1.0, fails: float = 0.0) -> Grade:
-        """This grade as a guess, unless the judge decides: `holds` is the score where its statement holds, `fails` where not."""
-        said = record.said(query)
-        if said is None:
+        """Let the judge decide: score `holds` if the statement holds and `fails` if not. Without an answer this grade is the guess."""
+        answer = record.said(query)
+        if answer is None:
             return self.model_copy(update={"asks": (*self.asks, query)})
-        if isinstance(said, str):
-            return self.model_copy(update={"score": None, "reason": f"{self.reason}; undecided: {said}"})
-        score = holds if said.holds else fails
-        return self.model_copy(update={"score": score, "reason": f"{self.reason}; judged: {said.why[:500]}"})
+        if isinstance(answer, str):
+            return self.model_copy(update={"score": None, "reason": f"{self.reason}; undecided: {answer}"})
+        score = holds if answer.holds else fails
+        return self.model_copy(update={"score": score, "reason": f"{self.reason}; judged: {answer.why[:500]}"})
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A graded test as a scenario's tables see it."""
+    """A graded test as the input of a scenario's tables and metrics."""
 
     test: str
     score: float | None
@@ -127,5 +129,5 @@ class Marked:
 
 
 def watched(turn: Turn) -> Exchange:
-    """A turn as a grader sees it, whoever's it was."""
+    """Return a watched turn, of any test, as a grader sees it."""
     return Exchange(turn=turn.number, text=turn.text, reply=turn.reply)

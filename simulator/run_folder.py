@@ -1,4 +1,4 @@
-"""A run's folder: what lies in it, who may write to it."""
+"""A run's folder: its files, and the lock that allows one process to write them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INCIDENTS = "incidents.jsonl"
 
 @final
 class Correction(BaseModel):
-    """A person's score for a test, beside the machine's: `by` whom, and why."""
+    """A person's score for a test, in addition to the machine's. `by` is the person's name and `why` the reason."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,14 +41,14 @@ class Correction(BaseModel):
 
 @final
 class RunFolder:
-    """The folder of a run that exists. Raises InputError for a folder that is none, at the first look at its manifest."""
+    """The folder of an existing run. Reading `manifest` raises InputError if it is not a run's folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
     def create(cls, out: Path, name: str, manifest: Manifest) -> RunFolder:
-        """Make a folder for a run in `out`, with its manifest. A name that is taken gets a number."""
+        """Create a run's folder in `out`, with its manifest. A number is added to a name that is taken."""
         number = 1
         while True:
             path = out / (name if number == 1 else f"{name}-{number}")
@@ -58,12 +58,12 @@ class RunFolder:
                 number += 1
                 continue
             except OSError as error:
-                raise InputError(f"{path}: cannot make the run's folder: {error.strerror}; choose another with --out") from error
+                raise InputError(f"{path}: cannot create the run's folder: {error.strerror}; choose another with --out") from error
             try:
                 write_json(path / MANIFEST, manifest)
             except OSError as error:
                 shutil.rmtree(path, ignore_errors=True)
-                raise InputError(f"{path}: cannot write the manifest: {error.strerror}; choose another place with --out") from error
+                raise InputError(f"{path}: cannot write the manifest: {error.strerror}; choose another folder with --out") from error
             return cls(path)
 
     @cached_property
@@ -72,49 +72,51 @@ class RunFolder:
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror}; name a run's folder, such as runs/NAME") from error
+            raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:
             return Manifest.model_validate_json(content)
         except ValidationError as error:
             raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
 
     def journal(self, conversation: str) -> Path:
-        """Where a conversation's journal lies."""
+        """Return the path of a conversation's journal."""
         return self.path / "conversations" / conversation / "journal.jsonl"
 
     def snapshots(self, conversation: str) -> Path:
-        """Where the snapshots of a conversation's agent lie."""
+        """Return the folder of a conversation's snapshots."""
         return self.path / "conversations" / conversation / "snapshots"
 
     def events(self, conversation: str) -> Iterator[Event]:
-        """What a conversation's journal holds; nothing where it was not begun. Raises JournalError for a damaged journal."""
+        """Yield the events of a conversation's journal; none if it has not begun. Raises JournalError for a damaged journal."""
         path = self.journal(conversation)
         return read_journal(path) if path.exists() else iter(())
 
     def fold(self, conversation: str, add: Callable[[Event], Change]) -> Iterator[Change]:
-        """What each event of a conversation's journal changed, as `add` says. Raises JournalError for a damaged journal."""
+        """Pass each event of a conversation's journal to `add` and yield the changes. Raises JournalError for a damaged journal."""
         for number, event in enumerate(self.events(conversation), 1):
             try:
                 yield add(event)
             except JournalError as error:
                 raise JournalError(f"{self.journal(conversation)}, line {number}: {error}") from error
 
-    def transcripts(self, heard: Callable[[str, Transcript, Change], None] | None = None) -> dict[str, Transcript]:
-        """The transcripts of the conversations that have begun. `heard` is told of each conversation's changes on the way. Raises
-        JournalError for a damaged journal."""
-        found = {id: Transcript() for id in self.manifest.conversations if self.journal(id).exists()}
-        for id, transcript in found.items():
+    def transcripts(self, on_change: Callable[[str, Transcript, Change], None] | None = None) -> dict[str, Transcript]:
+        """Return the transcripts of the conversations that have begun, by id.
+
+        `on_change` is called with the id, the transcript and each change. Raises JournalError for a damaged journal.
+        """
+        transcripts = {id: Transcript() for id in self.manifest.conversations if self.journal(id).exists()}
+        for id, transcript in transcripts.items():
             for change in self.fold(id, transcript.add):
-                if heard is not None:
-                    heard(id, transcript, change)
-        return found
+                if on_change is not None:
+                    on_change(id, transcript, change)
+        return transcripts
 
     def lock(self) -> AbstractContextManager[int]:
-        """Hold the run alone. The lock dies with the process. Raises InputError where another process holds it."""
+        """Lock the run. The lock ends with the process. Raises InputError if another process holds it."""
         return locked(self.path, "run")
 
     def incident(self, **entry: str) -> None:
-        """Note what went wrong around the run, beside its journals. A disk that refuses is let be: it is told anyway."""
+        """Record an incident in the run's folder. Write errors are ignored, because the caller reports the incident anyway."""
         with suppress(JournalError):
             self._lines(INCIDENTS).append(entry)
 
@@ -122,30 +124,30 @@ class RunFolder:
         return self._lines(INCIDENTS).objects()
 
     def correct(self, correction: Correction) -> None:
-        """Add a person's correction. The last one of a test counts."""
+        """Add a person's correction. The last one for a test counts."""
         self._lines("corrections.jsonl").append(correction.model_dump())
 
     def corrections(self) -> dict[str, Correction]:
-        """The corrections that count, by test. Raises JournalError for a file that is not what `correct` wrote."""
+        """Return the last correction of each test, by test id. Raises JournalError for an invalid file."""
         try:
-            found = [Correction.model_validate(entry) for entry in self._lines("corrections.jsonl").read()]
+            corrections = [Correction.model_validate(entry) for entry in self._lines("corrections.jsonl").read()]
         except ValidationError as error:
             raise JournalError(f"{self.path / 'corrections.jsonl'}: not a correction: {first_problem(error)}") from None
-        return {correction.test: correction for correction in found}
+        return {correction.test: correction for correction in corrections}
 
     def grades(self) -> list[dict[str, Any]]:
-        """All lines of grades.jsonl, every round of grading."""
+        """Return all lines of grades.jsonl, from every round of grading."""
         return self._lines("grades.jsonl").objects()
 
     def add_grades(self, entries: list[dict[str, Any]]) -> None:
         self._lines("grades.jsonl").append(*entries)
 
     def add_annotation(self, entry: dict[str, Any]) -> None:
-        """Keep what a person said of a claim."""
+        """Store a person's annotation."""
         self._lines("annotations.jsonl").append(entry)
 
     def annotations(self) -> list[Any]:
-        """All lines of annotations.jsonl."""
+        """Return all lines of annotations.jsonl."""
         return self._lines("annotations.jsonl").read()
 
     def _lines(self, name: str) -> JsonLines:

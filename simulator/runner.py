@@ -1,4 +1,4 @@
-"""Runs: planned elsewhere, played in a nursery of conversations under a limit, graded from their journals."""
+"""Plays planned runs: their conversations run concurrently up to a limit, and are graded from their journals."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import Final, NamedTuple, final
 import trio
 
 from longspan.simulator import events
-from longspan.simulator.agent import Absent, Agent, Prompted, close, has_snapshots, observes, start
+from longspan.simulator.agent import Agent, IdealReplyAgent, NoAgent, close, has_snapshots, observes, start
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.answer_store import AnswerStore
+from longspan.simulator.coherence import check_coherence
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.errors import AgentError, LongspanError, StoppedError
 from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
-from longspan.simulator.interop.coherence import check
 from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
@@ -35,29 +35,31 @@ from longspan.simulator.snapshots import Snapshots
 from longspan.simulator.transcript import Change
 
 __all__ = [
-    "Heard",
     "Listener",
     "Outcome",
-    "catching_up",
+    "RunEvent",
     "check_limit",
+    "cost_so_far",
+    "describe_catch_up",
     "play",
-    "play_on",
+    "play_runs",
     "replay",
     "resume",
-    "spent",
 ]
 
-AT_ONCE: Final = 100
+MAX_CONVERSATIONS: Final = 100
 """Conversations played at once."""
 
-GRACE: Final = 10.0
-"""Seconds that the turn in hand gets to end when a run is stopped."""
+GRACE_PERIOD: Final = 10.0
+"""Seconds that the current turn may take to finish when a run is stopped."""
 
 
 @final
-class Heard(NamedTuple):
-    """An event of a run that is played: its plan, the folder it lands in, its grades so far, the conversation, the event, and what
-    that changed."""
+class RunEvent(NamedTuple):
+    """An event of a run being played.
+
+    `folder` is the run's folder, `gradebook` its grades so far, `conversation` an id, `change` what the event changed.
+    """
 
     plan: Plan
     folder: Path
@@ -67,14 +69,14 @@ class Heard(NamedTuple):
     change: Change
 
 
-Listener = Callable[[Heard], None]
-"""Who is told what happens."""
+Listener = Callable[[RunEvent], None]
+"""A function that is called with every event."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run that was played: its folder, its results (None where they cannot be written), and the error that broke it off."""
+    """A played run: its folder, its results (None if they cannot be written), and the error that interrupted it."""
 
     folder: Path
     result: Result | None
@@ -86,19 +88,19 @@ async def play(
     *,
     listener: Listener | None = None,
     signals: bool = False,
-    most: float = inf,
+    max_cost: float = inf,
 ) -> list[Outcome]:
-    """Play new runs concurrently, at most AT_ONCE conversations at a time, and grade them.
+    """Play new runs concurrently, at most MAX_CONVERSATIONS conversations at a time, and grade them.
 
-    Together they spend at most `most` dollars; what would pass that is broken off. Raises InputError for an agent whose
-    price is unknown, where there is such a limit.
+    Together they cost at most `max_cost` dollars; a turn that could exceed the limit interrupts its run. Raises InputError if
+    there is a limit and an agent's price is unknown.
 
-    A run that is broken off is graded as far as it came; the others go on. With `signals`, Ctrl-C and SIGTERM stop all
-    of them after the turn in hand; a second one does not wait for it.
+    An interrupted run is graded as far as it was played; the others continue. With `signals`, Ctrl-C and SIGTERM stop all runs
+    after the current turn; a second signal stops them at once.
     """
-    check_limit(plans, most)
-    runs = [RunFolder.create(each.out, each.name, each.manifest) for each in plans]
-    return await play_on(list(zip(plans, runs, strict=True)), Ledger(most), listener=listener, signals=signals)
+    check_limit(plans, max_cost)
+    runs = [RunFolder.create(plan.out, plan.name, plan.manifest) for plan in plans]
+    return await play_runs(list(zip(plans, runs, strict=True)), Ledger(max_cost), listener=listener, signals=signals)
 
 
 async def resume(
@@ -107,42 +109,42 @@ async def resume(
     *,
     listener: Listener | None = None,
     signals: bool = False,
-    most: float = inf,
+    max_cost: float = inf,
 ) -> Outcome:
-    """Go on with a run where its journals end, and grade it. A finished one is only compared with what would be played.
+    """Resume a run where its journals end, and grade it. A finished run is only replayed and compared with its journals.
 
-    All in all, with what it has spent already, the run costs at most `most` dollars.
+    The run costs at most `max_cost` dollars, including what it has cost already.
 
-    Raises InputError where another process plays it, or it cannot be planned again.
+    Raises InputError if another process is playing the run, or it cannot be planned again.
     """
-    each = replan(run.manifest, agent, run.path.parent)
-    check_limit([each], most)
-    ledger = Ledger(most, spent=spent(run) if most < inf else 0.0)
-    return (await play_on([(each, run)], ledger, listener=listener, signals=signals))[0]
+    plan = replan(run.manifest, agent, run.path.parent)
+    check_limit([plan], max_cost)
+    ledger = Ledger(max_cost, spent=cost_so_far(run) if max_cost < inf else 0.0)
+    return (await play_runs([(plan, run)], ledger, listener=listener, signals=signals))[0]
 
 
-def check_limit(plans: Sequence[Plan], most: float) -> None:
-    """Whether a limit of `most` dollars (inf: none) can be kept. Raises InputError where a price is not known."""
-    if most < inf:
-        for each in plans:
-            check_priced(make_agent(each.agent), str(each.agent))
-            if each.manifest.judge is not None:
-                check_model(each.manifest.judge, most)
+def check_limit(plans: Sequence[Plan], max_cost: float) -> None:
+    """Check that a limit of `max_cost` dollars (inf for none) can be enforced. Raises InputError if a price is unknown."""
+    if max_cost < inf:
+        for plan in plans:
+            check_priced(make_agent(plan.agent), str(plan.agent))
+            if plan.manifest.judge is not None:
+                check_model(plan.manifest.judge, max_cost)
 
 
-def spent(run: RunFolder) -> float:
-    """Dollars that a run is known to have cost so far, its judge included."""
+def cost_so_far(run: RunFolder) -> float:
+    """Return the known cost of a run so far in dollars, including its judge."""
     used = [entry for transcript in run.transcripts().values() for entry in transcript.used]
     return known_cost(cost for _, _, cost in [*used, *judge_costs(run)])
 
 
-async def catching_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
-    """What bringing the agent back to where the journals end will take, in a line; and whether it is asked turns again.
+async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
+    """Describe in a line what bringing the agent to the end of the journals will take, and whether turns are sent to it again.
 
-    Raises AgentError where the agent cannot be asked what it can do.
+    Raises AgentError if the agent cannot be started.
     """
     if all(is_closed(run.journal(id)) for id in run.manifest.conversations):
-        return "the run is finished: it is only compared with what would be played", False
+        return "the run is finished: it is only replayed and compared with its journals", False
     unfinished = {id: transcript for id, transcript in run.transcripts().items() if not transcript.closed}
     agent = make_agent(spec)
     try:
@@ -156,11 +158,11 @@ async def catching_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
         shown += transcript.turns - known
     where = f"from {snapshots} snapshot{'s'[: snapshots != 1]}" if snapshots else "from the beginning"
     if observes(agent) or not shown:
-        return f"{spec} goes on {where}, shown {shown:,} turns after that without being asked", False
-    return f"{spec} cannot be shown turns: it is asked {shown:,} turns again, {where}", True
+        return f"{spec} continues {where} and is shown the {shown:,} turns after that without being asked", False
+    return f"{spec} cannot be shown turns: {shown:,} turns are sent to it again, {where}", True
 
 
-async def play_on(
+async def play_runs(
     pairs: Sequence[tuple[Plan, RunFolder]],
     ledger: Ledger,
     *,
@@ -168,17 +170,16 @@ async def play_on(
     signals: bool = False,
     stop: trio.Event | None = None,
 ) -> list[Outcome]:
-    """Play runs from where their journals end, new ones from the beginning, and grade them; see `play`. They stop after the
-    turn in hand once `stop` is set.
+    """Play runs from the end of their journals, new ones from the beginning, and grade them; see `play`.
 
-    Raises InputError where another process plays one of them.
+    They stop after the current turn once `stop` is set. Raises InputError if another process is playing one of them.
     """
-    playing = _Playing(trio.CapacityLimiter(AT_ONCE), listener, ledger)
+    player = _Player(trio.CapacityLimiter(MAX_CONVERSATIONS), listener, ledger)
     outcomes: dict[Path, Outcome] = {}
 
-    async def one(each: Plan, run: RunFolder) -> None:
+    async def play_run(plan: Plan, run: RunFolder) -> None:
         scoring = Scoring(run)
-        error = await playing.run(each, run, scoring)
+        error = await player.run(plan, run, scoring)
         try:
             outcomes[run.path] = Outcome(run.path, scoring.write(), error)
         except LongspanError as failure:
@@ -189,19 +190,19 @@ async def play_on(
             locks.enter_context(run.lock())
         async with trio.open_nursery() as nursery:
             if signals:
-                await nursery.start(playing.obey)
+                await nursery.start(player.stop_on_signals)
             if stop is not None:
-                nursery.start_soon(playing.stop_at, stop)
+                nursery.start_soon(player.stop_on, stop)
             async with trio.open_nursery() as runs:
-                for each, run in pairs:
-                    runs.start_soon(one, each, run)
+                for plan, run in pairs:
+                    runs.start_soon(play_run, plan, run)
             nursery.cancel_scope.cancel()
     return [outcomes[run.path] for _, run in pairs]
 
 
 @final
-class _Playing:
-    """Runs being played: the limit they share, who listens, and how they are stopped."""
+class _Player:
+    """Plays runs that share a limit of conversations, a ledger and a listener, and stops them."""
 
     def __init__(self, limit: trio.CapacityLimiter, listener: Listener | None, ledger: Ledger) -> None:
         self._limit = limit
@@ -211,21 +212,21 @@ class _Playing:
         self._conversations: set[Conversation] = set()
         self._scopes: set[trio.CancelScope] = set()
 
-    async def obey(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Stop on the first signal after the turn in hand, or after a grace; on the second at once."""
+    async def stop_on_signals(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Stop after the current turn, or after GRACE_PERIOD, on the first signal; on the second at once."""
         hangup = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, *hangup) as received:
             task_status.started()
             async for _ in received:
                 if self._stopped:
                     break
-                print("stopping after the turn in hand; once more stops at once", file=sys.stderr, flush=True)
+                print("stopping after the current turn; press Ctrl-C again to stop at once", file=sys.stderr, flush=True)
                 self._stop()
             for scope in self._scopes:
                 scope.cancel()
 
-    async def stop_at(self, stop: trio.Event) -> None:
-        """Stop as on a first signal once `stop` is set."""
+    async def stop_on(self, stop: trio.Event) -> None:
+        """Stop as on the first signal once `stop` is set."""
         await stop.wait()
         self._stop()
 
@@ -234,22 +235,22 @@ class _Playing:
         for conversation in self._conversations:
             conversation.stop()
         for scope in self._scopes:
-            scope.deadline = trio.current_time() + GRACE
+            scope.deadline = trio.current_time() + GRACE_PERIOD
 
-    async def run(self, each: Plan, run: RunFolder, scoring: Scoring) -> LongspanError | None:
-        """Play all of a run's conversations. Returns the first error that broke one off."""
+    async def run(self, plan: Plan, run: RunFolder, scoring: Scoring) -> LongspanError | None:
+        """Play all of a run's conversations. Return the first error that interrupted one."""
         errors: list[LongspanError] = []
-        spec = each.manifest.judge
+        spec = plan.manifest.judge
         model = CachedModel(spec, AnswerStore(run.path), self._ledger) if spec is not None else None
 
-        async def one(id: str) -> None:
+        async def play_conversation(id: str) -> None:
             async with self._limit:
                 try:
                     if model is None:
-                        await self._converse(each, run, id, scoring, None)
+                        await self._converse(plan, run, id, scoring, None)
                     else:
                         async with Judging(model, scoring.gradebook) as judging:
-                            await self._converse(each, run, id, scoring, judging)
+                            await self._converse(plan, run, id, scoring, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
                     run.incident(conversation=id, type="agent_error", error=str(error), traceback=cause)
@@ -259,30 +260,30 @@ class _Playing:
                     errors.append(error)
 
         async with trio.open_nursery() as nursery:
-            for id in each.tests:
-                nursery.start_soon(one, id)
+            for id in plan.tests:
+                nursery.start_soon(play_conversation, id)
         return errors[0] if errors else None
 
-    async def _converse(self, each: Plan, run: RunFolder, id: str, scoring: Scoring, judging: Judging | None) -> None:
+    async def _converse(self, plan: Plan, run: RunFolder, id: str, scoring: Scoring, judging: Judging | None) -> None:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
-        agent = make_agent(each.agent)
+        agent = make_agent(plan.agent)
 
-        def forward(event: events.Event) -> None:
+        def on_event(event: events.Event) -> None:
             change = scoring.add(id, event)
             if judging is not None:
-                judging.heard(id, change)
+                judging.on_change(id, change)
             if self._listener is not None:
-                self._listener(Heard(each, run.path, scoring.gradebook, id, event, change))
+                self._listener(RunEvent(plan, run.path, scoring.gradebook, id, event, change))
 
         with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
             conversation = Conversation(
-                setting_of(each.manifest, id),
-                each.tests[id],
-                LiveAgent(agent, snapshots=Snapshots(run.snapshots(id)), ledger=self._ledger, give_ideal=_ideal_channel(each.agent, agent)),
+                setting_of(plan.manifest, id),
+                plan.tests[id],
+                LiveAgent(agent, snapshots=Snapshots(run.snapshots(id)), ledger=self._ledger, give_ideal=_ideal_channel(plan.agent, agent)),
                 journal,
                 judge=judging.judge if judging is not None else None,
-                listener=forward,
+                listener=on_event,
             )
             self._conversations.add(conversation)
             self._scopes.add(scope)
@@ -297,26 +298,26 @@ class _Playing:
 
 
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
-    """How the agent is given ideal replies: only the kind `oracle` ever is."""
-    return agent.prompt if spec.kind == "oracle" and isinstance(agent, Prompted) else None
+    """Return the method that gives the agent ideal replies, which only the kind `oracle` receives, or None."""
+    return agent.prompt if spec.kind == "oracle" and isinstance(agent, IdealReplyAgent) else None
 
 
 async def replay(run: RunFolder) -> Result:
-    """Play a run again from its journals, with no model, and grade it; writes nothing. One that was imported has no order of
-    the conductor's to compare with: its events only have to follow from one another.
+    """Replay a run from its journals, without a model, and grade it. Writes nothing.
 
-    Raises ReplayError where an event is not what its journal says, StoppedError where a journal ends before its
-    conversation does.
+    An imported run was not scheduled by the conductor, so its events are only checked for consistency.
+
+    Raises ReplayError if an event differs from the journal, StoppedError if a journal ends before its conversation does.
     """
     if run.manifest.imported is not None:
-        check(run)
+        check_coherence(run)
         return grade_run(run)
-    each = replan(run.manifest, "silent", run.path.parent)
+    plan = replan(run.manifest, "silent", run.path.parent)
     gradebook = Gradebook(run.manifest)
-    for id, tests in each.tests.items():
+    for id, tests in plan.tests.items():
         if not run.journal(id).exists():
-            raise StoppedError(f"{run.path}: the conversation {id} was never begun; `longspan resume` plays it")
+            raise StoppedError(f"{run.path}: conversation {id} has not begun; `longspan resume` plays it")
         with Journal(run.journal(id), replay_only=True) as journal:
-            live = LiveAgent(Absent())
-            await Conversation(setting_of(each.manifest, id), tests, live, journal, listener=partial(gradebook.add, id)).play()
+            live = LiveAgent(NoAgent())
+            await Conversation(setting_of(plan.manifest, id), tests, live, journal, listener=partial(gradebook.add, id)).play()
     return gradebook.result(run)

@@ -1,4 +1,4 @@
-"""What a scenario author derives from, and the tests that it makes."""
+"""The base class of scenarios, and the tests that they make."""
 
 from __future__ import annotations
 
@@ -32,43 +32,42 @@ Skill = Literal[
 
 
 class Scenario(BaseModel, ABC):
-    """A kind of test. Its pydantic fields are its parameters; `make` writes a test from a random number generator.
+    """A kind of test. Its pydantic fields are its parameters; `make` creates a test from a random number generator.
 
-    A scripted scenario returns a Script with lines and inherits `play`; a dynamic one returns an outline and writes
-    `play`. Scenarios never see the agent, a clock or a file at play: they see their Stage.
+    A scripted scenario returns a Script with lines and inherits `play`. A dynamic one returns a Script with an outline and
+    overrides `play`. While playing, a scenario only sees its Stage, never the agent, a clock or a file.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: ClassVar[str]
-    """Unique, lower case with underscores; also the name of its entry point."""
+    """Unique, lower case with underscores. Also the name of its entry point."""
     skills: ClassVar[tuple[Skill, ...]]
     topics: ClassVar[frozenset[str]] = frozenset()
-    """What its messages are about. Tests that share a topic are never open at once; nor are two of one scenario."""
+    """What its messages are about. Tests that share a topic or a scenario are never open at the same time."""
     uninterrupted: ClassVar[bool] = False
-    """Played in one go: exempt from `at_distance`, from the switch rate and from placement."""
+    """Whether it is played without a break, exempt from `at_distance`, the switch rate and placement."""
     early: ClassVar[bool] = True
-    """Whether its needles can all be placed early; False where its form forbids it."""
+    """Whether all its needles can be placed early."""
 
     @abstractmethod
     def make(self, random: Random) -> Script:
-        """Write one test. The same state of `random` gives the same test; nothing else may be read."""
+        """Create one test. It must depend only on `random`: the same state gives the same test."""
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
-        """The tests of a run, each with its id (lower case, digits, _ and -): by default `tests` of them, numbered from 1.
+        """Yield the ids (lower case, digits, _ and -) and scripts of a run's tests: by default `tests` of them, numbered from 1.
 
-        A scenario whose tests belong together, such as all questions about a text, writes its own. The same `seed` gives
-        the same tests.
+        Override it if the tests belong together, such as all questions about a text. The same `seed` gives the same tests.
         """
         for number in range(1, tests + 1):
             yield str(number), self.make(Random(f"{seed}/{number}"))
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """What guessing without memory would score on the test, in [0, 1]."""
+        """Return the expected score, in [0, 1], of guessing without memory."""
         return 0.0
 
     async def play(self, stage: Stage) -> None:
-        """Say the script's lines. A dynamic scenario writes its own."""
+        """Say the script's lines. A dynamic scenario overrides this."""
         for line, at in stage.cues():
             if at is not None:
                 await stage.wait(span=at, time=line.pause or None)
@@ -78,24 +77,24 @@ class Scenario(BaseModel, ABC):
                 await stage.say(line.text, needle=line.needle, ideal=line.ideal)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Grade a test that was played. Pure: facts and record in, grade out. By default, the sum of its awards."""
+        """Grade a played test. A pure function of the facts and the record; by default, the sum of the test's awards."""
         score = min(1.0, math.fsum(award.points for award in record.awards))
         reason = "; ".join(award.why for award in record.awards) or "no points awarded"
         return Grade(score=score, reason=reason, turns=tuple(award.turn for award in record.awards))
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Figures of a run's tests besides their scores, by name; only those that are known."""
+        """Return further figures of a run's tests, by name. Leave out unknown ones."""
         return {}
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
-        """What a report or a comparison shows of the scenario's tests besides their scores; `runs` by what they are called."""
+        """Return further tables for a report or a comparison. `runs` are the tests of each run, by the run's name."""
         return ()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One instance of a scenario inside a conversation: the `order`th that was made, from `seed`."""
+    """One instance of a scenario in a conversation, made from `seed`. `order` is its position among the run's tests."""
 
     id: str
     scenario: Scenario
@@ -104,7 +103,7 @@ class Test:
     order: int
 
     def definition(self) -> dict[str, Any]:
-        """All that the test is, as JSON: what its `open` event holds, and what a run's commitment covers."""
+        """Return the complete test as JSON, as its `open` event records it and a run's commitment covers it."""
         script = self.script
         content = {
             "test": self.id,
@@ -116,7 +115,7 @@ class Test:
             "farewell": script.farewell,
             "alone": script.alone,
         }
-        definition: dict[str, Any] = json.loads(json.dumps(content))  # as it will be read back: tuples are lists
+        definition: dict[str, Any] = json.loads(json.dumps(content))  # as it is read back: tuples become lists
         return definition
 
 

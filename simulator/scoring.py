@@ -1,4 +1,4 @@
-"""Scoring a run: its events are graded, and the grades, the results and the report are written into its folder."""
+"""Scoring a run: grades its events, and writes the grades, the results and the report to its folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Scoring", "score"]
 
 @final
 class Scoring:
-    """What a run's results and report are made of, from its events as they are played or read, each of them taken once."""
+    """Collects a run's results and report from its events, as they are played or read. Each event is processed once."""
 
     def __init__(self, run: RunFolder) -> None:
         self.gradebook = Gradebook(run.manifest)
@@ -27,25 +27,25 @@ class Scoring:
         self._reading = Reading(run)
 
     def add(self, conversation: str, event: Event) -> Change:
-        """Take a conversation's next event. Raises JournalError for one that does not follow from those before."""
+        """Add a conversation's next event. Raises JournalError if it contradicts those before."""
         change = self.gradebook.add(conversation, event)
         self._reading.heard(conversation, self.gradebook.transcripts[conversation], change)
         return change
 
     def read(self) -> None:
-        """Read the journals whose events have not all been taken. Raises JournalError for a journal that is damaged."""
+        """Read the journals that have events not yet added. Raises JournalError for a damaged journal."""
         for id in self._run.manifest.conversations:
-            heard = self.gradebook.transcripts.get(id)
-            if (heard.events if heard is not None else 0) != _lines(self._run.journal(id)):
+            transcript = self.gradebook.transcripts.get(id)
+            if (transcript.events if transcript is not None else 0) != _lines(self._run.journal(id)):
                 self.gradebook.forget(id)
                 self._reading.forget(id)
                 for _ in self._run.fold(id, partial(self.add, id)):
                     pass
 
     def write(self) -> Result:
-        """Grade the run and write result.json, report.html and, where a grade is new, a round of grades.jsonl.
+        """Grade the run and write result.json, report.html and, if a grade is new, another round to grades.jsonl.
 
-        Earlier rounds are kept. Raises JournalError for a journal that is damaged or a disk that refuses.
+        Earlier rounds are kept. Raises JournalError for a damaged journal or a disk error.
         """
         self.read()
         run, result = self._run, self.gradebook.result(self._run)
@@ -53,7 +53,7 @@ class Scoring:
         latest = {str(entry.get("id")): {key: value for key, value in entry.items() if key != "round"} for entry in known}
         grades = [_grade_line(test) for test in result.tests]
         if any(latest.get(line["id"]) != line for line in grades):
-            number = max((each for entry in known if isinstance(each := entry.get("round"), int)), default=0) + 1
+            number = max((round for entry in known if isinstance(round := entry.get("round"), int)), default=0) + 1
             run.add_grades([{"round": number} | line for line in grades])
         try:
             write_json(run.path / "result.json", result)
@@ -71,11 +71,11 @@ def score(run: RunFolder) -> Result:
 
 
 def _lines(journal: Path) -> int:
-    """How many whole lines a journal has."""
+    """Return how many complete lines a journal has, or -1 if it cannot be read."""
     try:
         with journal.open("rb") as file:
-            return sum(piece.count(b"\n") for piece in iter(partial(file.read, 2**20), b""))
-    except OSError:  # told by whoever reads it
+            return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 2**20), b""))
+    except OSError:  # reported when it is read
         return 0 if not journal.exists() else -1
 
 

@@ -1,4 +1,4 @@
-"""What a run is made from: one model, which a manifest keeps, and a grid multiplies into many runs."""
+"""The settings of a run, which its manifest records and from which a grid creates many runs."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, NaiveDatetime
 
-from longspan.simulator.clock import PACE, STARTS_AT
+from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.script import Placement
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import EncodingName
 
 __all__ = ["Conditions", "RunSettings"]
 
-LATEST: Final = datetime(9000, 1, 1)
-"""Conversations start before this date, so that the calendar holds all that they take."""
+MAX_START: Final = datetime(9000, 1, 1)
+"""Conversations start before this date, so that virtual time stays within the calendar's range."""
 
 
 class Conditions(BaseModel):
-    """How tests are played, whichever they are and whoever answers.
+    """How tests are played, whatever the tests and the agent.
 
-    `judge`: the spec of a model that decides what rules cannot. `isolated`: each test in a conversation of its own.
-    `filler`: a file of questions instead of the almanac; `filler_size`: the most tokens of a filler message.
-    `definitions`: a folder of published tests to play instead of generated ones. `starts_at`: a virtual date, of no zone.
+    `judge`: the spec of a model that decides what rules cannot. `isolated`: each test has a conversation to itself. `filler`: a
+    file of trivia questions to use instead of the almanac. `filler_size`: maximum tokens of a filler message. `definitions`: a
+    folder of published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,15 +36,14 @@ class Conditions(BaseModel):
     filler: Path | None = None
     filler_size: int = Field(default=2000, ge=100, le=100_000)
     definitions: Path | None = None
-    starts_at: NaiveDatetime = Field(default=STARTS_AT, lt=LATEST)
+    starts_at: NaiveDatetime = Field(default=DEFAULT_START, lt=MAX_START)
 
 
 class RunSettings(Conditions):
-    """One run: a suite at a `span` in tokens, made from a seed, against the agent that a spec names; a turn takes `pace_s`
-    virtual seconds."""
+    """The settings of one run. `span` is in tokens, `agent` is a spec, and `pace_s` is the virtual seconds that a turn takes."""
 
     suite: Suite
     span: int = Field(ge=1)
     seed: int = 0
     agent: str = "notebook"
-    pace_s: float = Field(default=PACE.total_seconds(), ge=0, le=86_400)
+    pace_s: float = Field(default=DEFAULT_PACE.total_seconds(), ge=0, le=86_400)

@@ -1,4 +1,4 @@
-"""Snapshots of an agent: written to a new folder, synced, renamed; two are kept."""
+"""Snapshots of an agent: each is written to a new folder, synced and renamed. The newest two are kept."""
 
 from __future__ import annotations
 
@@ -16,50 +16,53 @@ from longspan.simulator.files import partial_of
 __all__ = ["Snapshots"]
 
 KEPT: Final = 2
+"""Snapshots that are kept."""
 
 
 @final
 class Snapshots:
-    """The snapshots of one conversation's agent, in `folder`: a folder each, named by the turn it was taken before.
+    """The snapshots of one conversation's agent in `folder`, each in a subfolder named after the turn it was taken before.
 
-    A folder with such a name is whole: it got it by a rename, after all in it was synced.
+    A subfolder with such a name is complete, because it is only renamed to it after its content was synced.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     async def save(self, agent: Agent, turn: int) -> None:
-        """Save the agent as it is before turn `turn`, and keep only the newest two. Raises AgentError, or JournalError for what the
-        disk refuses."""
+        """Save the agent before turn `turn`, and delete all but the newest two snapshots.
+
+        Raises AgentError if the agent fails, JournalError for a disk error.
+        """
         done = self._path(turn)
         partial = partial_of(done)
         try:
             await trio.to_thread.run_sync(_make_empty, partial)
             await agent.save(partial)
-            await trio.to_thread.run_sync(self._settle, partial, done)
+            await trio.to_thread.run_sync(self._publish, partial, done)
         except OSError as error:
             raise JournalError(f"{partial}: cannot save the agent: {error.strerror or error}") from error
 
     async def restore(self, agent: Agent, turn: int) -> int:
-        """Load the newest good snapshot that is not newer than turn `turn`, and throw away newer ones and bad ones.
+        """Load the newest good snapshot that is not newer than turn `turn`, and delete newer and damaged ones.
 
-        Returns the turn it was taken before, 0 where there is none.
+        Return the turn it was taken before, or 0 if there is none.
         """
         turns = self._turns()
-        for newer in (each for each in turns if each > turn):
+        for newer in (number for number in turns if number > turn):
             shutil.rmtree(self._path(newer), ignore_errors=True)
-        for good in reversed([each for each in turns if each <= turn]):
+        for number in reversed([number for number in turns if number <= turn]):
             try:
-                await agent.load(self._path(good))
-                return good
-            except AgentError:  # damaged: the one before it will do
-                await agent.reset()  # first: an agent that cannot even do that is not there, and the snapshot may be good
-                shutil.rmtree(self._path(good), ignore_errors=True)
+                await agent.load(self._path(number))
+                return number
+            except AgentError:  # damaged: try the one before it
+                await agent.reset()  # first, because if even this fails the agent is unreachable and the snapshot may be good
+                shutil.rmtree(self._path(number), ignore_errors=True)
         return 0
 
     def newest(self, turn: int) -> int:
-        """The turn that the snapshot `restore` would load was taken before; 0 where there is none."""
-        return max((each for each in self._turns() if each <= turn), default=0)
+        """Return the turn before which the newest snapshot not newer than `turn` was taken, or 0 if there is none."""
+        return max((number for number in self._turns() if number <= turn), default=0)
 
     def _path(self, turn: int) -> Path:
         return self._folder / f"{turn:08d}"
@@ -69,8 +72,8 @@ class Snapshots:
             return []
         return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdecimal() and path.is_dir())
 
-    def _settle(self, partial: Path, done: Path) -> None:
-        """Sync all in a folder, then give it its name."""
+    def _publish(self, partial: Path, done: Path) -> None:
+        """Sync a folder with its content, then rename it."""
         for path in [*partial.rglob("*"), partial]:
             _sync(path)
         shutil.rmtree(done, ignore_errors=True)
@@ -79,7 +82,7 @@ class Snapshots:
         self._prune()
 
     def _prune(self) -> None:
-        """Remove all but the newest two, and what a crash left half-written. A disk that refuses is let be."""
+        """Delete all but the newest two snapshots, and what a crash left incomplete. Disk errors are ignored."""
         for turn in self._turns()[:-KEPT]:
             shutil.rmtree(self._path(turn), ignore_errors=True)
         for partial in self._folder.glob(".*.partial"):

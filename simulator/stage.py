@@ -1,4 +1,4 @@
-"""Stage: what a running test may do. Its calls post a request and park; the conversation answers."""
+"""The Stage, through which a test plays. Each call posts a request and waits until the conversation has answered it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from longspan.simulator.script import Line, Placement, Script
 __all__ = ["Amend", "AskJudge", "Judge", "Request", "Say", "Stage", "Verdict", "Wait", "Watch"]
 
 Amend = Callable[[int, str], str]
-"""Changes the ideal reply of a watched turn: given the turn's count since the watch began (from 1) and its ideal."""
+"""A function that changes the ideal reply of a watched turn, given the turn's number in the watch (from 1) and its ideal reply."""
 
 
-LONGEST = timedelta(days=3650)
-"""The most virtual time that one wait may take."""
+MAX_WAIT = timedelta(days=3650)
+"""The longest virtual time of one wait."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Say a line. Answered with the agent's reply (str)."""
+    """Say a line. The response is the agent's reply (str)."""
 
     text: str
     ideal: str
@@ -38,7 +38,7 @@ class Say:
 @final
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Give up the floor until all that is given holds. Answered with None."""
+    """Give up the floor until all given conditions hold. The response is None."""
 
     span: float | None
     tokens: int | None
@@ -49,8 +49,10 @@ class Wait:
 @final
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Wait for turn number `turn`, whoever's: the `count`th of this watch. `until`: the turn number that ends the watch,
-    None if nothing bounds it. Answered with the Turn, or None when the watching is over."""
+    """Wait for turn number `turn` of any test, the `count`th turn of this watch.
+
+    `until` is the turn number that ends the watch, None if unbounded. The response is the Turn, or None when the watch ends.
+    """
 
     turn: int
     count: int
@@ -61,7 +63,7 @@ class Watch:
 @final
 @dataclass(frozen=True, slots=True)
 class AskJudge:
-    """Have a statement about a text judged. Answered with a Verdict."""
+    """Have the judge decide whether a statement holds of a text. The response is a Verdict."""
 
     statement: str
     text: str
@@ -73,7 +75,7 @@ Request = Say | Wait | Watch | AskJudge
 @final
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge says of a statement; `holds` is None where nobody could decide: no judge, or one that `failed`."""
+    """A judge's verdict on a statement. `holds` is None if undecided: there is no judge, or the judge `failed`."""
 
     holds: bool | None
     why: str
@@ -82,21 +84,21 @@ class Verdict:
 
 
 class Judge(Protocol):
-    """Who decides what rules cannot. Never the agent under test, and never told which agent that is."""
+    """Decides what rules cannot. It is never the agent under test, and never learns which agent that is."""
 
     async def judge(self, statement: str, text: str) -> Verdict:
-        """Whether `statement` holds of `text`. Never raises for a failed judgement: that is a Verdict with None."""
+        """Decide whether `statement` holds of `text`. A failure is a Verdict with None, not an exception."""
         ...
 
 
 @coroutine
 def _post(request: Request) -> Generator[Request, Any, Any]:
-    """Hand a request to whoever runs this test. Only a Stage yields these; anything else is a foreign wait."""
+    """Yield a request to the TestTask that drives this test. It rejects whatever else a test awaits."""
     return (yield request)
 
 
 class View(Protocol):
-    """What a Stage may look at: the conversation's time, how many turns there have been, and where needles go."""
+    """What a Stage knows of the conversation: its time, its number of turns and its placement of needles."""
 
     @property
     def now(self) -> datetime: ...
@@ -108,11 +110,10 @@ class View(Protocol):
 
 @final
 class Stage:
-    """The only thing a running test sees.
+    """The interface of a running test, and the only thing it sees.
 
-    Its calls must not overlap, be cancelled by the test, or be mixed with waits of other kinds (Trio's or anyone's):
-    each of these raises ScenarioError and ends that test alone. All of them may be abandoned without harm when the
-    conversation ends.
+    Its calls must not overlap, be cancelled by the test, or be mixed with other waits (Trio's or any library's). Each of these
+    raises ScenarioError and ends only that test. When the conversation ends, pending calls are cancelled.
     """
 
     def __init__(self, script: Script, seed: str, view: View, award: Callable[[float, str], None]) -> None:
@@ -121,7 +122,7 @@ class Stage:
         self._award = award
         self._needles = 0
         self.random = Random(f"{seed}/play")
-        """This test's own random numbers; the same seed gives the same ones."""
+        """This test's random number generator; the same seed gives the same numbers."""
 
     @property
     def now(self) -> datetime:
@@ -134,13 +135,13 @@ class Stage:
         return self._script.facts
 
     def cues(self) -> Iterator[tuple[Line, float | None]]:
-        """The script's lines, each with the share of the span to wait for before it (None: go straight on)."""
+        """Yield the script's lines, each with the share of the span to wait for before it (None for no wait)."""
         script = self._script
         for number, (line, start) in enumerate(zip(script.lines, script.starts(self._view.placement), strict=True)):
             yield line, start if number else None
 
     async def say(self, text: str, *, needle: bool = True, ideal: str = "OK.") -> str:
-        """Say `text` and return the agent's reply. `needle=False` for a line that carries nothing a question needs."""
+        """Say `text` and return the agent's reply. `needle=False` for a line that no question needs."""
         return await self._say(Say(_text(text), _text(ideal, silent=True), asks=False, needle=needle, needs=None))
 
     async def ask(self, text: str, *, needs: Sequence[int] | None = None, ideal: str, needle: bool = False) -> str:
@@ -167,27 +168,29 @@ class Stage:
         time: timedelta | None = None,
         turns: int | None = None,
     ) -> None:
-        """Give up the floor until all that is given holds, even where it already does.
+        """Give up the floor until all given conditions hold, even if they already do.
 
-        `span`: this share of the span has passed since the test's first line was sent; `tokens`: so many tokens from
-        now; `time`: so much virtual time from now; `turns`: so many turns from now. Raises ScenarioError for values
-        below zero, a span above 1, or nothing given.
+        `span`: this share of the span has passed since the test's first line was sent. `tokens`, `time` and `turns`: so many
+        tokens, so much virtual time, or so many turns have passed from now. Raises ScenarioError for negative values, a span
+        above 1, or no condition.
         """
         if not isinstance(tokens, int | None) or not isinstance(turns, int | None) or not isinstance(time, timedelta | None):
-            raise ScenarioError(f"wait takes whole numbers of tokens and turns and a timedelta, got {tokens!r}, {turns!r}, {time!r}")
-        if time is not None and time > LONGEST:
-            raise ScenarioError(f"wait can't take more than {LONGEST.days} days of virtual time, got {time}")
+            raise ScenarioError(f"wait: tokens and turns must be integers and time a timedelta, got {tokens!r}, {turns!r}, {time!r}")
+        if time is not None and time > MAX_WAIT:
+            raise ScenarioError(f"wait: time must be at most {MAX_WAIT.days} days, got {time}")
         given = (span, tokens, time.total_seconds() if time is not None else None, turns)
         if all(value is None for value in given):
             raise ScenarioError("wait needs at least one of span, tokens, time, turns")
         if any(value is not None and not value >= 0 for value in given) or (span is not None and span > 1):
-            raise ScenarioError(f"wait can't take span={span}, tokens={tokens}, time={time}, turns={turns}")
+            raise ScenarioError(
+                f"wait: expected span in [0, 1] and the rest >= 0, got span={span}, tokens={tokens}, time={time}, turns={turns}"
+            )
         await _post(Wait(span, tokens, time, turns))
 
     def watch(self, *, turns: int | None = None, amend: Amend | None = None) -> Watcher:
-        """Iterate over later turns, whoever's, starting with the one after the last.
+        """Iterate over the following turns of all tests and filler.
 
-        Ends after `turns` of them; without, when nothing else is open or can open. `amend` changes the ideal reply of
+        Ends after `turns` turns or, if that is None, when no other test is open or can open. `amend` changes the ideal reply of
         each watched turn.
         """
         if turns is not None and turns < 1:
@@ -195,20 +198,20 @@ class Stage:
         return Watcher(self._view.turns, turns, amend)
 
     def award(self, points: float, why: str) -> None:
-        """Give this test `points` (its whole is 1) for the turn just played, with a reason a person can check."""
+        """Award `points` (of 1 in total) to this test for the last turn, with a reason that a person can check."""
         if not 0 <= points <= 1:
-            raise ScenarioError(f"points lie in [0, 1], got {points}")
+            raise ScenarioError(f"points must be in [0, 1], got {points}")
         self._award(points, why)
 
     async def judge(self, statement: str, text: str) -> Verdict:
-        """Have the run's judge say whether `statement` holds of `text`. Without a judge the verdict holds None."""
+        """Have the run's judge decide whether `statement` holds of `text`. Without a judge, the verdict's `holds` is None."""
         verdict: Verdict = await _post(AskJudge(_text(statement), _text(text, silent=True)))
         return verdict
 
 
 @final
 class Watcher:
-    """What `Stage.watch` returns. A class and not an async generator, so that a `break` ends the watching at once."""
+    """The iterator of `Stage.watch`. It is not an async generator, so that a `break` ends the watch at once."""
 
     def __init__(self, begin: int, turns: int | None, amend: Amend | None) -> None:
         self._begin = self._next = begin
@@ -229,9 +232,9 @@ class Watcher:
 
 
 def _text(text: str, *, silent: bool = False) -> str:
-    """Text that can be journaled, and, unless it may be `silent`, says something."""
+    """Check that `text` can be journaled and, unless `silent`, is not blank."""
     if not isinstance(text, str) or not (silent or text.strip()):
-        raise ScenarioError(f"a line must be text that says something, got {text!r:.80}")
+        raise ScenarioError(f"a line must be a string that is not blank, got {text!r:.80}")
     try:
         text.encode()
     except UnicodeEncodeError as error:

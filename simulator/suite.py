@@ -1,4 +1,4 @@
-"""Suites: scenarios with their parameters, in YAML; and the tests they make from a seed."""
+"""Suites: scenarios with their parameters, in YAML, and the tests that they generate from a seed."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ __all__ = ["Suite", "load_suite", "make_test", "make_tests", "read_setting", "re
 SUITES = Path(__file__).parent / "suites"
 
 ID = r"[a-z0-9][a-z0-9_-]{0,40}"
-"""What a test may be called among those of its scenario."""
+"""A pattern for test ids within a scenario."""
 
 
 @final
 class Suite(BaseModel):
-    """Scenarios by name, each with its parameters, and how many tests of each a run plays (`each`: of those that differ), at which
-    span unless told otherwise."""
+    """Scenarios by name, with their parameters.
+
+    `tests` is how many tests of each scenario a run plays, `each` the scenarios with a different number, and `span` the default
+    span in tokens.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -39,56 +42,57 @@ class Suite(BaseModel):
     scenarios: dict[str, dict[str, Any]] = Field(min_length=1)
 
     def changed(self, settings: Sequence[str], data: Sequence[str], only: Sequence[str], tests: int | None) -> Suite:
-        """The suite as the command line wants it.
+        """Return the suite with the changes of a command line.
 
-        `settings`: NAME=VALUE for every scenario that has the parameter, or SCENARIO.NAME=VALUE for one; values are YAML.
-        `data`: NAME=PATH, the name that of a scenario with a parameter `data`, or of another parameter that takes a path.
-        `only`: the scenarios to play, others than the suite's included. Raises InputError.
+        `settings`: NAME=VALUE for every scenario that has the parameter, or SCENARIO.NAME=VALUE for one. Values are YAML.
+        `data`: NAME=PATH, where NAME is a scenario with a parameter `data`, or another parameter that takes a path.
+        `only`: the scenarios to play, which may include others than the suite's. Raises InputError.
         """
         chosen = {name: self.scenarios.get(name, {}) for name in only} if only else dict(self.scenarios)
-        made = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
+        instances = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
         for setting in settings:
             name, value = read_setting(setting)
-            for scenario in _holders(made, name, setting):
+            for scenario in _holders(instances, name, setting):
                 chosen[scenario] = chosen[scenario] | {name.rpartition(".")[2]: value}
-        takers = _takers(made)
+        takers = _takers(instances)
         for pair in data:
             name, path = _pair(pair, "--data", "NAME=PATH")
             if name not in takers:
-                raise InputError(f"--data {pair}: nothing here takes data called {name!r:.60}; there is {', '.join(takers) or 'none'}")
+                raise InputError(f"--data {pair}: no scenario takes data called {name!r:.60}; known names: {', '.join(takers) or 'none'}")
             for scenario, parameter in takers[name]:
                 chosen[scenario] = chosen[scenario] | {parameter: str(Path(path).resolve())}
         return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests, "each": {} if tests else self.each})
 
     def counted_in(self, tokenizer: str) -> Suite:
-        """The suite with the run's tokenizer as the parameter `tokenizer` of all scenarios that have one. Raises InputError."""
+        """Return the suite with the parameter `tokenizer` set to the run's in all scenarios that have one. Raises InputError."""
         chosen = dict(self.scenarios)
         for name, parameters in self.scenarios.items():
             if "tokenizer" in scenario_class(name).model_fields:
                 if parameters.get("tokenizer", tokenizer) != tokenizer:
-                    raise InputError(f"scenario {name}: it counts in the run's tokenizer, {tokenizer}: say --tokenizer, not the parameter")
+                    raise InputError(f"scenario {name}: it uses the run's tokenizer, {tokenizer}; use --tokenizer instead of the parameter")
                 chosen[name] = parameters | {"tokenizer": tokenizer}
         return self.model_copy(update={"scenarios": chosen})
 
 
 def suites() -> dict[str, Path]:
-    """The suites that come with longspan, by name."""
+    """Return the paths of the suites that come with longspan, by name."""
     return {path.stem: path for path in sorted(SUITES.glob("*.yaml"))}
 
 
 def load_suite(name: str) -> Suite:
-    """A suite that comes with longspan, or one from a YAML file. Raises InputError for anything else."""
+    """Load a suite that comes with longspan, several joined by +, or one from a YAML file. Raises InputError."""
     known = suites()
-    if "+" in name and all(part in known for part in name.split("+")):
-        return _joined(name, [load_suite(part) for part in name.split("+")])
+    names = name.split("+")
+    if len(names) > 1 and all(name in known for name in names):
+        return _joined(name, [load_suite(name) for name in names])
     path = known.get(name) or Path(name)
     if name not in known and path.suffix not in (".yaml", ".yml"):
-        raise InputError(f"there is no suite {name!r:.60}; there are {', '.join(known)}, or name a .yaml file")
+        raise InputError(f"there is no suite {name!r:.60}; there are {', '.join(known)}, or give a .yaml file")
     content = read_yaml(path, "suite")
     if not isinstance(content, dict):
-        raise InputError(f"suite {path}: holds no keys; they are {', '.join(Suite.model_fields)}")
+        raise InputError(f"suite {path}: expected the keys {', '.join(Suite.model_fields)}")
     if content.keys() & {"suites", "agents", "spans", "seeds", "runs"}:
-        raise InputError(f"suite {path}: is a file of a sweep: longspan sweep {path}")
+        raise InputError(f"suite {path}: this is a sweep file; run `longspan sweep {path}`")
     try:
         return Suite.model_validate(content)
     except ValidationError as error:
@@ -96,64 +100,66 @@ def load_suite(name: str) -> Suite:
         raise InputError(f"suite {path}: {first_problem(error)}; its keys are {known_keys}") from None
 
 
-def _joined(name: str, parts: Sequence[Suite]) -> Suite:
-    """Suites played as one: all their scenarios, as many tests of each as there are alone, at the first one's span."""
+def _joined(name: str, joined: Sequence[Suite]) -> Suite:
+    """Join suites: all their scenarios, with as many tests of each as in its own suite, at the first suite's span."""
     scenarios: dict[str, dict[str, Any]] = {}
     each: dict[str, int] = {}
-    for part in parts:
-        new = {scenario: parameters for scenario, parameters in part.scenarios.items() if scenario not in scenarios}
-        each |= {scenario: part.each.get(scenario, part.tests) for scenario in new}
+    for suite in joined:
+        new = {scenario: parameters for scenario, parameters in suite.scenarios.items() if scenario not in scenarios}
+        each |= {scenario: suite.each.get(scenario, suite.tests) for scenario in new}
         scenarios |= new
-    title = " + ".join(part.title for part in parts if part.title)
-    return parts[0].model_copy(update={"name": name.replace("+", "_"), "title": title, "each": each, "scenarios": scenarios})
+    title = " + ".join(suite.title for suite in joined if suite.title)
+    return joined[0].model_copy(update={"name": name.replace("+", "_"), "title": title, "each": each, "scenarios": scenarios})
 
 
 def read_yaml(path: Path, what: str) -> Any:
-    """What a YAML file holds; `what` it is to be, for errors. Raises InputError."""
+    """Read a YAML file. `what` names its expected content in errors. Raises InputError."""
     try:
         return yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"{what} {path}: cannot be read: {error.strerror}") from error
-    except Exception as error:  # YAML's own errors, and what its constructors raise for values that are none
+    except Exception as error:  # YAML errors, and whatever its constructors raise for invalid values
         raise InputError(f"{what} {path}: not YAML: {one_line(error)}") from error
 
 
 def make_tests(suite: Suite, seed: int) -> list[Test]:
-    """The tests of a run: `suite.tests` rounds of its scenarios, each round in an order of its own.
+    """Create the tests of a run: `suite.tests` rounds of its scenarios, each round in a different order.
 
-    The same suite and seed give the same tests. Raises InputError for a scenario or parameter that is wrong.
+    The same suite and seed give the same tests. Raises InputError for an invalid scenario or parameter.
     """
     scenarios = scenarios_in(suite)
     numbers = [suite.each.get(name, suite.tests) for name in suite.scenarios]
-    written = {scenario.name: _series(scenario, number, seed) for scenario, number in zip(scenarios, numbers, strict=True)}
+    series = {scenario.name: _series(scenario, number, seed) for scenario, number in zip(scenarios, numbers, strict=True)}
     random = Random(f"{seed}/order")
     tests: list[Test] = []
-    for number in range(max(map(len, written.values()))):
+    for number in range(max(map(len, series.values()))):
         for scenario in random.sample(scenarios, len(scenarios)):
-            for id, script in written[scenario.name][number : number + 1]:
+            for id, script in series[scenario.name][number : number + 1]:
                 tests.append(make_test(scenario, id, seed, len(tests), script))
     return tests
 
 
 def _series(scenario: Scenario, tests: int, seed: int) -> list[tuple[str, Script]]:
-    """All that a scenario writes for a run. Raises InputError."""
+    """Return the ids and scripts of a scenario's tests for a run. Raises InputError."""
     try:
-        found = [(id, script) for id, script in scenario.series(tests, f"{seed}/{scenario.name}")]
+        series = [(id, script) for id, script in scenario.series(tests, f"{seed}/{scenario.name}")]
     except InputError:
         raise
     except Exception as error:
         where = f"scenario {scenario.name}: making its tests from seed {seed} failed"
         raise InputError(f"{where}: {one_line(error)}") from error
-    names = [id for id, _ in found]
-    wrong = next((id for id in names if not (isinstance(id, str) and re.fullmatch(ID, id)) or names.count(id) > 1), None)
-    if wrong is not None or not found:
-        what = "no test at all" if not found else f"a test called {wrong!r:.60}: twice, or not made of lower case letters, digits, _ and -"
-        raise InputError(f"scenario {scenario.name}: series gave {what}")
-    return found
+    ids = [id for id, _ in series]
+    if not ids:
+        raise InputError(f"scenario {scenario.name}: series returned no tests")
+    invalid = next((id for id in ids if not (isinstance(id, str) and re.fullmatch(ID, id)) or ids.count(id) > 1), None)
+    if invalid is not None:
+        rule = "ids must be unique and consist of lower case letters, digits, _ and -"
+        raise InputError(f"scenario {scenario.name}: series returned the test id {invalid!r:.60}; {rule}")
+    return series
 
 
 def scenarios_in(suite: Suite) -> list[Scenario]:
-    """The suite's scenarios. Raises InputError for one that is wrong, or two of one name."""
+    """Create the suite's scenarios. Raises InputError for an invalid one, or two with the same name."""
     scenarios = [make_scenario(name, parameters) for name, parameters in suite.scenarios.items()]
     names = [scenario.name for scenario in scenarios]
     if len(set(names)) < len(names):
@@ -162,7 +168,7 @@ def scenarios_in(suite: Suite) -> list[Scenario]:
 
 
 def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script | None = None) -> Test:
-    """The scenario's test called `id`, with the script that it makes, unless there is one. Raises InputError."""
+    """Create a scenario's test with this id, and its script unless one is given. Raises InputError."""
     test_seed = f"{seed}/{scenario.name}/{id}"
     try:
         script = scenario.make(Random(test_seed)) if script is None else script
@@ -170,48 +176,49 @@ def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script
             raise TypeError(f"make returned {type(script).__name__} instead of a Script")
         chance = scenario.chance(script.facts)
         if not isinstance(chance, int | float) or not 0 <= chance <= 1:
-            raise ValueError(f"chance has to be a number in [0, 1], got {chance!r:.40}")
+            raise ValueError(f"chance must be a number in [0, 1], got {chance!r:.40}")
     except InputError:
         raise
     except Exception as error:
         raise InputError(f"scenario {scenario.name}: making a test from seed {test_seed} failed: {one_line(error)}") from error
     if script.lines and type(scenario).grade is Scenario.grade and type(scenario).play is Scenario.play:
-        raise InputError(f"scenario {scenario.name}: a scripted scenario has to write grade, which says what its answer is worth")
+        raise InputError(f"scenario {scenario.name}: a scripted scenario must override grade")
     return Test(f"{scenario.name}-{id}", scenario, script, test_seed, order)
 
 
 def _pair(text: str, option: str, shape: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise InputError(f"{option} takes {shape}, got {text!r:.60}")
+        raise InputError(f"{option} expects {shape}, got {text!r:.60}")
     return name, value
 
 
 def _takers(scenarios: Mapping[str, Scenario]) -> dict[str, list[tuple[str, str]]]:
-    """Scenarios and their parameters that take a path, by the name that --data has for them."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for scenario, made in scenarios.items():
-        for parameter, field in type(made).model_fields.items():
+    """Return the (scenario, parameter) pairs that take a path, by their name in --data."""
+    takers: dict[str, list[tuple[str, str]]] = {}
+    for scenario, instance in scenarios.items():
+        for parameter, field in type(instance).model_fields.items():
             if Path in (field.annotation, *get_args(field.annotation)):
-                found.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
-    return found
+                takers.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
+    return takers
 
 
 def _holders(scenarios: Mapping[str, Scenario], name: str, setting: str) -> list[str]:
-    """The scenarios whose parameter a setting names."""
-    scenario, _, parameter = name.rpartition(".")
-    among = [each for each, made in scenarios.items() if scenario in ("", each, made.name)]
-    found = [each for each in among if parameter in type(scenarios[each]).model_fields]
-    if not found:
-        known = sorted({f"{made.name}.{field}" for made in scenarios.values() for field in type(made).model_fields})
+    """Return the keys of the scenarios that have the parameter `name`, which may be PARAMETER or SCENARIO.PARAMETER."""
+    scenario_name, _, parameter = name.rpartition(".")
+    holders = [
+        key for key, scenario in scenarios.items() if scenario_name in ("", key, scenario.name) and parameter in type(scenario).model_fields
+    ]
+    if not holders:
+        known = sorted({f"{scenario.name}.{field}" for scenario in scenarios.values() for field in type(scenario).model_fields})
         raise InputError(f"--set {setting}: there is no parameter {name!r}; there are {', '.join(known)}")
-    return found
+    return holders
 
 
 def read_setting(setting: str) -> tuple[str, Any]:
-    """The name and the value of a --set, which is YAML where it can be. Raises InputError."""
+    """Parse a --set into a name and a value, which is YAML or else text. Raises InputError."""
     name, text = _pair(setting, "--set", "NAME=VALUE")
     try:
         return name, yaml.safe_load(text)
-    except Exception:  # as above: what is no YAML is text
+    except Exception:  # as in read_yaml; what is not YAML is text
         return name, text

@@ -1,4 +1,4 @@
-"""Tables for people to read: text in cells, perhaps shaded as a heatmap."""
+"""Tables of text for reports, optionally shaded as heatmaps."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["Table"]
 
 @final
 class Table(BaseModel):
-    """A title, columns and rows of text; `note` says how to read it.
+    """A table with a title, columns and rows of text. `note` explains how to read it.
 
-    `heads`: so many columns stand in one line for each row, the others below it, for rows with sentences in them; 0 makes
-    a plain table. `shades`: for each cell a value in [0, 1] that colours it, None for none. Raises ValueError for rows or
-    shades of another shape than the columns.
+    `heads`: for rows with long texts, this many columns are shown on a row's first line and the others below it; 0 for a plain
+    table. `shades`: a value in [0, 1] that colours each cell, None for no colour. Raises ValueError if the number of cells in a
+    row, or of shades, differs from the number of columns.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,6 +36,6 @@ class Table(BaseModel):
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns hold figures, and stand to the right. The first names what a row is about."""
+        """Which columns are numeric and right-aligned. The first never is: it names the row."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
         return [number > 0 and all(not cell or cell[0] in "0123456789<" for cell in column) for number, column in enumerate(columns)]

@@ -1,4 +1,4 @@
-"""Jinja templates from folders of ours: what they are not given is an error, and they are compiled once per user."""
+"""Jinja environments for longspan's templates. Undefined variables raise an error; compiled templates are cached per user."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from longspan.simulator import cache
 
 __all__ = ["environment"]
 
-MAKERS: Final = f"Python {sys.version} Jinja {jinja2.__version__}"
-"""What wrote compiled templates, besides their source."""
+COMPILER: Final = f"Python {sys.version} Jinja {jinja2.__version__}"
+"""The versions that compiled templates depend on."""
 
 
 def environment(*folders: Path, **options: Any) -> Environment:
-    """The templates in these folders, looked up in this order. The options are Jinja's; text is escaped for HTML only with `autoescape`."""
+    """Return an environment that looks up templates in these folders, in this order. HTML is escaped only with `autoescape`."""
     loader: BaseLoader = FileSystemLoader(folders)
     options = {"autoescape": False, **options}
-    kept = _Compiled({name: value for name, value in options.items() if not callable(value)})
-    return Environment(loader=loader, undefined=StrictUndefined, bytecode_cache=kept, **options)  # noqa: S701
+    bytecode_cache = _CompiledTemplates({name: value for name, value in options.items() if not callable(value)})
+    return Environment(loader=loader, undefined=StrictUndefined, bytecode_cache=bytecode_cache, **options)  # noqa: S701
 
 
-class _Compiled(BytecodeCache):
-    """Compiled templates in the user's cache folder. Jinja checks that their source is the same.
+class _CompiledTemplates(BytecodeCache):
+    """Compiled templates in the user's cache folder. Jinja checks that their source has not changed.
 
-    Jinja applies a filter to a constant when it compiles a template, so one that has that keeps the result of an older filter.
+    Jinja applies filters to constants when it compiles a template, so a cached template keeps the result of an older filter.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -45,5 +45,5 @@ class _Compiled(BytecodeCache):
         cache.write(self._file(bucket), bucket.bytecode_to_string())
 
     def _file(self, bucket: Bucket) -> str:
-        """The name of a template's file. Its place in another checkout, or other options, make it another file."""
-        return sha256(f"{bucket.key} {MAKERS} {sorted(self._options.items())}".encode()).hexdigest()[:32] + ".template"
+        """Return the cache file's name, which depends on the template's path, the compiler and the options."""
+        return sha256(f"{bucket.key} {COMPILER} {sorted(self._options.items())}".encode()).hexdigest()[:32] + ".template"

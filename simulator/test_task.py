@@ -1,4 +1,4 @@
-"""One test at play: its coroutine stepped by hand in a Trio task of its own, so that all it awaits is seen."""
+"""A running test: its coroutine is stepped by hand in its own Trio task, so that everything it awaits is checked."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from longspan.simulator.stage import AskJudge, Request, Say, Stage, View, Wait, 
 
 __all__ = ["TestTask"]
 
-LAST_CHANCES: Final = 10
-"""How often a test that broke the rules is told so before it is closed."""
+MAX_ERRORS_RAISED: Final = 10
+"""How often an error is raised in a test that broke the rules before its coroutine is closed."""
 
 
 @final
 @dataclass(slots=True, eq=False)
 class TestTask:
-    """Runs one test in a Trio task of its own, and hands it the floor and takes it back.
+    """Runs one test in its own Trio task, hands it the floor and takes it back.
 
-    `request` is what the test wants; None once it has ended. `error` is the error that ended it. `spoken`: it has said its
-    first line. `needles` and `watched` are numbers of turns.
+    `request` is the test's pending request, None once it has ended. `error` is the error that ended it. `spoken`: it has said
+    its first line. `needles` and `watched` are turn numbers.
     """
 
     state: TestState
@@ -64,7 +64,7 @@ class TestTask:
         await self.resume(turn)
 
     def cancel(self) -> None:
-        """Make the test end, wherever it waits. Does nothing where it has ended or not started."""
+        """End the test wherever it waits. Does nothing if it has ended or not started."""
         if self.started and not self._cancelled:
             self._cancelled = True
             self._floor.release()
@@ -75,7 +75,7 @@ class TestTask:
         await self._returned.acquire()
 
     async def _run(self) -> None:
-        """Run the test, from its first line to its end. Never raises an Exception of the test's."""
+        """Run the test from its first line to its end. Its exceptions are stored in `error`, not raised."""
         test = self.state.test
         try:
             stage = Stage(test.script, test.seed, self.view, self._award)
@@ -94,43 +94,43 @@ class TestTask:
         self.awards.append(events.Award(test=self.state.test.id, turn=self.view.turns - 1, points=points, why=why))
 
     async def _drive(self, play: Any) -> None:
-        """Step through the test's coroutine, so that whatever it awaits is seen: only requests of its Stage are right."""
+        """Step through the test's coroutine. Raise ScenarioError if it awaits anything but requests of its Stage."""
         step = partial(play.send, None)
-        wrong: ScenarioError | _Cancelled | None = None
-        chances = LAST_CHANCES
-        while chances:
-            chances -= wrong is not None
+        failure: ScenarioError | _Cancelled | None = None
+        attempts = MAX_ERRORS_RAISED
+        while attempts:
+            attempts -= failure is not None
             try:
-                wanted = step()
+                awaited = step()
             except StopIteration:
                 break
             except Exception as error:
-                if wrong is not None and error is not wrong:
-                    raise wrong from error
+                if failure is not None and error is not failure:
+                    raise failure from error
                 raise
-            if not isinstance(wanted, Say | Wait | Watch | AskJudge):
-                wrong = wrong or ScenarioError("a test may await nothing but its Stage")
-                outcome = await _forward_cancelled(wanted)
+            if not isinstance(awaited, Say | Wait | Watch | AskJudge):
+                failure = failure or ScenarioError("a test may await nothing but its Stage")
+                outcome = await _await_cancelled(awaited)
                 if not isinstance(outcome, Error):
-                    step = partial(play.send, outcome)  # Trio would not let go of it: a nursery, a thread
+                    step = partial(play.send, outcome)  # it could not be cancelled: a nursery, a thread
                     continue
-            elif wrong is None:
+            elif failure is None:
                 try:
-                    step = partial(play.send, await self._serve(wanted))
+                    step = partial(play.send, await self._serve(awaited))
                     continue
                 except (ScenarioError, _Cancelled) as error:
-                    wrong = error
-            step = partial(play.throw, wrong)
+                    failure = error
+            step = partial(play.throw, failure)
         else:
             with suppress(RuntimeError):
-                play.close()  # it swallows every error and goes on
-        if wrong is not None:
-            raise wrong
+                play.close()  # it caught every error and continued
+        if failure is not None:
+            raise failure
 
     async def _serve(self, request: Request) -> Any:
         """Give back the floor with a request, and wait for the response."""
         self.request = request
-        with trio.CancelScope(shield=True):  # only the conversation ends this wait
+        with trio.CancelScope(shield=True):  # only the conversation may end this wait
             self._returned.release()
             await self._floor.acquire()
         if self._cancelled:
@@ -141,16 +141,16 @@ class TestTask:
 
 
 class _Cancelled(BaseException):
-    """The conversation is over for a test. Not an Exception: tests must not catch it by accident."""
+    """Raised in a test when it is cancelled. Not an Exception, so that tests do not catch it by accident."""
 
 
 @coroutine
-def _forward(trap: Any) -> Any:
+def _yield_to_trio(trap: Any) -> Any:
     return (yield trap)
 
 
-async def _forward_cancelled(trap: Any) -> Any:
-    """Let Trio handle a foreign wait, cancelled at once, so that nothing stays behind that could wake the test later."""
+async def _await_cancelled(trap: Any) -> Any:
+    """Let Trio handle a foreign wait and cancel it at once, so that nothing can wake the test later."""
     with trio.CancelScope() as scope:
         scope.cancel()
-        return await _forward(trap)
+        return await _yield_to_trio(trap)

@@ -1,7 +1,7 @@
-"""Counting tokens, without a network: tiktoken's encodings, made from rank files packed beside this module.
+"""Token counting without a network: tiktoken's encodings, built from rank files that come with longspan.
 
-tiktoken itself would fetch the ranks when an encoding is first used. NOTICE says where ours come from, and
-`scripts/pack_ranks.py` packs them.
+tiktoken itself downloads the ranks when an encoding is first used. NOTICE names the source of longspan's copies, which
+`scripts/pack_ranks.py` packs.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 __all__ = ["EncodingName", "Tokenizer"]
 
 EncodingName = Literal["cl100k_base", "o200k_base"]
-"""The encodings that longspan can count in."""
+"""The encodings that longspan can count with."""
 
 PHRASES = 100_000
-"""Phrases whose counts are remembered at most."""
+"""The largest number of phrases whose counts are remembered."""
 
 LONG = 100
-"""Characters of the longest phrase whose count is remembered."""
+"""The length, in characters, of the longest phrase whose count is remembered."""
 
 CLOSING = '?!.,:;")]\n'
-"""What may follow the last word of a phrase and counts apart from it."""
+"""Characters that may follow the last word of a phrase and are counted separately."""
 
 RANKS = Path(__file__).parent / "data" / "ranks"
 
 BLANKS = 500_000
-"""The longest run of white space given to tiktoken in one piece: its regular expressions abort the call at a million."""
+"""The longest run of white space passed to tiktoken at once, whose regular expressions fail at a million characters."""
 
 BEGINS = "\r"
-"""What a word has before it that begins a line. No text has it that is counted by words."""
+"""Marks a word at the start of a line. It does not occur in texts that are counted by words."""
 
 _PATTERNS: Final[dict[EncodingName, str]] = {
     "cl100k_base": (
@@ -54,7 +54,7 @@ _PATTERNS: Final[dict[EncodingName, str]] = {
         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     ),
 }
-"""How tiktoken splits a text before it makes tokens of the pieces."""
+"""The regular expressions by which tiktoken splits a text before it encodes the pieces."""
 
 _SPECIAL: Final[dict[EncodingName, dict[str, int]]] = {
     "cl100k_base": {
@@ -66,62 +66,62 @@ _SPECIAL: Final[dict[EncodingName, dict[str, int]]] = {
     },
     "o200k_base": {"<|endoftext|>": 199999, "<|endofprompt|>": 200018},
 }
-"""Tokens that no text encodes to here, though they can be decoded."""
+"""Special tokens, which can be decoded but which no text is encoded to."""
 
 _SPACES = re.compile(r"[^\S \n]")
 _NO_SPACES = bytes(code for code in range(128) if not _SPACES.match(chr(code)))
 
-_loading = threading.Lock()  # the table below is the process's
+_loading = threading.Lock()  # the table below is shared by all threads
 _encodings: dict[str, Encoding] = {}
 
 
 @final
 class Tokenizer:
-    """Counts text in tokens of one encoding. Special tokens in a text are taken as ordinary text.
+    """Counts the tokens of a text in one encoding. Special tokens in a text are treated as ordinary text.
 
-    Loading takes about a fifth of a second, once per process and encoding. Safe to use from any thread.
+    Loading takes about 0.2 s, once per process and encoding. Safe to use from any thread.
 
-    Raises InputError for an encoding longspan does not have.
+    Raises InputError for an unknown encoding.
     """
 
     def __init__(self, name: EncodingName = "cl100k_base") -> None:
         if name not in get_args(EncodingName):
-            raise InputError(f"unknown tokenizer {name!r}: take one of {', '.join(get_args(EncodingName))}")
+            raise InputError(f"unknown tokenizer {name!r}; choose one of {', '.join(get_args(EncodingName))}")
         self._name: EncodingName = name
         self._encoding = _encoding(name)
         self._first, self._later = _counts(self._encoding)
         self.count_piece: Callable[[str], int] = self._first.__getitem__
-        """`count` of a piece that comes often, remembered as a whole; its only white space is as that of `count_plain`. Pieces of a
-        text count apart where one begins with a space, or with punctuation, but for an apostrophe, after a letter or digit of ASCII's."""
+        """Like `count_plain`, but remembers the whole piece: for pieces of text that come often. The counts of a text's pieces add up
+        if each piece begins with a space, or with punctuation (except an apostrophe) after an ASCII letter or digit."""
 
     @property
     def name(self) -> EncodingName:
         return self._name
 
     def count(self, text: str) -> int:
-        """How many tokens `text` is. Never raises: what is no valid Unicode (a lone surrogate) counts as U+FFFD.
+        """Return the number of tokens of `text`. Never raises: invalid Unicode (a lone surrogate) counts as U+FFFD.
 
-        Each word is counted once per process: in either encoding a piece that is made tokens of never goes on beyond a single
-        space, it begins with it. So a text is the sum of its words, unless it holds more white space than that and line breaks.
+        Each word is counted once per process. In both encodings a piece that is encoded may begin with a single space but
+        never continues past one. So the counts of words add up, unless the text has white space other than single spaces and
+        line breaks.
         """
         if "  " in text or " \n" in text or _other_space(text):
             return _encoded(self._encoding, text)
         if "\n" in text and "\n\n" not in text and "\n/" not in text:
-            text = text.replace("\n", f"\n {BEGINS}")  # lines count apart: else the words around each break were one, and a new one
+            text = text.replace("\n", f"\n {BEGINS}")  # count lines separately, or the words around each break would count as one new word
         return self.count_plain(text)
 
     def count_plain(self, text: str) -> int:
-        """The same, for text of which it is known that its only white space is one space between two words, and line breaks
-        that do not follow a space."""
+        """Count the tokens of a text whose only white space is single spaces between words, and line breaks not after a space."""
         first, *later = text.split(" ")
         return self._first[first] + sum(map(self._later.__getitem__, later))
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of `text`; what is no valid Unicode (a lone surrogate) is read as U+FFFD."""
+        """Encode `text`. Invalid Unicode (a lone surrogate) is read as U+FFFD."""
         return [token for piece in _pieces(text) for token in self._encoding.encode_ordinary(piece)]
 
     def decode(self, tokens: list[int]) -> str:
-        """The text of `tokens`; bytes that are no UTF-8, as in half a character, become U+FFFD."""
+        """Decode `tokens`. Bytes that are not valid UTF-8, such as half a character, become U+FFFD."""
         return self._encoding.decode(tokens)
 
     def __repr__(self) -> str:
@@ -129,10 +129,9 @@ class Tokenizer:
 
 
 class _Counts(dict[str, int]):
-    """Counts by phrase, each made when it is first asked for: of what a text begins with, or (`first` being those) of what
-    comes after a space.
+    """Token counts by phrase, each computed at first use: of phrases at the start of a text or, given `first`, after a space.
 
-    Lines count apart, and so does the punctuation after a last word: see `_cut`.
+    Lines are counted separately, and so is the punctuation after a last word: see `_cut`.
     """
 
     def __init__(self, encoding: Encoding, first: _Counts | None = None) -> None:
@@ -157,8 +156,11 @@ class _Counts(dict[str, int]):
 
 
 def _cut(phrase: str) -> int:
-    """Where a phrase falls into two that count apart, or 0. A piece that is made tokens of ends with its line breaks, if a slash
-    or white space does not follow, and with a letter or digit that punctuation follows, but for an apostrophe."""
+    """Return where a phrase can be split so that the counts of both parts add up, or 0.
+
+    An encoded piece ends with its line breaks, unless a slash or white space follows. It also ends with a letter or digit before
+    punctuation, except for an apostrophe.
+    """
     word = phrase.rstrip(CLOSING)
     if len(word) < len(phrase) and word[-1:].isascii() and word[-1:].isalnum():
         return len(word)
@@ -167,9 +169,9 @@ def _cut(phrase: str) -> int:
 
 
 def _other_space(text: str) -> bool:
-    """Whether it has white space other than spaces and line breaks."""
+    """Return whether it has white space other than spaces and line breaks."""
     if text.isascii():
-        return bool(text.encode().translate(None, _NO_SPACES))  # much faster than to look for each
+        return bool(text.encode().translate(None, _NO_SPACES))  # much faster than a search
     return _SPACES.search(text) is not None
 
 
@@ -179,13 +181,13 @@ def _encoded(encoding: Encoding, text: str) -> int:
 
 @cache
 def _counts(encoding: Encoding) -> tuple[_Counts, _Counts]:
-    """Those of what a text begins with and of what comes after a space: all conversations of a process share them."""
+    """Return the counts of phrases at the start of a text and after a space, shared by all conversations of a process."""
     first = _Counts(encoding)
     return first, _Counts(encoding, first)
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """`text` in one piece, or cut where its white space would run on for more than BLANKS characters."""
+    """Yield `text` in pieces that have at most BLANKS characters of white space in a row."""
     begin = 0
     for run in re.finditer(r"\s+", text) if len(text) > BLANKS else ():
         for cut in range(run.start() + BLANKS, run.end(), BLANKS):
@@ -195,7 +197,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _encoding(name: EncodingName) -> Encoding:
-    """tiktoken's encoding, loaded once per process."""
+    """Return tiktoken's encoding, loaded once per process."""
     with _loading:
         if name not in _encodings:
             _encodings[name] = _load(name)
@@ -209,7 +211,7 @@ def _load(name: EncodingName) -> Encoding:
 
 
 def _ranks(name: EncodingName) -> dict[bytes, int]:
-    """An encoding's tokens, each with its rank."""
+    """Return the ranks of an encoding's tokens."""
     packed = (RANKS / f"{name}.xz").read_bytes()
     kept = f"{name}-{hashlib.sha256(packed).hexdigest()[:16]}-{sys.implementation.cache_tag}.ranks"
     tokens: list[bytes] = marshal.loads(cached(kept, lambda: marshal.dumps(_unpacked(packed))))  # noqa: S302
@@ -217,7 +219,7 @@ def _ranks(name: EncodingName) -> dict[bytes, int]:
 
 
 def _unpacked(packed: bytes) -> list[bytes]:
-    """The tokens in a packed file: each a byte with its length, then its bytes."""
+    """Return the tokens in a packed file. Each is one byte with its length, then its bytes."""
     import lzma
 
     records = lzma.decompress(packed)

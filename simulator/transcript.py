@@ -1,6 +1,7 @@
-"""The fold: a conversation's events, taken one by one, as turns and tests. Results and all that is shown start here.
+"""The transcript of a conversation: folds its events, one by one, into turns and tests.
 
-Nothing else looks at the types of events. Who wants to follow a conversation reacts to what `Transcript.add` returns.
+Results, reports and views are derived from it. Nothing else examines the types of events: code that follows a conversation
+reacts to the changes that `Transcript.add` returns.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from longspan.simulator.errors import JournalError
 from longspan.simulator.record import Award, Exchange, Record
 from longspan.simulator.script import LAST
 
-__all__ = ["Change", "Evidence", "Played", "Transcript", "Turn"]
+__all__ = ["Change", "Evidence", "PlayedTest", "Transcript", "Turn"]
 
 
 @final
@@ -24,7 +25,7 @@ __all__ = ["Change", "Evidence", "Played", "Transcript", "Turn"]
 class Evidence:
     """A needle and a question that needs it: their turns, and the tokens from the needle's end to the question.
 
-    Where the agent's traces tell, what became of the needle: grading finds that out (see `Fate`).
+    `stored`, `retrieved` and `used` are added by grading if the agent's traces tell (see `Fate`).
     """
 
     needle_turn: int
@@ -37,7 +38,7 @@ class Evidence:
 
 @final
 class Turn(NamedTuple):
-    """A message and its reply, None while there is none; `jumps` of the clock came before the message."""
+    """A message and its reply, None while there is none. `jumps` are clock jumps directly before the message."""
 
     message: events.Message
     reply: events.Reply | None = None
@@ -49,13 +50,13 @@ class Turn(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        """What the reply took; None where nobody knows."""
+        """The time the reply took in seconds, None if unknown."""
         latency = (self.reply.measured or {}).get("latency_s") if self.reply is not None else None
         return float(latency) if isinstance(latency, int | float) and isfinite(latency) else None
 
     @property
     def used(self) -> list[tuple[str, dict[str, int], float | None]]:
-        """Each part's (agent, embedder) usage and dollars."""
+        """The parts (agent, embedder) with their usage and cost in dollars."""
         if self.reply is None:
             return []
         costs = self.reply.cost_usd or {}
@@ -64,18 +65,18 @@ class Turn(NamedTuple):
 
     @property
     def dollars(self) -> float | None:
-        """What the reply cost; None where nobody knows."""
+        """The cost of the reply in dollars, None if unknown."""
         costs = list((self.reply.cost_usd or {}).values()) if self.reply is not None else []
         return sum(cost or 0.0 for cost in costs) if costs and None not in costs else None
 
 
 @final
 @dataclass(slots=True)
-class Played:
-    """One test as it was played. `start`, `asked` and `until` are token positions: where its first line began, and where
-    its last question began and ended; None before there are any.
+class PlayedTest:
+    """A test as it was played.
 
-    `status` is "open", "played" or "scenario_error"; `error` says what the latter was.
+    `start`, `asked` and `until` are token positions: the start of its first line, and the start and the end of its last
+    question; None before these are said. `status` is "open", "played" or "scenario_error"; `error` is the latter's message.
     """
 
     definition: events.Open
@@ -99,16 +100,16 @@ class Played:
 
     @property
     def unjudged(self) -> str | None:
-        """Why a judge that it waited for could not decide; None where none failed."""
+        """The reason why a judge that it waited for failed; None if none failed."""
         return next((verdict.why for verdict in reversed(self.verdicts) if verdict.failed), None)
 
     @property
     def span_used(self) -> int:
-        """Tokens from the start of its first line to the end of its last question (0 while it asked nothing)."""
+        """Tokens from the start of its first line to the end of its last question (0 before it asks one)."""
         return 0 if self.start is None or self.until is None else self.until - self.start
 
     def exempt(self) -> str | None:
-        """Why the test need not end at a distance; None where it must."""
+        """Return why `at_distance` does not apply to the test, or None if it does."""
         if self.definition.alone:
             return "alone"
         if self.isolated:
@@ -118,34 +119,34 @@ class Played:
         return "stopped" if self.stopped else None
 
     def certified(self, span: int) -> bool:
-        """Whether it kept its span of so many tokens; a test that has a conversation to itself has none to keep."""
+        """Return whether it kept its span, in tokens. A test with a conversation to itself has no span to keep."""
         return self.until is not None and (self.definition.alone or self.span_used <= span)
 
     def at_distance(self, span: int) -> bool:
-        """Whether its last question began at 0.9 of the span or later, or need not (see `exempt`)."""
+        """Return whether its last question began at 0.9 of the span or later, or the test is exempt (see `exempt`)."""
         if self.exempt():
             return True
         return self.start is not None and self.asked is not None and self.asked - self.start >= LAST * span
 
 
-Change = Turn | Played | None
-"""What an event changed: a message began a turn (no reply yet), a reply completed one, a test opened or ended (see its status)."""
+Change = Turn | PlayedTest | None
+"""What an event changed: a turn that began (no reply yet) or was completed, or a test that opened or ended (see its status)."""
 
 
 @final
 class Transcript:
-    """Takes a conversation's events one by one and keeps what results are made of.
+    """The state of a conversation after the events added so far, from which its results are derived.
 
-    `events` were taken. `history` are the turns that have a reply; `waiting` is the one that has none yet. `tests` by id, in the
-    order in which they opened; `open` are the ids of those that have not ended. `turns`, `tokens` and `filler_tokens` so far;
-    `now` is virtual time. `switches` of `steps` consecutive test messages belong to different tests (uninterrupted scenarios,
-    filler and the opening left out); `crowd` is the sum of open tests over `spoken` test messages; `used` is each part's usage
-    and dollars, reply by reply.
+    `events` is the number of events added. `history` are the turns that have a reply; `waiting` is the turn that has none yet.
+    `tests` are by id, in the order in which they opened; `open` are the ids of those that have not ended. `turns`, `tokens` and
+    `filler_tokens` are totals so far, `now` is virtual time. Of `steps` pairs of consecutive test messages, `switches` are of
+    different tests (without uninterrupted scenarios, filler and the opening). `crowd` is the number of open tests summed over
+    the `spoken` test messages. `used` is the usage and cost in dollars of each part, reply by reply.
     """
 
     def __init__(self) -> None:
         self.begin: events.Begin | None = None
-        self.tests: dict[str, Played] = {}
+        self.tests: dict[str, PlayedTest] = {}
         self.closed = False
         self.events = self.turns = self.tokens = self.filler_tokens = 0
         self.used: list[tuple[str, dict[str, int], float | None]] = []
@@ -160,30 +161,30 @@ class Transcript:
 
     @classmethod
     def of(cls, journal: Iterable[events.Event]) -> Transcript:
-        """The transcript of a whole journal."""
+        """Return the transcript of a whole journal."""
         transcript = cls()
         for event in journal:
             transcript.add(event)
         return transcript
 
     def add(self, event: events.Event) -> Change:
-        """Take the next event. Raises JournalError for one that does not follow from those before."""
+        """Add the next event. Raises JournalError if it contradicts those before."""
         try:
             change = self._add(event)
         except (KeyError, IndexError, ValueError) as error:
-            raise JournalError(f"the journal contradicts itself at an event of type {event.type}: {_why(error)}") from error
+            raise JournalError(f"the journal contradicts itself at an event of type {event.type}: {_reason(error)}") from error
         self.events += 1
         return change
 
-    def record(self, test: Played) -> Record:
-        """What a grader gets of a test."""
+    def record(self, test: PlayedTest) -> Record:
+        """Return the record of a test for its grader."""
         watched = [Exchange(e.turn, e.text, e.reply) for e in (self.history[number] for number in test.watched)]
         return Record(tuple(test.exchanges), tuple(watched), tuple(test.awards))
 
     def _add(self, event: events.Event) -> Change:
         if self.begin is None:
             if not isinstance(event, events.Begin):
-                raise ValueError("a journal begins with one event of type begin")
+                raise ValueError("a journal must begin with an event of type begin")
             self.begin, self.now = event, event.starts_at
             return None
         if self.closed:
@@ -203,13 +204,13 @@ class Transcript:
                 self._jumps = (*self._jumps, event)
             case events.Award():
                 if event.turn >= self.turns:
-                    raise ValueError(f"turn {event.turn} has not been")
+                    raise ValueError(f"turn {event.turn} has not been played")
                 self.tests[event.test].awards.append(Award(event.points, event.why, event.turn))
             case events.Verdict():
                 self.tests[event.test].verdicts.append(event)
             case events.End():
                 if any(not 0 <= turn < self.turns for turn in event.watched):
-                    raise ValueError("it watched turns that have not been")
+                    raise ValueError("it watched turns that have not been played")
                 test = self._ended(event.test)
                 test.status, test.watched, test.stopped = "played", event.watched, event.stopped
                 return test
@@ -219,25 +220,25 @@ class Transcript:
                 return test
             case events.Close():
                 if (event.turns, event.tokens) != (self.turns, self.tokens):
-                    raise ValueError(f"its turns is {event.turns} and its tokens {event.tokens}, after {self.turns} and {self.tokens}")
+                    raise ValueError(f"it has {event.turns} turns and {event.tokens} tokens, expected {self.turns} and {self.tokens}")
                 self.closed = True
             case events.Snapshot():
                 pass
         return None
 
-    def _open(self, test: str) -> Played:
+    def _open(self, test: str) -> PlayedTest:
         if test not in self.open:
             raise ValueError(f"test {test!r:.80} is not open")
         return self.tests[test]
 
-    def _opened(self, event: events.Open, begin: events.Begin) -> Played:
+    def _opened(self, event: events.Open, begin: events.Begin) -> PlayedTest:
         if event.test in self.tests:
             raise ValueError(f"test {event.test!r:.80} opens again")
-        test = self.tests[event.test] = Played(event, begin.conversation, begin.isolated)
+        test = self.tests[event.test] = PlayedTest(event, begin.conversation, begin.isolated)
         self.open.append(event.test)
         return test
 
-    def _ended(self, id: str) -> Played:
+    def _ended(self, id: str) -> PlayedTest:
         test = self._open(id)
         self.open.remove(id)
         return test
@@ -248,15 +249,15 @@ class Transcript:
         if message.turn != self.turns:
             raise ValueError(f"turn {message.turn} follows {self.turns} others")
         if any(not 0 <= turn < self.turns for turn in message.needs or ()):
-            raise ValueError(f"the question needs turns that have not been: {message.needs}")
+            raise ValueError(f"the question needs turns that have not been played: {message.needs}")
         if message.test is not None:
-            self._heard(message, self.tests[message.test] if message.kind == "farewell" else self._open(message.test))
+            self._add_to_test(message, self.tests[message.test] if message.kind == "farewell" else self._open(message.test))
         self.now = message.sent_at
         self.waiting = Turn(message, None, self._jumps)
         self._jumps = ()
         return self.waiting
 
-    def _heard(self, message: events.Message, test: Played) -> None:
+    def _add_to_test(self, message: events.Message, test: PlayedTest) -> None:
         end = message.start + message.tokens
         if test.start is None:
             test.start = message.start
@@ -290,5 +291,5 @@ class Transcript:
         return turn
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return f"there is no {error.args[0]!r:.80}" if isinstance(error, KeyError) else str(error)

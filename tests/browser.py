@@ -1,4 +1,4 @@
-"""A browser for tests: pages are opened, looked at and photographed; what they complain of and ask for is on record."""
+"""A browser for tests. It opens pages, takes screenshots, and records console messages and requests."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.conftest import skip
 
 PATIENCE = 20_000
-"""Milliseconds until what is waited for has not come: far longer than it takes, since other tests may run beside."""
+"""Timeout in milliseconds: much longer than needed, because other tests may run at the same time."""
 
 expect.set_options(timeout=PATIENCE)
 
 SCREENSHOTS = Path(__file__).parent / ".screenshots"
-"""Where pictures of the pages land, for people to look at. Git ignores it."""
+"""The folder for screenshots, which git ignores."""
 
 
 @dataclass
 class Visit:
-    """A page that is open: what it said to the console and which addresses it asked for. `home`: what those have to begin
-    with, the page's own server or file."""
+    """An open page, with its console messages and the addresses it requested.
+
+    `home` is the page's server or file, with which all addresses must begin.
+    """
 
     page: Page
     home: str
@@ -35,7 +37,7 @@ class Visit:
     requests: list[str] = field(default_factory=list)
 
     def leave(self) -> None:
-        """Close it. It must not have complained, nor asked for anything that is not at home."""
+        """Close the page. Fails if it has console messages, or requested an address outside `home`."""
         self.page.context.close()
         assert self.complaints == [], self.complaints
         away = [url for url in self.requests if not url.startswith((self.home, "data:"))]
@@ -46,12 +48,12 @@ class Visit:
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=whole)
 
     def faults(self) -> list[str]:
-        """What axe-core finds wrong with it for people with disabilities, as far as it is serious."""
+        """Return the serious accessibility problems that axe-core finds."""
         found: dict[str, Any] = Axe().run(self.page)
         return [
-            f"{each['id']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
-            for each in found["violations"]
-            if each["impact"] in ("serious", "critical")
+            f"{violation['id']}: {[node['html'][:200] for node in violation['nodes'][:3]]}"
+            for violation in found["violations"]
+            if violation["impact"] in ("serious", "critical")
         ]
 
 
@@ -70,7 +72,7 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def visiting(browser: Browser) -> Iterator[Open]:
-    """Opens pages: `visit(address, **context)`. They are left at the end, if they were not before."""
+    """Yield `visit(address, **context)`, which opens pages. Pages still open at the end are closed."""
     visits: list[Visit] = []
 
     def opened(address: str | Path, **context: Any) -> Visit:
@@ -86,5 +88,5 @@ def visiting(browser: Browser) -> Iterator[Open]:
         return seen
 
     yield opened
-    for each in visits:
-        each.leave()
+    for visit in visits:
+        visit.leave()

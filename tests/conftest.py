@@ -1,4 +1,4 @@
-"""What all tests share: the peers' published data, where it is at hand; and a strict way to skip."""
+"""Fixtures for all tests, and a way to skip tests that CI does not allow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.browser import Open
 
-# The examples of property-based tests are the same each time, so that a failure is somebody's change; `explore` looks further.
+# Property-based tests use the same examples each time, so that a failure means a change. `explore` uses others.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("same")
@@ -24,7 +24,7 @@ PEER_DATA = Path(os.environ.get("LONGSPAN_PEER_DATA") or Path(__file__).parents[
 
 
 def skip(reason: str) -> None:
-    """Skip the test that runs, or fail it where nothing may be skipped (LONGSPAN_REQUIRE_ALL=1, as in CI)."""
+    """Skip the current test, or fail it if nothing may be skipped (LONGSPAN_REQUIRE_ALL=1, as in CI)."""
     if os.environ.get("LONGSPAN_REQUIRE_ALL") == "1":
         pytest.fail(f"LONGSPAN_REQUIRE_ALL=1 and {reason}")
     pytest.skip(reason)
@@ -35,13 +35,13 @@ def goodai() -> Path:
     """The folder of the GoodAI benchmark's published data."""
     folder = (PEER_DATA / "goodai-ltm").resolve()
     if not folder.is_dir():
-        skip(f"there is no published data at {PEER_DATA}; LONGSPAN_PEER_DATA names another place")
+        skip(f"there is no published data at {PEER_DATA}; set LONGSPAN_PEER_DATA to its folder")
     return folder
 
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache folder for the tests, so that they neither use nor change the user's."""
+    """A separate cache folder, so that tests do not use the user's."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("LONGSPAN_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -49,22 +49,22 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def openai_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key for servers that ask for none."""
+    """An API key for servers that do not check it."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium: one for all tests of pages, which Playwright insists on."""
+    """Chromium. Playwright allows only one for all tests."""
     from tests.browser import chromium
 
-    with chromium() as found:
-        yield found
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture
 def visit(browser: Browser) -> Iterator[Open]:
-    """Opens pages: `visit(address, **context)`. They are left when the test is over, if they were not before."""
+    """A function `visit(address, **context)` that opens pages. Pages still open at the end of the test are closed."""
     from tests.browser import visiting
 
     with visiting(browser) as opened:

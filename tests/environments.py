@@ -1,4 +1,4 @@
-"""Environments of their own in which longspan's wheel is installed, over the distributions that are installed where the tests run."""
+"""Virtual environments in which longspan's wheel is installed, with links to distributions of the environment that runs the tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["pr
 
 
 def build(target: str, out: Path, *, source: Path = ROOT) -> Path:
-    """Build longspan's `target`, "wheel", "wheel:editable" or "sdist", from a checkout or an unpacked sdist. Returns the file, in `out`."""
+    """Build longspan's `target`, "wheel", "wheel:editable" or "sdist", from a checkout or an unpacked sdist. Return the file, in `out`."""
     done = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(out)], cwd=source, capture_output=True, text=True, check=False
     )
@@ -35,7 +35,7 @@ def build(target: str, out: Path, *, source: Path = ROOT) -> Path:
 
 @final
 class Environment:
-    """A virtual environment with what longspan and its `extras` require, what is asked for `besides`, and nothing else.
+    """A virtual environment with what longspan and its `extras` require, the distributions `besides`, and nothing else.
 
     Distributions are linked from the environment that runs the tests, which is quicker than to install them.
     """
@@ -45,7 +45,7 @@ class Environment:
         self.bin = folder / "bin"
         self.python = self.bin / "python"
         self.site = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-        wanted = [*besides, *PROJECT["dependencies"], *(each for extra in extras for each in PROJECT["optional-dependencies"][extra])]
+        wanted = [*besides, *PROJECT["dependencies"], *(text for extra in extras for text in PROJECT["optional-dependencies"][extra])]
         for name in sorted(_closure(wanted) - {"longspan"}):
             self._link(name)
 
@@ -57,18 +57,18 @@ class Environment:
         )
 
     def pip(self, *arguments: str | Path) -> str:
-        """Run pip on the environment. Returns what it printed."""
+        """Run pip in the environment. Return its output."""
         command = [sys.executable, "-m", "pip", "--python", str(self.python), *map(str, arguments)]
         done = subprocess.run(command, env=self.variables(), capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def install(self, wheel: Path) -> None:
-        """Install a wheel and nothing that it requires."""
+        """Install a wheel without its dependencies."""
         self.pip("install", "-q", "--no-deps", "--no-index", wheel)
 
     def share(self, other: Environment) -> None:
-        """Have the longspan that is installed in another environment."""
+        """Use the longspan that is installed in another environment."""
         for path in other.site.glob("longspan*"):
             (self.site / path.name).symlink_to(path)
         script = self.bin / "longspan"
@@ -76,12 +76,12 @@ class Environment:
         script.chmod(0o755)
 
     def variables(self) -> dict[str, str]:
-        """The environment variables of a program in it: no checkout is on Python's path."""
+        """Return the environment variables for its programs. No checkout is on Python's path."""
         kept = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "PYTHONPATH", "PYTEST_ADDOPTS")}
         return kept | {"PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120", "NO_COLOR": "1"}
 
     def _link(self, name: str) -> None:
-        """Link a distribution's files: a package as its folder, a namespace that several share file by file."""
+        """Link a distribution's files: a package as a folder, a namespace package file by file."""
         found = distribution(name)
         for line in csv.reader((found.read_text("RECORD") or "").splitlines()):
             path = Path(line[0])
@@ -99,21 +99,21 @@ class Environment:
 
 
 def _closure(wanted: Iterable[str]) -> set[str]:
-    """The names of all distributions that requirements need, directly or not."""
-    found: set[str] = set()
+    """Return the names of all distributions that requirements need, directly or indirectly."""
+    names: set[str] = set()
     seen: set[tuple[str, str]] = set()
-    left = [(Requirement(each), "") for each in wanted]
+    left = [(Requirement(text), "") for text in wanted]
     while left:
         requirement, extra = left.pop()
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
             continue
         name = canonicalize_name(requirement.name)
-        found.add(name)
-        for each in ("", *requirement.extras):
-            if (name, each) not in seen:
-                seen.add((name, each))
-                left += [(required, each) for required in _requirements(name)]
-    return found
+        names.add(name)
+        for extra_name in ("", *requirement.extras):
+            if (name, extra_name) not in seen:
+                seen.add((name, extra_name))
+                left += [(required, extra_name) for required in _requirements(name)]
+    return names
 
 
 def _requirements(name: str) -> Iterator[Requirement]:

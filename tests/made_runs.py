@@ -1,4 +1,4 @@
-"""Folders of runs with made-up results and no conversations, for what only reads results."""
+"""Run folders with made-up results and no conversations, for tests that only read results."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from longspan.simulator.analysis.statistics import total
 from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Result, TestResult, scenario_result
-from longspan.simulator.ledger import Spent
-from longspan.simulator.manifest import Manifest, Planned, versions
+from longspan.simulator.ledger import Spending
+from longspan.simulator.manifest import Manifest, PlannedTest, versions
 from longspan.simulator.scenario import Skill
 from longspan.simulator.suite import Suite
 from longspan.simulator.transcript import Evidence
@@ -49,17 +49,17 @@ def made_run(
     parameters: Mapping[str, dict[str, Any]] | None = None,
     **manifest: Any,
 ) -> Path:
-    """A run's folder in `out`, called `name`. `score` gives that of a scenario's test of a number; one without is unscored.
+    """Create a run's folder `name` in `out`. `score` returns the score of a scenario's test number, None for unscored.
 
     `cost`: dollars of the agent; None where it reports none. `left_out`: scenarios that do not fit into the span.
     `parameters` are those of scenarios, `manifest` other fields.
     """
     fitting = [scenario for scenario in scenarios if scenario not in left_out]
     ids = {f"{scenario}-{number}": (scenario, number) for scenario in fitting for number in range(1, tests + 1)}
-    planned = {id: Planned(id=id, scenario=scenario, skills=list(SKILLS[scenario]), chance=0.1) for id, (scenario, _) in ids.items()}
+    planned = {id: PlannedTest(id=id, scenario=scenario, skills=list(SKILLS[scenario]), chance=0.1) for id, (scenario, _) in ids.items()}
     made = Manifest.model_validate(
         {
-            "suite": Suite(name="ltm", tests=tests, scenarios={each: (parameters or {}).get(each, {}) for each in scenarios}),
+            "suite": Suite(name="ltm", tests=tests, scenarios={scenario: (parameters or {}).get(scenario, {}) for scenario in scenarios}),
             "span": span,
             "seed": seed,
             "agent": agent,
@@ -72,7 +72,7 @@ def made_run(
             "starts_at": "2024-01-01T09:00:00",
             "pace_s": 30.0,
             "conversations": {id: [plan] for id, plan in planned.items()} if isolated else {"main": list(planned.values())},
-            "left_out": [f"{each} does not fit" for each in left_out],
+            "left_out": [f"{scenario} does not fit" for scenario in left_out],
             "late": [],
             "nonce": "0" * 64,
             "commitment": "0" * 64,
@@ -89,7 +89,7 @@ def made_run(
     return folder
 
 
-def _outcome(plan: Planned, score: float | None, span: int, conversation: str, random: Random) -> TestResult:
+def _outcome(plan: PlannedTest, score: float | None, span: int, conversation: str, random: Random) -> TestResult:
     return TestResult(
         id=plan.id,
         scenario=plan.scenario,
@@ -131,7 +131,7 @@ def _result(manifest: Manifest, tests: list[TestResult], cost: float | None) -> 
         at_distance=1.0,
         metrics={},
         tables=[],
-        costs={} if cost is None else {"agent": Spent(input_tokens=1000, output_tokens=100, cost_usd=cost)},
+        costs={} if cost is None else {"agent": Spending(input_tokens=1000, output_tokens=100, cost_usd=cost)},
         scenarios={name: scenario_result(group) for name, group in by_scenario.items()},
         tests=tests,
         left_out=[],

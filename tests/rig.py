@@ -1,4 +1,4 @@
-"""What several tests need to play conversations: made-up scenarios, agents with replies of given lengths, a short way to play."""
+"""Helpers for playing conversations in tests: made-up scenarios, agents with replies of given lengths, and `play`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Babbler(BaseAgent):
 
 
 class Made(Scenario):
-    """A made-up scenario: plays the script that it is given."""
+    """A made-up scenario that plays a given script."""
 
     name: ClassVar[str] = "made"
     skills: ClassVar[tuple[Skill, ...]] = ("recall",)
@@ -81,7 +81,7 @@ def made_test(
     uninterrupted: bool = False,
     farewell: str | None = None,
 ) -> Test:
-    """A test of a made-up scenario called `name`."""
+    """Create a test of a made-up scenario called `name`."""
     body: dict[str, object] = {"name": name, "topics": topics, "uninterrupted": uninterrupted, "__module__": __name__}
     body["__annotations__"] = {"name": ClassVar[str], "topics": ClassVar[frozenset[str]], "uninterrupted": ClassVar[bool]}
     if play is not None:
@@ -107,16 +107,16 @@ def play(
     listener: Callable[[events.Event], None] | None = None,
     give_ideal: Callable[[str], None] | None = None,
 ) -> Transcript:
-    """Play the tests that fit; the transcript of the conversation, which lies at `path`."""
+    """Play the tests that fit, with the journal at `path`, and return the conversation's transcript."""
     transcript = Transcript()
 
-    def heard(event: events.Event) -> None:
+    def on_event(event: events.Event) -> None:
         transcript.add(event)
         if listener is not None:
             listener(event)
 
     with Journal(path) as journal:
-        kept = [test for test in tests if where.left_out(test) is None]
-        conversation = Conversation(where, kept, LiveAgent(agent, give_ideal=give_ideal), journal, listener=heard)
+        fitting = [test for test in tests if where.left_out(test) is None]
+        conversation = Conversation(where, fitting, LiveAgent(agent, give_ideal=give_ideal), journal, listener=on_event)
         trio.run(conversation.play)
     return transcript

@@ -1,4 +1,4 @@
-"""The speed that is gone with the work of a day: nothing may become twice as slow unseen. And benchmarks still run."""
+"""Benchmarks: they still run, and nothing has become twice as slow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_nothing_has_become_twice_as_slow() -> None:
     assert not worse, found
 
 
-def test_what_is_twice_as_slow_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_benchmark_that_is_twice_as_slow_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     was = {"playing": 2.0, "report": 1.0}
     monkeypatch.setattr(gate, "BASELINES", tmp_path / "baselines.json")
     (tmp_path / "baselines.json").write_text(json.dumps(was))
@@ -41,6 +41,6 @@ def test_a_benchmark_prints_a_table_and_json() -> None:
 
 
 @pytest.mark.parametrize("name", ["engine", "llm_path", "tests", "memory", "import", "report", "concurrency"])
-def test_the_benchmarks_have_the_names_that_the_documentation_gives_them(name: str) -> None:
+def test_benchmarks_have_the_names_in_the_documentation(name: str) -> None:
     assert (ROOT / "benchmarks" / f"{name}.py").is_file()
     assert f"python -m benchmarks {name}" in (ROOT / "docs" / "performance.md").read_text("utf-8")

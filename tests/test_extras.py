@@ -1,4 +1,4 @@
-"""Extras: each by itself makes work what it is for, and what is missing is named in one line."""
+"""Extras: each is sufficient for its purpose, and a missing one is named in one line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Curious(BaseAgent):
         except ImportError as error:
             return Reply(str(error))
 """
-"""An agent that answers what comes of importing longspan's folder `scenarios` under its bare name."""
+"""An agent that replies with the result of importing longspan's folder `scenarios` under its bare name."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture
 def having(bare: Environment, tmp_path: Path) -> Callable[..., Environment]:
-    """Makes an environment with some extras."""
+    """A function that creates an environment with some extras."""
 
     def make(*extras: str) -> Environment:
         made = Environment(tmp_path / "venv", extras)
@@ -71,7 +71,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def played(bare: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run, a sweep's file and packed chapters."""
+    """A folder with a run, a sweep file and packed chapters."""
     folder = tmp_path_factory.mktemp("played")
     done = bare.run("longspan", *RUN, "--agent", "oracle", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -98,10 +98,10 @@ for arguments in json.load(sys.stdin):
     found.append([code, said.getvalue()])
 json.dump(found, sys.stdout)
 """
-"""Tells how commands fail."""
+"""Prints how commands fail."""
 
 
-def test_what_is_missing_is_named_in_one_line(bare: Environment, played: Path, model: Path) -> None:
+def test_a_missing_extra_is_named_in_one_line(bare: Environment, played: Path, model: Path) -> None:
     wanted = {
         "openai": [*RUN, "--agent", "openai/some?base_url=http://127.0.0.1:9/v1&context=2k"],
         "anthropic": [*RUN, "--agent", "anthropic/some?base_url=http://127.0.0.1:9&context=2k"],
@@ -124,7 +124,7 @@ def test_what_is_missing_is_named_in_one_line(bare: Environment, played: Path, m
     for extra, (code, said) in zip(wanted, json.loads(done.stdout), strict=True):
         assert code == 2, (extra, said)
         assert said.count("\n") == 1, (extra, said)
-        named = "openai" if extra == "ltm" else extra  # its model is looked for first
+        named = "openai" if extra == "ltm" else extra  # its model is created first
         assert f"pip install 'longspan[{named}]'" in said, (extra, said)
     assert sorted(played.rglob("*")) == before, "nothing is made"
 

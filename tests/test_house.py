@@ -1,4 +1,4 @@
-"""The house rules that a machine can check."""
+"""Design rules that can be checked automatically."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PUBLIC = (
     "read_journal",
 )
 EVENTS = {"begin", "open", "message", "reply", "jump", "award", "verdict", "snapshot", "end", "scenario_error", "close"}
-"""The types of a journal's events."""
+"""The types of journal events."""
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -40,22 +40,22 @@ def test_mypy_strict_is_clean() -> None:
 
 
 def imports(package: str) -> list[tuple[Path, str]]:
-    """Every module that a package's modules import, with the file that does."""
-    found = []
+    """Return the modules that a package imports, each with the importing file."""
+    modules = []
     for path in (ROOT / package).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Import):
-                found += [(path, alias.name) for alias in node.names]
+                modules += [(path, alias.name) for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
-                found.append((path, node.module or ""))
-    return found
+                modules.append((path, node.module or ""))
+    return modules
 
 
 def test_the_engine_imports_neither_scenarios_nor_agents() -> None:
     assert [(path, name) for path, name in imports("simulator") if name.startswith(("longspan.scenarios", "longspan.agents"))] == []
 
 
-def test_scenarios_see_neither_agents_nor_what_plays_them() -> None:
+def test_scenarios_import_neither_agents_nor_the_engines_loop() -> None:
     engine = (
         "agent",
         "agent_spec",
@@ -74,8 +74,8 @@ def test_scenarios_see_neither_agents_nor_what_plays_them() -> None:
     assert [(path, name) for path, name in imports("scenarios") if name in forbidden or name.startswith("longspan.agents")] == []
 
 
-def told_apart(node: ast.AST) -> bool:
-    """Whether a piece of code tells events apart by their types."""
+def checks_type(node: ast.AST) -> bool:
+    """Return whether code distinguishes events by their types."""
 
     def event_type(part: ast.AST) -> bool:
         return isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "events"
@@ -90,13 +90,13 @@ def told_apart(node: ast.AST) -> bool:
     return False
 
 
-def test_only_the_fold_and_what_writes_events_tell_them_apart() -> None:
+def test_only_the_transcript_and_what_writes_events_examine_their_types() -> None:
     modules = (path for folder in ("simulator", "scenarios", "agents", "scripts") for path in (ROOT / folder).rglob("*.py"))
-    found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(told_apart, ast.walk(ast.parse(path.read_text("utf-8")))))}
+    found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(checks_type, ast.walk(ast.parse(path.read_text("utf-8")))))}
     assert found == {f"simulator/{name}.py" for name in ("transcript", "journal", "conversation")}
 
 
-def test_the_fold_knows_nothing_of_grades() -> None:
+def test_the_transcript_does_not_import_grading() -> None:
     flat = [(path, name) for path, name in imports("simulator") if path.name in ("transcript.py", "run_folder.py")]
     assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.grading")] == []
 
@@ -106,13 +106,13 @@ def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> No
     assert "://" not in constraints
     pinned = {line.partition("==")[0].lower().replace("_", "-") for line in constraints.splitlines() if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]
-    names = {each.partition("[")[0].partition(">")[0].partition("=")[0].lower() for each in wanted} - {"longspan"}
+    wanted = [*project["dependencies"], *(requirement for extra in project["optional-dependencies"].values() for requirement in extra)]
+    names = {requirement.partition("[")[0].partition(">")[0].partition("=")[0].lower() for requirement in wanted} - {"longspan"}
     assert names <= pinned
 
 
-def test_a_short_run_loads_and_makes_no_more_than_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What made a run of 2k slow to start: scipy, drawing, a provider's library; and in a second run, what the first has kept."""
+def test_a_short_run_loads_and_computes_no_more_than_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run does not import scipy, matplotlib or a provider's library, and a second run uses what the first has cached."""
     monkeypatch.setenv("LONGSPAN_CACHE_DIR", str(tmp_path / "cache"))
     code = """
 import lzma, sys
@@ -134,7 +134,7 @@ finally:
         assert loaded.isdisjoint({"scipy", "matplotlib", "genai_prices", "openai", "httpx2", "unittest", "numpy.f2py"})
 
 
-def test_the_public_names_are_few_and_each_is_described() -> None:
+def test_public_names_are_few_and_documented() -> None:
     assert longspan.__all__ == sorted(PUBLIC)
     assert len(PUBLIC) <= 20
     assert [name for name in PUBLIC if not getattr(longspan, name).__doc__] == []
@@ -142,7 +142,7 @@ def test_the_public_names_are_few_and_each_is_described() -> None:
 
 
 @pytest.mark.parametrize(("statement", "limit"), [("import longspan", 12), ("from longspan.simulator.cli import app", 250)])
-def test_heavy_things_are_imported_late(statement: str, limit: int) -> None:
+def test_large_packages_are_imported_late(statement: str, limit: int) -> None:
     code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"
     loaded = set(run(sys.executable, "-c", code).stdout.split())
     assert loaded.isdisjoint({"trio", "tiktoken", "pydantic", "jinja2", "numpy", "scipy", "matplotlib"})

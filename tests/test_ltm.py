@@ -1,4 +1,4 @@
-"""The LTM suite as a whole: what must hold at every span, whoever is tested."""
+"""The LTM suite as a whole: properties at every span, for every agent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.rig import play as play_tests
 
 SPANS = [2_000, 32_000, 120_000, 200_000, 500_000]
 PEER_TOKENS = {32_000: 124_000, 120_000: 363_000, 200_000: 577_000, 500_000: 1_390_000}
-"""How long the GoodAI benchmark's own conversations are."""
+"""The length of the GoodAI benchmark's conversations."""
 
 
 def run(tmp_path: Path, *plans: Plan) -> list[Result]:
@@ -89,7 +89,7 @@ def test_silent_scores_nothing(span: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("span", [2_000, 4_000, 32_000, 120_000, 200_000, 500_000])
 def test_spans_are_kept_with_replies_of_any_length(span: int, tmp_path: Path) -> None:
-    """5 to 60 random tokens a reply, 20 seeds; and what weaving the tests together must achieve."""
+    """Replies of 5 to 60 random tokens, 20 seeds. Also checks how well tests are interleaved."""
     kept: list[bool] = []
     for seed in range(20):
         transcript = converse(span, seed, Babbler(seed), tmp_path / f"{seed}.jsonl")
@@ -115,7 +115,7 @@ def test_spans_are_kept_with_the_reply_lengths_of_real_models(span: int, tmp_pat
 
 @cache
 def _recorded_lengths(goodai: Path) -> tuple[int, ...]:
-    """Tokens of the replies that models gave in the published runs, filler left out: each reply of each test's log."""
+    """Return the tokens of the models' replies in the published runs, without filler."""
     count = Tokenizer().count
     found: list[int] = []
     for path in sorted((goodai / "results").glob("*.jsonl.gz")):
@@ -156,7 +156,7 @@ def test_one_seed_gives_one_journal_and_another_seed_another(tmp_path: Path) -> 
 
 
 def _journal(path: Path) -> list[str]:
-    """A journal's lines, byte for byte but for `measured`."""
+    """Return a journal's lines without `measured`."""
     lines = []
     for line in path.read_text("utf-8").splitlines():
         entry = json.loads(line)
@@ -169,7 +169,7 @@ def _events(folder: Path, conversation: str) -> list[events.Event]:
     return list(read_journal(RunFolder(folder).journal(conversation)))
 
 
-def test_chapterbreak_is_left_out_at_2k_with_a_line_that_says_so(tmp_path: Path) -> None:
+def test_chapterbreak_is_left_out_at_2k_with_a_message(tmp_path: Path) -> None:
     made = planned(2_000, 0, "silent", tmp_path)
     assert len(made.manifest.left_out) == 3
     assert all("chapterbreak" in line and "the span is 2,000" in line for line in made.manifest.left_out)

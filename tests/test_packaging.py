@@ -1,4 +1,4 @@
-"""What is built and installed: the wheel, the sdist, and longspan beside packages and folders of the same names."""
+"""Packaging: the wheel, the sdist, and longspan next to packages and folders with the same names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPENAI_AGENTS = ("openai-agents", "griffelib", "mcp", "mcp-types", "PyJWT", "pyt
 """openai-agents, whose package is called `agents`, and what it needs that longspan's tests do not."""
 
 NEEDED = ("openai", "starlette", "sse-starlette", "uvicorn", "jsonschema", "opentelemetry-api", "cryptography")
-"""What it needs besides."""
+"""Its other requirements."""
 
 PARROT = """
 class Parrot:
@@ -67,12 +67,12 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environm
 
 
 def tracked(*folders: str) -> set[str]:
-    """The files that git keeps of these folders."""
+    """Return the files of these folders that git tracks."""
     listed = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(listed.stdout.splitlines())
 
 
-def test_the_wheel_holds_longspan_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_has_longspan_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())
     info = {name for name in names if re.match(r"longspan-[^/]+\.dist-info/", name)}
@@ -97,7 +97,7 @@ def test_a_checkout_without_links_is_not_built(target: str, tmp_path: Path) -> N
     (tmp_path / "src" / "longspan").mkdir(parents=True)
     shutil.copy(ROOT / "src" / "longspan" / "__init__.py", tmp_path / "src" / "longspan")
     for name in FOLDERS:
-        (tmp_path / "src" / "longspan" / name).write_text(f"../../{name}", "utf-8")  # as git writes a link where it may not
+        (tmp_path / "src" / "longspan" / name).write_text(f"../../{name}", "utf-8")  # as git writes links on a file system without them
     command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", "out"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode != 0
@@ -117,10 +117,10 @@ def test_a_bare_name_is_refused_in_one_line(name: str, how: str, installed: Envi
         code, env = f"import sys; assert '{name}' not in sys.modules", {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     done = installed.run("python", "-B", "-c", code, cwd=cwd, env=env)
     assert f"ImportError: '{name}' is longspan's own folder: install longspan and import longspan.{name}\n" in done.stderr
-    assert (done.returncode == 0) is (how == "in sitecustomize")  # Python itself goes on without a sitecustomize that fails
+    assert (done.returncode == 0) is (how == "in sitecustomize")  # Python itself ignores a sitecustomize that fails
 
 
-def test_an_editable_installation_knows_no_bare_names(tmp_path: Path) -> None:
+def test_an_editable_installation_has_no_bare_names(tmp_path: Path) -> None:
     made = Environment(tmp_path / "venv")
     made.install(build("wheel:editable", tmp_path))
     for name in FOLDERS:
@@ -131,7 +131,7 @@ def test_an_editable_installation_knows_no_bare_names(tmp_path: Path) -> None:
 BOTH = "import agents; from agents import Agent; import longspan.agents; from longspan import BaseAgent; assert agents.Agent is Agent"
 
 
-def test_longspan_lives_beside_openai_agents(wheel: Path, tmp_path: Path) -> None:
+def test_longspan_works_next_to_openai_agents(wheel: Path, tmp_path: Path) -> None:
     made = Environment(tmp_path / "venv", besides=NEEDED)
     other = ["install", "-q", "--no-deps", "-c", ROOT / "constraints.txt", *OPENAI_AGENTS]
 
@@ -160,7 +160,7 @@ def test_longspan_lives_beside_openai_agents(wheel: Path, tmp_path: Path) -> Non
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with packages of its own that are called as longspan's folders are."""
+    """A project whose own packages are called like longspan's folders."""
     for name in FOLDERS:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").touch()

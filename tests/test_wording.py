@@ -1,6 +1,6 @@
-"""Every scenario in another person's words: `notebook`, which has general rules only, must not be keyed to our sentences.
+"""Every scenario in another wording: `notebook`, which has only general rules, must not depend on longspan's own sentences.
 
-tests/wording holds a template for each of ours: the same macros and facts, other sentences, written by someone who had
+tests/wording has a counterpart for each template, with the same macros and facts but other sentences, by an author who had
 not read the agent. It is never fitted to the agent, and the agent must not be fitted to it.
 """
 
@@ -31,19 +31,19 @@ SUITE = load_suite("ltm")
 SEEDS = range(5)
 
 NEAR = 0.7
-"""Two lines are nearly equal when so large a share of the words of one stands in the other, in the same order."""
+"""Two lines are nearly equal if this share of the words of one occurs in the other, in the same order."""
 
 TOLERANCE = 0.7
-"""What an agent must keep of its score when the wording changes.
+"""The share of its score that an agent must keep when the wording changes.
 
-Over 25 seeds at 2k, notebook's total spreads by 0.4 from seed to seed in ours and by 0.6 in the other wording, where it
-keeps 0.73. The mean of five seeds is so uncertain by 0.16 (2 % of what it has in ours, 7.0) and 0.28 (6 % of 5.1), and their
-ratio by 6 %: an agent that does not mind the wording stays above 0.7, five times that below 1, but one that is keyed to
-sentences loses more.
+Over 25 seeds at 2k, the standard deviation of notebook's total is 0.4 in longspan's wording and 0.6 in the other wording,
+where it keeps 0.73. So the standard error of the mean of five seeds is 0.16 (2% of its 7.0) and 0.28 (6% of 5.1), and that of
+their ratio 6%. An agent that does not depend on the wording stays above 0.7, which is five standard errors below 1, but one
+that depends on sentences loses more.
 """
 
 ELSEWHERE = "Something else entirely."
-"""What a rehearsal says for other tests."""
+"""The line that a rehearsal says for other tests."""
 
 Means = dict[str, float]
 """An agent's mean score in each scenario."""
@@ -104,7 +104,7 @@ def test_every_scenario_can_be_played_in_the_other_wording(name: str) -> None:
 
 
 def _texts(scenario: Scenario, seed: int) -> set[str]:
-    """What the test says, and its farewell."""
+    """Return the texts of a test and its farewell."""
     said: set[str] = set()
 
     def reply(text: str, ideal: str) -> str:
@@ -136,13 +136,13 @@ def test_a_template_has_the_macros_of_ours_with_the_same_variables(template: str
 
 
 def _macros(text: str) -> Mapping[str, tuple[str, list[str]]]:
-    """A template's macros: their arguments and their lines."""
+    """Return a template's macros: their arguments and their lines."""
     found = re.findall(r"\{% macro (\w+)\((.*?)\) %\}\n(.*?)\{% endmacro %\}", text, re.DOTALL)
     return {name: (arguments, [line for line in body.splitlines() if line.strip()]) for name, arguments, body in found}
 
 
 def _lines(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """All lines of the templates in a folder, and the words of each. What is filled in counts as a word."""
+    """Return all lines of the templates in a folder, and the words of each. A placeholder counts as a word."""
     for path in sorted(folder.glob("*.j2")):
         for _, lines in _macros(path.read_text("utf-8")).values():
             yield from ((f"{path.stem}: {line}", _words(line)) for line in lines)
@@ -153,7 +153,7 @@ def _words(line: str) -> list[str]:
 
 
 def _kept(words: list[str], of: list[str]) -> float:
-    """The share of `words` that stands in `of` in the same order."""
+    """Return the share of `words` that occurs in `of` in the same order."""
     row = [0] * (len(of) + 1)
     for word in words:
         before = 0

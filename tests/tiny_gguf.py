@@ -1,4 +1,4 @@
-"""Models of random weights, as GGUF files: for tests, and for measuring speed, which does not depend on what a model has learnt."""
+"""GGUF models with random weights, for tests and for benchmarks, because speed does not depend on the weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHATML: Final = (
 )
 
 BLOCK: Final = 18
-"""Bytes of 32 weights in Q4_0: their scale as a half float, and four bits each."""
+"""Bytes of 32 weights in Q4_0: their scale as a 16-bit float, and four bits each."""
 
 CONTROLS: Final = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
@@ -52,11 +52,11 @@ SHAPES: Final = {
     "1b": Shape(layers=16, embedding=2048, heads=32, kv_heads=8, hidden=8192, context=131_072, vocabulary=128_256),
     "8b": Shape(layers=32, embedding=4096, heads=32, kv_heads=8, hidden=14_336, context=131_072, vocabulary=128_256),
 }
-"""What is measured with: the shapes of Llama 3.2 1B and Llama 3.1 8B have weights of four bits (Q4_0)."""
+"""Shapes for benchmarks: those of Llama 3.2 1B and Llama 3.1 8B have four-bit weights (Q4_0)."""
 
 
 def write_model(path: Path, shape: Shape = TINY, *, template: str | None = CHATML, seed: int = 0) -> Path:
-    """Write a model. It holds one tensor in memory at a time; the shape 8b takes 4.5 GB on disk."""
+    """Write a model, with one tensor in memory at a time. The shape 8b takes 4.5 GB on disk."""
     writer = GGUFWriter(path, "llama")
     _describe(writer, shape)
     _tokenizer(writer, shape)
@@ -94,7 +94,7 @@ def _describe(writer: GGUFWriter, shape: Shape) -> None:
 
 
 def _tokenizer(writer: GGUFWriter, shape: Shape) -> None:
-    """Tokens of bytes, and of a few common words."""
+    """Add tokens for bytes and a few common words."""
     merges = _merges(WORDS)
     plain = [*_letters(), *dict.fromkeys(left + right for left, right in merges)]
     plain += [f"<unused{number}>" for number in range(shape.vocabulary - len(plain) - len(CONTROLS))]
@@ -110,14 +110,14 @@ def _tokenizer(writer: GGUFWriter, shape: Shape) -> None:
 
 
 def _letters() -> list[str]:
-    """How a byte-level tokenizer writes the 256 bytes: as itself where that can be seen, else as a letter from U+0100 on."""
+    """Return the characters of a byte-level tokenizer's 256 bytes: printable ones are themselves, others start at U+0100."""
     seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     hidden = iter(range(0x100, 0x200))
     return [chr(byte) if byte in seen else chr(next(hidden)) for byte in range(256)]
 
 
 def _merges(words: Sequence[str]) -> list[tuple[str, str]]:
-    """The pairs that join, in order of rank: letter by letter into words, and a space (Ġ) with a whole word."""
+    """Return the merges in order of rank: letter by letter into words, and a space (Ġ) with a whole word."""
     found: dict[tuple[str, str], None] = {}
     for word in words:
         for end in range(1, len(word)):
@@ -126,7 +126,7 @@ def _merges(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _tensors(shape: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and sizes, rows first."""
+    """Yield names and sizes, rows first."""
     wide, kv = shape.embedding, shape.embedding // shape.heads * shape.kv_heads
     vocabulary = max(shape.vocabulary, 256 + len({left + right for left, right in _merges(WORDS)}) + len(CONTROLS))
     yield "token_embd.weight", (vocabulary, wide)
@@ -146,7 +146,7 @@ def _tensors(shape: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _weights(name: str, size: tuple[int, ...], shape: Shape, random: np.random.Generator) -> NDArray[np.float32] | NDArray[np.uint8]:
-    """Weights that keep signals at about their size. Quantised ones repeat a few random rows: speed does not see that."""
+    """Return weights that preserve the magnitude of signals. Quantised ones repeat random rows, which does not affect speed."""
     if len(size) == 1:
         return np.ones(size, np.float32)
     rows, columns = size

@@ -24,10 +24,10 @@ from longspan.scenarios.goodai.ideals import ideal
 from longspan.scenarios.ltm.jokes import longest_question
 from longspan.scenarios.ltm.prospective_memory import outline
 from longspan.scenarios.ltm.wording import Wording
+from longspan.simulator.definitions import Definition, Definitions
 from longspan.simulator.errors import InputError, ScenarioError, first_problem, one_line
-from longspan.simulator.interop.definitions import Definition, Definitions
 from longspan.simulator.script import LAST, Line, Script
-from longspan.simulator.stage import LONGEST
+from longspan.simulator.stage import MAX_WAIT
 
 __all__ = ["read"]
 
@@ -53,7 +53,7 @@ class _Wait(_Published):
 
     percentage_finished: float | None = Field(default=None, ge=0, le=100, allow_inf_nan=False)
     tokens: int | None = Field(default=None, ge=0, le=1_000_000_000)
-    time: float | None = Field(default=None, ge=0, le=LONGEST.total_seconds(), allow_inf_nan=False)
+    time: float | None = Field(default=None, ge=0, le=MAX_WAIT.total_seconds(), allow_inf_nan=False)
 
     @property
     def nothing(self) -> bool:

@@ -1,4 +1,4 @@
-"""Publishing a run's scores without giving its tests away, and opening the commitment later."""
+"""Publishes a run's scores without revealing its tests, and verifies the commitment later."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator import events
+from longspan.simulator.definitions import tests_of
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Gradebook, Result, ScenarioResult, grade_run
-from longspan.simulator.interop.definitions import tests_of
 from longspan.simulator.manifest import Manifest, commit
 from longspan.simulator.run_folder import RunFolder
 
@@ -25,7 +25,7 @@ class _Frozen(BaseModel):
 
 @final
 class PublishedTest(_Frozen):
-    """One test's outcome, without a word of it."""
+    """One test's result, without its texts."""
 
     id: str
     scenario: str
@@ -39,7 +39,7 @@ class PublishedTest(_Frozen):
 class Published(_Frozen):
     """A run's scores and the commitment that ties them to the run, without its seed, its texts and its nonce.
 
-    Nor does it hold token counts: with an agent that always replies alike, they tell one seed from another.
+    It has no token counts either, because with a deterministic agent they would reveal the seed.
     """
 
     format: Literal[1] = 1
@@ -59,7 +59,7 @@ class Published(_Frozen):
 
 
 class Check(NamedTuple):
-    """One thing that `verify` looked at, whether it held, and what was found."""
+    """One check of `verify`: whether it passed, and what was found."""
 
     name: str
     holds: bool
@@ -67,14 +67,14 @@ class Check(NamedTuple):
 
 
 def publish(run: RunFolder, path: Path) -> Published:
-    """Write a run's scores to `path`, without what would give its tests away. Raises InputError where that is taken."""
+    """Write a run's scores to `path`, without anything that reveals its tests. Raises InputError if `path` exists."""
     _refuse_import(run)
     result = grade_run(run)
     if any(test.status == "unfinished" for test in result.tests):
-        raise InputError(f"{run.path} is not finished; `longspan resume` plays it to its end")
+        raise InputError(f"{run.path}: not finished; `longspan resume` finishes it")
     published = _published(run.manifest, result)
     if path.exists():
-        raise InputError(f"{path}: exists already; name another file with --out")
+        raise InputError(f"{path}: already exists; choose another file with --out")
     try:
         write_json(path, published)
     except OSError as error:
@@ -83,7 +83,7 @@ def publish(run: RunFolder, path: Path) -> Published:
 
 
 def read_published(path: Path) -> Published:
-    """What `publish` wrote. Raises InputError for anything else."""
+    """Read a file that `publish` wrote. Raises InputError for anything else."""
     try:
         return Published.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -93,29 +93,31 @@ def read_published(path: Path) -> Published:
 
 
 def verify(published: Published, run: RunFolder) -> Iterator[Check]:
-    """Open the commitment: whether the published scores are those of this run, and of the tests committed to.
+    """Check that published scores are those of this run, and that its tests are those committed to.
 
-    Yields each check as it is made. Raises JournalError for a run that cannot be read.
+    Yields each check when it is done. Raises JournalError for a damaged journal.
     """
     _refuse_import(run)
     manifest = run.manifest
-    made = {id: test.definition() for id, test in tests_of(manifest).items()}
+    definitions = {id: test.definition() for id, test in tests_of(manifest).items()}
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
-    known = all(id in made for id in ids)
-    opened = commit(manifest.nonce, manifest.seed, [made[id] for id in ids]) if known else "tests this longspan does not make"
+    known = all(id in definitions for id in ids)
+    opened = commit(manifest.nonce, manifest.seed, [definitions[id] for id in ids]) if known else "tests unknown to this version"
     yield Check("commitment", opened == published.commitment, f"published {published.commitment[:16]}..., the run gives {opened[:16]}...")
     gradebook = Gradebook.of(run)
     played = [test.definition for transcript in gradebook.transcripts.values() for test in transcript.tests.values()]
-    other = [event.test for event in played if not _is(event, made.get(event.test))]
-    yield Check("tests", not other, f"{len(played)} tests were played as committed to" if not other else f"others: {', '.join(other)}")
-    now = _published(manifest, gradebook.result(run))
-    differing = [name for name in Published.model_fields if getattr(now, name) != getattr(published, name) and name != "versions"]
-    yield Check("scores", not differing, "graded again, they are as published" if not differing else f"differ in {', '.join(differing)}")
+    others = [event.test for event in played if not _matches(event, definitions.get(event.test))]
+    finding = f"not as committed to: {', '.join(others)}" if others else f"{len(played)} tests were played as committed to"
+    yield Check("tests", not others, finding)
+    current = _published(manifest, gradebook.result(run))
+    differing = [name for name in Published.model_fields if getattr(current, name) != getattr(published, name) and name != "versions"]
+    finding = f"they differ in {', '.join(differing)}" if differing else "they are as published"
+    yield Check("scores", not differing, f"graded again, {finding}")
 
 
 def _refuse_import(run: RunFolder) -> None:
     if run.manifest.imported is not None:
-        raise InputError(f"{run.path} was imported: nobody committed to its tests before they were played, so that nothing can be proven")
+        raise InputError(f"{run.path}: an imported run has no commitment made before it was played, so that nothing can be proven")
 
 
 def _published(manifest: Manifest, result: Result) -> Published:
@@ -130,6 +132,6 @@ def _published(manifest: Manifest, result: Result) -> Published:
     )
 
 
-def _is(event: events.Open, defined: dict[str, Any] | None) -> bool:
-    """Whether the test that opened is the one that is defined so."""
-    return defined is not None and {name: getattr(event, name) for name in defined} == defined
+def _matches(event: events.Open, definition: dict[str, Any] | None) -> bool:
+    """Return whether the test that opened has this definition."""
+    return definition is not None and {name: getattr(event, name) for name in definition} == definition

@@ -1,4 +1,4 @@
-"""A run as an eval log of Inspect AI: a sample for each test, with what was said, its score and what is known of it."""
+"""Exports a run as an eval log of Inspect AI, with a sample for each test: its messages, its score and metadata."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from longspan.simulator.analysis.graded_runs import Graded
-from longspan.simulator.analysis.rows import Row, Rows, text
-from longspan.simulator.analysis.turns import Conversation
+from longspan.simulator.analysis.rows import Conversation, Row, Rows, text
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.ledger import total_cost
@@ -21,46 +20,46 @@ __all__ = ["logs"]
 
 SCORER: Final = "longspan"
 
-OF_RUN: Final = ("run", "suite", "span", "isolated", "placement", "seed", "agent")
-"""Columns of a test that are the same in all of its run: the log has them once."""
+RUN_COLUMNS: Final = ("run", "suite", "span", "isolated", "placement", "seed", "agent")
+"""Columns that are the same for all tests of a run, which the log has once."""
 
-ASKED: Final = ("turn", "sent_at", "kind", "test", "needle", "needs", "start", "tokens")
-REPLIED: Final = ("reply_tokens", "latency_s", "repeated", "trace")
-"""Columns of a turn that stand beside its message and its reply, where they say something."""
+MESSAGE_COLUMNS: Final = ("turn", "sent_at", "kind", "test", "needle", "needs", "start", "tokens")
+REPLY_COLUMNS: Final = ("reply_tokens", "latency_s", "repeated", "trace")
+"""Columns of a turn that become metadata of its message and its reply, unless they are empty."""
 
 
 def logs(folder: Path) -> Callable[[Graded, Rows], None]:
-    """Writes runs into `folder`, each as a file called after it. Raises InputError where Inspect AI is missing."""
+    """Return a function that writes runs to `folder`, one file each. Raises InputError if Inspect AI is not installed."""
     try:
         log, model, scorer = (import_module(f"inspect_ai.{name}") for name in ("log", "model", "scorer"))
     except ImportError as error:
         raise InputError("--format inspect needs more than longspan itself: pip install 'longspan[inspect]'") from error
-    made = _Made(log, model, scorer)
-    taken: Counter[str] = Counter()
+    converter = _Converter(log, model, scorer)
+    counts: Counter[str] = Counter()
 
     def write(run: Graded, rows: Rows) -> None:
-        taken[run.name] += 1
-        number = "" if taken[run.name] == 1 else f"-{taken[run.name]}"
-        log.write_eval_log(made.log(run, rows), folder / f"{run.name}{number}.eval", format="eval")
+        counts[run.name] += 1
+        number = "" if counts[run.name] == 1 else f"-{counts[run.name]}"
+        log.write_eval_log(converter.log(run, rows), folder / f"{run.name}{number}.eval", format="eval")
 
     return write
 
 
 @final
-class _Made:
-    """Makes Inspect AI's objects. Its modules are `Any`: they take seconds to import, and to be checked against."""
+class _Converter:
+    """Creates Inspect AI's objects. Its modules are typed `Any`, because importing and type-checking them takes seconds."""
 
     def __init__(self, log: Any, model: Any, scorer: Any) -> None:
         self._log, self._model, self._scorer = log, model, scorer
 
     def log(self, run: Graded, rows: Rows) -> Any:
-        """A run's log."""
+        """Return a run's log."""
         manifest, result = run.manifest, run.result
         turns = {(row["conversation"], row["turn"]): row for row in rows.turns}
         samples = [self._sample(run, test, row, rows.played, turns) for test, row in zip(result.tests, rows.tests, strict=True)]
         unended = [sample for sample in samples if sample.error is not None]
         began, ended = _times(run)
-        id = manifest.commitment[:32]  # unlike those of all other runs: it is made with a nonce
+        id = manifest.commitment[:32]  # unique, because a commitment includes a nonce
         return self._log.EvalLog(
             status="error" if unended else "success",
             eval=self._log.EvalSpec(
@@ -90,12 +89,12 @@ class _Made:
                     for part, spent in result.costs.items()
                 },
             ),
-            error=self._error(f"{len(unended)} of {len(samples)} tests did not come to their end") if unended else None,
+            error=self._error(f"{len(unended)} of {len(samples)} tests did not finish") if unended else None,
             samples=samples,
         )
 
     def _totals(self, run: Graded) -> Any:
-        """The figures of result.json: the score is the sum over the scenarios, as everywhere in longspan, not a mean of samples."""
+        """Return the run's figures. As everywhere in longspan, the score is the sum over scenarios, not a mean over samples."""
         result = run.result
         low, high = result.score_bounds
         figures = {
@@ -114,36 +113,36 @@ class _Made:
             scored_samples=scored,
             unscored_samples=len(result.tests) - scored,
             metrics={name: self._log.EvalMetric(name=name, value=value) for name, value in figures.items()},
-            metadata=_json({name: each.model_dump() for name, each in result.scenarios.items()}),
+            metadata=_json({name: scenario.model_dump() for name, scenario in result.scenarios.items()}),
         )
 
     def _sample(
         self, run: Graded, test: TestResult, row: Row, played: Mapping[str, Conversation], turns: Mapping[tuple[str, int], Row]
     ) -> Any:
-        """A test: its own turns and those that prove its grade. What was said between them is in the table of turns."""
+        """Return a test's sample: its own turns and those that prove its grade."""
         id = run.conversations[test.id]
         conversation = played[id]
-        own = [turn for turn in conversation.turns if turn.message.test == test.id]
-        shown = {turn.message.turn: turn for turn in own}
+        test_turns = [turn for turn in conversation.turns if turn.message.test == test.id]
+        shown = {turn.message.turn: turn for turn in test_turns}
         shown |= {number: conversation.turns[number] for number in test.turns if 0 <= number < len(conversation.turns)}
         rows = [turns[id, number] for number in sorted(shown)]
-        asked = [turn for turn in own if turn.message.kind == "question"]
+        questions = [turn for turn in test_turns if turn.message.kind == "question"]
         opened = conversation.tests[test.id].definition if test.id in conversation.tests else None
-        ideals = opened.ideal_replies(turn.message for turn in own) if opened is not None else {}
+        ideals = opened.ideal_replies(turn.message for turn in test_turns) if opened is not None else {}
         messages = [message for row in rows for message in self._messages(run, row)]
-        last = next((turn.reply.text for turn in reversed(asked) if turn.reply is not None), None)
+        last = next((turn.reply.text for turn in reversed(questions) if turn.reply is not None), None)
         return self._log.EvalSample(
             id=test.id,
             epoch=1,
             uuid=f"{run.manifest.commitment[:16]}-{test.id}",
-            input=text("\n\n".join(turn.message.text for turn in asked)),
+            input=text("\n\n".join(turn.message.text for turn in questions)),
             target=[text(ideal) for ideal in ideals.values()],
             messages=messages,
             output=self._output(run, messages),
             scores={SCORER: self._score(test, last)},
             error=self._error(test.reason) if test.status in ("scenario_error", "agent_error", "unfinished") else None,
             metadata=_json(
-                {name: value for name, value in row.items() if name not in (*OF_RUN, "reason")}
+                {name: value for name, value in row.items() if name not in (*RUN_COLUMNS, "reason")}
                 | {
                     "skills": list(test.skills),
                     "turns": list(test.turns),
@@ -156,26 +155,30 @@ class _Made:
         )
 
     def _score(self, test: TestResult, answer: str | None) -> Any:
-        more: dict[str, Any] = {"chance": test.chance}
+        metadata: dict[str, Any] = {"chance": test.chance}
         if test.items:
-            more["parts"] = [item.model_dump() for item in test.items]
+            metadata["parts"] = [item.model_dump() for item in test.items]
         if test.correction is not None:
-            more |= {"corrected_by": test.correction.by, "corrected_why": test.correction.why}
-        made = {"answer": None if answer is None else text(answer), "explanation": text(test.reason), "metadata": _json(more)}
+            metadata |= {"corrected_by": test.correction.by, "corrected_why": test.correction.why}
+        fields = {"answer": None if answer is None else text(answer), "explanation": text(test.reason), "metadata": _json(metadata)}
         if test.score is None:
-            return self._scorer.Score.unscored(reason=test.status, **made)
-        return self._scorer.Score(value=test.score, **made)
+            return self._scorer.Score.unscored(reason=test.status, **fields)
+        return self._scorer.Score(value=test.score, **fields)
 
     def _messages(self, run: Graded, row: Row) -> list[Any]:
-        """What the user said in a turn, and what the agent replied."""
+        """Return a turn's user message and the agent's reply."""
         id = f"{row['conversation']}-{row['turn']}"
-        asked, replied = (_json({name: row[name] for name in names if row.get(name)}) for names in (ASKED, REPLIED))
-        asked["turn"], asked["start"] = row["turn"], row["start"]
-        made = [self._model.ChatMessageUser(id=f"{id}-user", content=text(row["message"]), source="input", metadata=asked)]
+        message_data, reply_data = (
+            _json({name: row[name] for name in names if row.get(name)}) for names in (MESSAGE_COLUMNS, REPLY_COLUMNS)
+        )
+        message_data["turn"], message_data["start"] = row["turn"], row["start"]
+        messages = [self._model.ChatMessageUser(id=f"{id}-user", content=text(row["message"]), source="input", metadata=message_data)]
         if row.get("reply") is not None:
             agent = text(run.manifest.agent)
-            made.append(self._model.ChatMessageAssistant(id=f"{id}-agent", content=text(row["reply"]), model=agent, metadata=replied))
-        return made
+            messages.append(
+                self._model.ChatMessageAssistant(id=f"{id}-agent", content=text(row["reply"]), model=agent, metadata=reply_data)
+            )
+        return messages
 
     def _output(self, run: Graded, messages: Sequence[Any]) -> Any:
         replies = [message for message in messages if message.role == "assistant"]
@@ -183,19 +186,19 @@ class _Made:
         return self._model.ModelOutput(model=text(run.manifest.agent), choices=choices)
 
     def _usages(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """What the agent's model used for the replies in `rows`; nothing where none says."""
-        told = [row for row in rows if row.get("input_tokens") is not None or row.get("output_tokens") is not None]
-        if not told:
+        """Return the usage of the agent's model for the replies in `rows`; empty if unknown."""
+        used_rows = [row for row in rows if row.get("input_tokens") is not None or row.get("output_tokens") is not None]
+        if not used_rows:
             return {}
         used: dict[str, int] = defaultdict(int)
-        for row in told:
+        for row in used_rows:
             for name in ("input_tokens", "cached_tokens", "output_tokens"):
                 used[name] += row.get(name) or 0
-        cost = total_cost(row.get("cost_usd") for row in told)
+        cost = total_cost(row.get("cost_usd") for row in used_rows)
         return {"agent": self._usage(used["input_tokens"], used["cached_tokens"], used["output_tokens"], cost)}
 
     def _usage(self, read: int, cached: int, written: int, dollars: float | None) -> Any:
-        """Tokens and dollars. Inspect AI counts what was read from a cache apart from the rest."""
+        """Return tokens and dollars. Inspect AI counts tokens read from a cache separately."""
         return self._model.ModelUsage(
             input_tokens=max(0, read - cached),
             input_tokens_cache_read=cached,
@@ -209,20 +212,20 @@ class _Made:
 
 
 def _json(value: Any) -> Any:
-    """JSON of anybody's, with texts that can be encoded."""
+    """Return JSON with lone surrogates escaped in its texts."""
     match value:
         case str():
             return text(value)
         case dict():
-            return {text(str(key)): _json(each) for key, each in value.items()}
+            return {text(str(key)): _json(item) for key, item in value.items()}
         case list() | tuple():
-            return [_json(each) for each in value]
+            return [_json(item) for item in value]
         case _:
             return value
 
 
 def _times(run: Graded) -> tuple[str, str]:
-    """When a run began and when its last journal was written to, ISO 8601. Only its files' own dates tell: time in them is virtual."""
+    """Return when a run began and last wrote a journal, in ISO 8601, by file dates, because times in a journal are virtual."""
     manifest = run.folder.path / "manifest.json"
     written = [manifest, *(path for path in map(run.folder.journal, run.manifest.conversations) if path.exists())]
     dates = [datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds") for path in written]

@@ -1,4 +1,4 @@
-"""Runs as tidy rows: one for each test and one for each turn."""
+"""Runs as rows of tidy tables: one row for each test and one for each turn."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.graded_runs import Graded
-from longspan.simulator.analysis.turns import Conversation, conversations
 from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import TestResult
-from longspan.simulator.transcript import Turn
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.transcript import Change, PlayedTest, Transcript, Turn
 
-__all__ = ["TESTS", "TURNS", "Row", "Rows", "names", "rows_of", "text"]
+__all__ = ["TESTS", "TURNS", "Conversation", "Row", "Rows", "conversations", "names", "rows_of", "text"]
 
-MOST: Final = 2**63
+INT64_LIMIT: Final = 2**63
 
 Row = dict[str, Any]
 
@@ -80,8 +80,16 @@ TURNS: Final[dict[str, type]] = {
 
 
 @final
+class Conversation(NamedTuple):
+    """A conversation's turns in order, and its tests by id. The last turn has no reply if the conversation was interrupted there."""
+
+    turns: list[Turn]
+    tests: dict[str, PlayedTest]
+
+
+@final
 class Rows(NamedTuple):
-    """A run's tests and turns as rows, and its conversations, which the turns are from."""
+    """A run's tests and turns as rows, and its conversations by id."""
 
     tests: list[Row]
     turns: list[Row]
@@ -89,32 +97,44 @@ class Rows(NamedTuple):
 
 
 def names(runs: Sequence[Graded]) -> dict[Path, str]:
-    """What each run is called: its folder's name, or its path where two have the same."""
-    taken = Counter(run.name for run in runs)
-    return {run.folder.path: run.name if taken[run.name] == 1 else str(run.folder.path) for run in runs}
+    """Return each run's name: its folder's name, or its path if several have the same."""
+    counts = Counter(run.name for run in runs)
+    return {run.folder.path: run.name if counts[run.name] == 1 else str(run.folder.path) for run in runs}
+
+
+def conversations(run: RunFolder) -> dict[str, Conversation]:
+    """Return a run's conversations by id. One that was not begun has no turns. Raises JournalError for a damaged journal."""
+    turns: dict[str, list[Turn]] = {id: [] for id in run.manifest.conversations}
+
+    def on_change(id: str, transcript: Transcript, change: Change) -> None:
+        if isinstance(change, Turn):
+            turns[id][change.number :] = [change]
+
+    transcripts = run.transcripts(on_change)
+    return {id: Conversation(turns[id], transcripts[id].tests if id in transcripts else {}) for id in turns}
 
 
 def rows_of(name: str, run: Graded) -> Rows:
-    """A run's rows; `name` is what it is called. Raises JournalError for a damaged journal."""
+    """Return a run's rows, with `name` as the run's name. Raises JournalError for a damaged journal."""
     played = conversations(run.folder)
-    said = [turn_row(name, run, id, turn) for id, conversation in played.items() for turn in conversation.turns]
-    asked = [test_row(name, run, test) for test in run.result.tests]
-    _check(run, [*said, *asked])
-    return Rows(asked, said, played)
+    turns = [turn_row(name, run, id, turn) for id, conversation in played.items() for turn in conversation.turns]
+    tests = [test_row(name, run, test) for test in run.result.tests]
+    _check(run, [*turns, *tests])
+    return Rows(tests, turns, played)
 
 
 def _check(run: Graded, rows: Iterable[Row]) -> None:
-    """Raises JournalError for numbers that no table can hold: 64 bits, and neither infinite nor none."""
+    """Raise JournalError for numbers that are not finite or need more than 64 bits."""
     for row in rows:
         for column, value in row.items():
-            if isinstance(value, int | float) and not -MOST < value < MOST:
+            if isinstance(value, int | float) and not -INT64_LIMIT < value < INT64_LIMIT:
                 where = row.get("turn", row.get("test"))
-                raise JournalError(f"{run.folder.path}: {column} of {where} cannot be: {value!r:.40}")
+                raise JournalError(f"{run.folder.path}: {column} of {where} is out of range: {value!r:.40}")
 
 
 def test_row(name: str, run: Graded, test: TestResult) -> Row:
-    """A test with what its run was played with. Lists are joined by "; "."""
-    distances = [each.tokens for each in test.evidence]
+    """Return a test's row, with the settings of its run. Lists are joined by "; "."""
+    distances = [evidence.tokens for evidence in test.evidence]
     manifest = run.manifest
     return {
         "run": name,
@@ -147,22 +167,22 @@ def test_row(name: str, run: Graded, test: TestResult) -> Row:
 
 
 def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
-    """A turn. What only a reply has is None where there was none."""
-    said, reply = turn.message, turn.reply
+    """Return a turn's row. Without a reply, its columns are missing."""
+    message, reply = turn.message, turn.reply
     scenarios = {test.id: test.scenario for test in run.result.tests}
     row: Row = {
         "run": name,
         "conversation": conversation,
-        "turn": said.turn,
-        "sent_at": said.sent_at.isoformat(),
-        "kind": said.kind,
-        "test": said.test,
-        "scenario": scenarios.get(said.test or ""),
-        "needle": said.needle,
-        "needs": "; ".join(map(str, said.needs or [])),
-        "message": said.text,
-        "tokens": said.tokens,
-        "start": said.start,
+        "turn": message.turn,
+        "sent_at": message.sent_at.isoformat(),
+        "kind": message.kind,
+        "test": message.test,
+        "scenario": scenarios.get(message.test or ""),
+        "needle": message.needle,
+        "needs": "; ".join(map(str, message.needs or [])),
+        "message": message.text,
+        "tokens": message.tokens,
+        "start": message.start,
     }
     if reply is None:
         return row
@@ -181,5 +201,5 @@ def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
 
 
 def text(value: str) -> str:
-    """A text that can be encoded, whatever an agent made of it."""
+    """Escape lone surrogates, so that the text can be encoded."""
     return value.encode("utf-8", "backslashreplace").decode()

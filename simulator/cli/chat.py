@@ -21,7 +21,7 @@ def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=v
 
     from longspan.simulator.agent import close
     from longspan.simulator.agent_spec import AgentSpec, make_agent
-    from longspan.simulator.clock import PACE, STARTS_AT, VirtualClock
+    from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
     from longspan.simulator.errors import InputError
     from longspan.simulator.messages import Message
 
@@ -30,7 +30,7 @@ def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=v
     if spec.kind == "oracle":
         raise InputError("oracle gets its replies from a test, and a chat has none; name another agent")
     chat_agent = make_agent(spec)
-    clock = VirtualClock(STARTS_AT, PACE)
+    clock = VirtualClock(DEFAULT_START, DEFAULT_PACE)
 
     async def talk() -> None:
         try:

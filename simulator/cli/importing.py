@@ -25,8 +25,8 @@ def import_(
     It can be scored, corrected, viewed and replayed like any run, but not resumed.
     """
     from longspan.simulator.cli.run import finish
+    from longspan.simulator.definitions import read_definitions
     from longspan.simulator.grading.grades import grade_run
-    from longspan.simulator.interop.definitions import read_definitions
     from longspan.simulator.interop.imports import ImportOptions, import_run
     from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.runner import Outcome

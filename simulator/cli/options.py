@@ -102,10 +102,10 @@ def takes_grid(command: Callable[Concatenate[GridOptions, P], int]) -> Callable[
 
 def refuse_code(where: str | Path, names: Iterable[str], given: Iterable[str], trust: bool) -> None:
     """Raise InputError if a file names code to run or addresses to call that are neither trusted nor given on the command line."""
-    from longspan.simulator.agent_spec import reaches_out
+    from longspan.simulator.agent_spec import needs_trust
     from longspan.simulator.errors import InputError
 
-    untrusted = [spec for spec in names if reaches_out(spec) and spec not in given]
+    untrusted = [spec for spec in names if needs_trust(spec) and spec not in given]
     if untrusted and not trust:
         code = any(re.match(r"\s*(python|exec)\b", spec) for spec in untrusted)
         what, does = ("code to run", "runs") if code else ("an address to call", "calls")

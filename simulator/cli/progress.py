@@ -14,13 +14,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from longspan.simulator.agent_spec import reaches_out
+from longspan.simulator.agent_spec import needs_trust
 from longspan.simulator.cli.tables import print_table
 from longspan.simulator.errors import AgentError
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.planning import Plan
-from longspan.simulator.runner import Heard, Outcome
+from longspan.simulator.runner import Outcome, RunEvent
 
 __all__ = ["Progress", "print_outcome", "print_scores"]
 
@@ -70,7 +70,7 @@ class Progress:
         if self._live_table:
             self._live.stop()
 
-    def heard(self, heard: Heard) -> None:
+    def heard(self, heard: RunEvent) -> None:
         """Take the next event of a run's conversation. A closed terminal does not stop the run."""
         if self._quiet:
             return
@@ -79,7 +79,7 @@ class Progress:
         except (OSError, SystemExit):  # rich exits when a pipe is closed
             self._quiet = True
 
-    def _heard(self, heard: Heard) -> None:
+    def _heard(self, heard: RunEvent) -> None:
         run = self._runs.get(heard.folder)
         if run is None:
             place = next((n for n, plan in enumerate(self._plans) if plan.name == heard.plan.name), 0)
@@ -176,7 +176,7 @@ def print_outcome(outcome: Outcome, console: Console | None = None) -> None:
         console.print(Text(f"interrupted: {outcome.error}", style="red"))
         if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
             console.print(f"details {outcome.folder / 'incidents.jsonl'}", soft_wrap=True, highlight=False, markup=False)
-        code = " --trust" if outcome.result is not None and reaches_out(outcome.result.agent) else ""
+        code = " --trust" if outcome.result is not None and needs_trust(outcome.result.agent) else ""
         console.print(f"resume  longspan resume {outcome.folder}{code}", soft_wrap=True, highlight=False, markup=False)
     for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
         console.print(f"{label:8}{path}", soft_wrap=True, highlight=False, markup=False)

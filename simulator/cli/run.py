@@ -39,7 +39,7 @@ def run(
     plans = [plan(settings, out) for settings in options.grid().runs()]
     with Progress([] if json_ else plans) as progress:
         heard = None if json_ else progress.heard
-        outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, most=inf if max_cost is None else max_cost))
+        outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, max_cost=inf if max_cost is None else max_cost))
     return finish(outcomes, json_)
 
 

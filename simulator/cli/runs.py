@@ -41,7 +41,7 @@ def resume(
     from longspan.simulator.errors import InputError
     from longspan.simulator.planning import replan
     from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.runner import catching_up
+    from longspan.simulator.runner import describe_catch_up
     from longspan.simulator.runner import resume as continue_run
 
     manifest = RunFolder(run).manifest
@@ -52,7 +52,7 @@ def resume(
     folder = open_run(run, trust, [agent] if agent else [])
     plan = replan(manifest, manifest.agent, folder.path.parent)
     with folder.lock():  # first, since another process may be playing it
-        notice, costly = trio.run(catching_up, folder, plan.agent)
+        notice, costly = trio.run(describe_catch_up, folder, plan.agent)
     if not json_:
         typer.echo(notice)
     if costly and not yes and (json_ or not typer.confirm("Continue?", default=False)):
@@ -60,7 +60,7 @@ def resume(
     with Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
         most = inf if max_cost is None else max_cost
-        outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, most=most))
+        outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, max_cost=most))
     return finish([outcome], json_)
 
 

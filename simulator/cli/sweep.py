@@ -96,12 +96,12 @@ def _play(
 
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.ledger import Ledger
-    from longspan.simulator.runner import play_on, spent
+    from longspan.simulator.runner import cost_so_far, play_runs
     from longspan.simulator.sweeps.processes import play_in_processes
 
     if not left:
         return []
-    spent_so_far = fsum(spent(run) for _, run in pairs) if limit < inf else 0.0
+    spent_so_far = fsum(cost_so_far(run) for _, run in pairs) if limit < inf else 0.0
     with Progress([] if json_ else [planned for planned, _ in left]) as progress:
         heard: Listener | None = None if json_ else progress.heard
         if on is not None:
@@ -109,7 +109,7 @@ def _play(
 
             return play_on_ray(left, listener=heard, max_cost=limit, spent=spent_so_far)
         if jobs == 1:
-            return trio.run(lambda: play_on(left, Ledger(limit, spent=spent_so_far), listener=heard, signals=True))
+            return trio.run(lambda: play_runs(left, Ledger(limit, spent=spent_so_far), listener=heard, signals=True))
         return trio.run(
             lambda: play_in_processes(left, min(jobs, len(left)), lock=lock, listener=heard, max_cost=max(0.0, limit - spent_so_far))
         )

@@ -1,6 +1,6 @@
-"""Grading: from a transcript to scores with reasons, and the rules for reading replies that graders share.
+"""Grading: scores with reasons from transcripts, and the rules for reading replies that graders share.
 
-The rules are exported here, for graders of one's own: `from longspan import grading`.
+The rules are exported here for custom graders: `from longspan import grading`.
 """
 
 from longspan.simulator.grading.lenient_json import find_json

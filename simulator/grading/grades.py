@@ -1,4 +1,4 @@
-"""Grading journals: what each test scored, and what a run's results are."""
+"""Grading: the scores of a run's tests, and the run's results."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pydantic import BaseModel, ConfigDict
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError, one_line
 from longspan.simulator.events import Event
-from longspan.simulator.grading.needle_fates import Fates
-from longspan.simulator.ledger import Spent, tally
-from longspan.simulator.manifest import Manifest, Planned
+from longspan.simulator.grading.needle_fates import NeedleFates
+from longspan.simulator.ledger import Spending, tally
+from longspan.simulator.manifest import Manifest, PlannedTest
 from longspan.simulator.plugins import make_scenario
-from longspan.simulator.queries import Said
+from longspan.simulator.queries import JudgeAnswers
 from longspan.simulator.record import Grade, Item, Marked
 from longspan.simulator.run_folder import Correction, RunFolder
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.tables import Table
-from longspan.simulator.transcript import Change, Evidence, Played, Transcript, Turn
+from longspan.simulator.transcript import Change, Evidence, PlayedTest, Transcript, Turn
 
 __all__ = [
     "Gradebook",
@@ -33,19 +33,22 @@ __all__ = [
     "Status",
     "TestResult",
     "grade_run",
+    "judge_answers",
     "judge_costs",
-    "said",
     "scenarios_of",
     "tables_of",
 ]
 
 Status = Literal["scored", "unscored", "scenario_error", "agent_error", "unfinished"]
-"""How a test came out: only a `scored` one has a score. `unscored`: nobody could decide; `scenario_error`: an error of the
-test's own; `agent_error`: the agent failed for good before it ended; `unfinished`: the conversation was broken off."""
+"""The outcome of a test. Only `scored` tests have a score.
+
+`unscored`: undecided. `scenario_error`: the test raised an error. `agent_error`: the agent failed before the test ended.
+`unfinished`: the conversation was interrupted before the test ended.
+"""
 
 
-UNKNOWN: Final = "nobody knows what was expected; import it again with --definitions DIR"
-"""Why a test without facts has no score."""
+UNKNOWN: Final = "the expected answer is unknown; import the run again with --definitions DIR"
+"""The reason of an unscored test without facts."""
 
 
 class _Frozen(BaseModel):
@@ -54,9 +57,9 @@ class _Frozen(BaseModel):
 
 @final
 class TestResult(_Frozen):
-    """One test's outcome. `span_used` and evidence in tokens; `turns` are those that prove the grade.
+    """The result of one test. `span_used` and evidence are in tokens; `turns` are those that prove the grade.
 
-    A person's `correction` counts where there is one; `machine_score` is what the grader gave.
+    A person's `correction` overrides the grader's `machine_score`.
     """
 
     id: str
@@ -79,18 +82,18 @@ class TestResult(_Frozen):
 
     @property
     def lowest(self) -> float:
-        """The least that its score can come to, where it has none yet."""
+        """The score, or its lower bound if undecided."""
         return 0.0 if self.score is None else self.score
 
     @property
     def highest(self) -> float:
-        """The most that its score can come to, where it has none yet."""
+        """The score, or its upper bound if undecided."""
         return 1.0 if self.score is None else self.score
 
 
 @final
 class ScenarioResult(_Frozen):
-    """Mean and population standard deviation of a scenario's scores; None where a test has none."""
+    """The mean and population standard deviation of a scenario's scores; None if a test has no score."""
 
     score: float | None
     std: float | None
@@ -100,7 +103,7 @@ class ScenarioResult(_Frozen):
 
 @final
 class Result(_Frozen):
-    """A run's results, as result.json holds them. docs/journal.md describes every field."""
+    """A run's results, as written to result.json. docs/journal.md describes every field."""
 
     suite: str
     span: int
@@ -118,7 +121,7 @@ class Result(_Frozen):
     at_distance: float
     metrics: dict[str, float]
     tables: list[Table]
-    costs: dict[str, Spent]
+    costs: dict[str, Spending]
     scenarios: dict[str, ScenarioResult]
     tests: list[TestResult]
     left_out: list[str]
@@ -126,21 +129,22 @@ class Result(_Frozen):
 
 @final
 class Gradebook:
-    """A run's conversations as far as they were heard, and its tests' grades: each event is folded once, each test graded once.
+    """The transcripts and the grades of a run. Each event is folded once and each test is graded once.
 
-    `transcripts`: those of the conversations that have begun. `scenarios`: those that grade, by default all of the run's.
+    `transcripts` are those of the conversations that have begun. `scenarios` are those used for grading, by default all of the
+    run's.
     """
 
     def __init__(self, manifest: Manifest, scenarios: Mapping[str, Scenario] | None = None) -> None:
         self.manifest = manifest
         self.scenarios = scenarios_of(manifest) if scenarios is None else scenarios
         self.transcripts: dict[str, Transcript] = {}
-        self._fates: dict[str, Fates] = {}
-        self._given: dict[tuple[str, str], Grade] = {}
+        self._fates: dict[str, NeedleFates] = {}
+        self._grades: dict[tuple[str, str], Grade] = {}
 
     @classmethod
     def of(cls, run: RunFolder) -> Gradebook:
-        """That of a run's journals. Raises JournalError for one that is damaged."""
+        """Return the gradebook of a run's journals. Raises JournalError for a damaged journal."""
         book = cls(run.manifest)
         for id in run.manifest.conversations:
             for _ in run.fold(id, partial(book.add, id)):
@@ -148,64 +152,65 @@ class Gradebook:
         return book
 
     def add(self, conversation: str, event: Event) -> Change:
-        """Take a conversation's next event. Raises JournalError for one that does not follow from those before."""
+        """Add a conversation's next event. Raises JournalError if it contradicts those before."""
         transcript = self.transcripts.get(conversation)
         if transcript is None:
             transcript = self.transcripts[conversation] = Transcript()
-            self._fates[conversation] = Fates()
+            self._fates[conversation] = NeedleFates()
         change = transcript.add(event)
         if isinstance(change, Turn):
             self._fates[conversation].add(change, transcript)
         return change
 
     def forget(self, conversation: str) -> None:
-        """Forget all that was heard of a conversation."""
+        """Forget all events of a conversation."""
         self.transcripts.pop(conversation, None)
         self._fates.pop(conversation, None)
-        self._given = {key: given for key, given in self._given.items() if key[0] != conversation}
+        self._grades = {key: grade for key, grade in self._grades.items() if key[0] != conversation}
 
-    def grade(self, conversation: str, test: Played, said: Said = MappingProxyType({})) -> Grade:
-        """Grade a test that was played to its end, with what a judge has said. An error of the grader's leaves it unscored, and
-        says so."""
-        given = self._given.get((conversation, test.id))
-        if given is None:
-            given = self._given[conversation, test.id] = self._graded(conversation, test, MappingProxyType({}))
-        answered = any(query.about in said for query in given.asks)
-        return self._graded(conversation, test, said) if answered else given
+    def grade(self, conversation: str, test: PlayedTest, answers: JudgeAnswers = MappingProxyType({})) -> Grade:
+        """Grade a finished test, with the judge's `answers`. If the grader raises, the test is unscored and the reason says so."""
+        grade = self._grades.get((conversation, test.id))
+        if grade is None:
+            grade = self._grades[conversation, test.id] = self._graded(conversation, test, MappingProxyType({}))
+        answered = any(query.about in answers for query in grade.asks)
+        return self._graded(conversation, test, answers) if answered else grade
 
-    def _graded(self, conversation: str, test: Played, said: Said) -> Grade:
+    def _graded(self, conversation: str, test: PlayedTest, answers: JudgeAnswers) -> Grade:
         if test.definition.facts is None:
             return Grade(score=None, reason=UNKNOWN)
         try:
-            record = replace(self.transcripts[conversation].record(test), judged=said)
-            given = self.scenarios[test.definition.scenario].grade(test.definition.facts, record)
-            if not isinstance(given, Grade):
-                raise TypeError(f"grade returned {type(given).__name__} instead of a Grade")
+            record = replace(self.transcripts[conversation].record(test), judged=answers)
+            grade = self.scenarios[test.definition.scenario].grade(test.definition.facts, record)
+            if not isinstance(grade, Grade):
+                raise TypeError(f"grade returned {type(grade).__name__} instead of a Grade")
         except Exception as error:
             return Grade(score=None, reason=f"the grader failed: {one_line(error)}")
         if test.unjudged is not None:
-            return given.model_copy(update={"score": None, "reason": f"{given.reason}; undecided: {test.unjudged}"})
-        return given
+            return grade.model_copy(update={"score": None, "reason": f"{grade.reason}; undecided: {test.unjudged}"})
+        return grade
 
     def result(self, run: RunFolder) -> Result:
-        """The results of the run, with what its judge and people have said. Raises InputError for a manifest whose suite does not
-        have its tests' scenarios."""
+        """Return the run's results, with its judge's answers and people's corrections.
+
+        Raises InputError if the manifest's suite does not have the scenarios of its tests.
+        """
         manifest, scenarios = self.manifest, self.scenarios
         for plan in (plan for group in manifest.conversations.values() for plan in group):
             if plan.scenario not in scenarios:
                 raise InputError(
                     f"{run.path}: the manifest plans {plan.id} of scenario {plan.scenario!r:.60}, which its suite does not have"
                 )
-        answers, corrections, broken = said(run), run.corrections(), _broken(run)
+        answers, corrections, interrupted = judge_answers(run), run.corrections(), _interrupted_status(run)
         tests = [
-            self._outcome(plan, conversation, broken[conversation], corrections.get(plan.id), answers)
+            self._outcome(plan, conversation, interrupted[conversation], corrections.get(plan.id), answers)
             for conversation, plans in manifest.conversations.items()
             for plan in plans
         ]
         by_scenario: dict[str, list[TestResult]] = {}
         for test in tests:
             by_scenario.setdefault(test.scenario, []).append(test)
-        whole = [self.transcripts[id] for id in manifest.conversations if id in self.transcripts]
+        transcripts = [self.transcripts[id] for id in manifest.conversations if id in self.transcripts]
         bounds = (_total(by_scenario, lambda test: test.lowest), _total(by_scenario, lambda test: test.highest))
         return Result(
             suite=manifest.suite.name,
@@ -215,66 +220,68 @@ class Gradebook:
             score=bounds[0] if all(test.score is not None for test in tests) else None,
             score_bounds=bounds,
             max_score=len(by_scenario),
-            turns=sum(t.turns for t in whole),
-            tokens=sum(t.tokens for t in whole),
-            filler_tokens=sum(t.filler_tokens for t in whole),
-            switch_rate=_share(sum(t.switches for t in whole), sum(t.steps for t in whole)),
-            mean_open=_share(sum(t.crowd for t in whole), sum(t.spoken for t in whole)),
+            turns=sum(t.turns for t in transcripts),
+            tokens=sum(t.tokens for t in transcripts),
+            filler_tokens=sum(t.filler_tokens for t in transcripts),
+            switch_rate=_share(sum(t.switches for t in transcripts), sum(t.steps for t in transcripts)),
+            mean_open=_share(sum(t.crowd for t in transcripts), sum(t.spoken for t in transcripts)),
             certified=_share(sum(test.certified for test in tests), len(tests)),
             at_distance=_share(sum(test.at_distance for test in tests), len(tests)),
             metrics={
                 f"{name}: {what}": value for name, group in sorted(by_scenario.items()) for what, value in _metrics(scenarios[name], group)
             },
             tables=[table for name, group in sorted(by_scenario.items()) for table in tables_of(scenarios[name], {manifest.agent: group})],
-            costs=tally([*(entry for t in whole for entry in t.used), *judge_costs(run)]),
+            costs=tally([*(entry for t in transcripts for entry in t.used), *judge_costs(run)]),
             scenarios={name: scenario_result(group) for name, group in sorted(by_scenario.items())},
             tests=tests,
             left_out=list(manifest.left_out),
         )
 
-    def _outcome(self, planned: Planned, conversation: str, broken: Status, correction: Correction | None, said: Said) -> TestResult:
-        """What became of one planned test. `broken`: the status of those that did not end."""
+    def _outcome(
+        self, planned: PlannedTest, conversation: str, interrupted: Status, correction: Correction | None, answers: JudgeAnswers
+    ) -> TestResult:
+        """Return the result of one planned test. `interrupted` is the status of tests that did not end."""
         transcript, span = self.transcripts.get(conversation), self.manifest.span
         played = transcript.tests.get(planned.id) if transcript is not None else None
-        status: Status = broken
-        given = Grade(score=None, reason="the conversation ended before the test did")
+        status: Status = interrupted
+        grade = Grade(score=None, reason="the conversation ended before the test did")
         if played is not None and played.status == "scenario_error":
-            status, given = "scenario_error", Grade(score=None, reason=f"the test failed: {played.error}")
+            status, grade = "scenario_error", Grade(score=None, reason=f"the test failed: {played.error}")
         elif played is not None and played.status == "played":
-            given = self.grade(conversation, played, said)
-            status = "unscored" if given.score is None else "scored"
+            grade = self.grade(conversation, played, answers)
+            status = "unscored" if grade.score is None else "scored"
         return TestResult(
             id=planned.id,
             scenario=planned.scenario,
             skills=planned.skills,
             status="scored" if correction else status,
-            score=correction.score if correction else given.score,
+            score=correction.score if correction else grade.score,
             chance=planned.chance,
             certified=played.certified(span) if played else False,
             at_distance=played.at_distance(span) if played else False,
             exempt=played.exempt() if played else None,
             span_used=played.span_used if played else 0,
-            evidence=[self._fates[conversation].told(each) for each in played.evidence] if played else [],
-            reason=given.reason,
-            turns=list(given.turns),
+            evidence=[self._fates[conversation].with_fate(evidence) for evidence in played.evidence] if played else [],
+            reason=grade.reason,
+            turns=list(grade.turns),
             conversation=played.conversation if played else None,
-            machine_score=given.score,
+            machine_score=grade.score,
             correction=correction,
-            items=list(given.items),
+            items=list(grade.items),
         )
 
 
-def _broken(run: RunFolder) -> dict[str, Status]:
-    """The status of tests that did not end, by conversation: what broke it off last says why they have no score."""
+def _interrupted_status(run: RunFolder) -> dict[str, Status]:
+    """Return the status of tests that did not end, by conversation, from the last incident that interrupted it."""
     breaks = [entry for entry in run.incidents() if entry.get("type") in ("agent_error", "interrupted")]
     last = {str(entry.get("conversation")): entry.get("type") for entry in breaks}
     return {id: "agent_error" if last.get(id) == "agent_error" else "unfinished" for id in run.manifest.conversations}
 
 
 def _metrics(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str, float]]:
-    """A scenario's own figures; none where it fails to give them: its tables tell the error."""
+    """Return a scenario's own figures, or none if it raises; its tables then show the error."""
     try:
-        return [(str(what), _rounded(float(value))) for what, value in scenario.metrics(_marked(tests)).items()]
+        return [(str(name), _rounded(float(value))) for name, value in scenario.metrics(_marked(tests)).items()]
     except Exception:
         return []
 
@@ -284,7 +291,7 @@ def _marked(tests: Sequence[TestResult]) -> list[Marked]:
 
 
 def tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> list[Table]:
-    """A scenario's own tables over the tests of runs, by what those are called. An error in it is a table that says so."""
+    """Return a scenario's own tables of the tests of runs, by run name. If it raises, a table shows the error."""
     try:
         return [Table.model_validate(table) for table in scenario.tables({run: _marked(tests) for run, tests in runs.items()})]
     except Exception as error:
@@ -292,19 +299,19 @@ def tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> l
 
 
 def scenario_result(tests: Sequence[TestResult]) -> ScenarioResult:
-    """A scenario's mean and spread over its tests."""
+    """Return the mean and the standard deviation of a scenario's scores."""
     scores = [test.score for test in tests if test.score is not None]
-    whole = len(scores) == len(tests)
+    complete = len(scores) == len(tests)
     return ScenarioResult(
-        score=_rounded(fmean(scores)) if whole else None,
-        std=_rounded(pstdev(scores)) if whole else None,
+        score=_rounded(fmean(scores)) if complete else None,
+        std=_rounded(pstdev(scores)) if complete else None,
         chance=_rounded(fmean(test.chance for test in tests)),
         tests=len(tests),
     )
 
 
 def _total(by_scenario: Mapping[str, Sequence[TestResult]], value: Callable[[TestResult], float]) -> float:
-    """The sum of the scenarios' means, with `value` of each test."""
+    """Return the sum over scenarios of the mean of `value` over their tests."""
     return _rounded(fsum(fmean(map(value, tests)) for tests in by_scenario.values()))
 
 
@@ -313,31 +320,31 @@ def _share(part: float, whole: float) -> float:
 
 
 def _rounded(value: float) -> float:
-    # Means of thirds and fifths: fifteen digits would only show how floats add up.
+    # Six digits are enough; more would only show floating-point errors.
     return round(value, 6)
 
 
 def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
-    """A run's scenarios, by name."""
-    made = (make_scenario(name, parameters) for name, parameters in manifest.suite.scenarios.items())
-    return {scenario.name: scenario for scenario in made}
+    """Return a run's scenarios by name."""
+    scenarios = (make_scenario(name, parameters) for name, parameters in manifest.suite.scenarios.items())
+    return {scenario.name: scenario for scenario in scenarios}
 
 
 def grade_run(run: RunFolder) -> Result:
-    """Grade a run from its journals, and write nothing. Raises JournalError for a journal that is damaged."""
+    """Grade a run from its journals without writing anything. Raises JournalError for a damaged journal."""
     return Gradebook.of(run).result(run)
 
 
 def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]]:
-    """What the run's judge used and cost, judgement by judgement."""
+    """Return the run's judge as (part, usage, cost in dollars), judgement by judgement."""
     entries = (entry for entry in AnswerStore(run.path).entries() if isinstance(entry.get("usage"), dict))
     return [("judge", entry["usage"], (entry.get("cost_usd") or {}).get("judge")) for entry in entries]
 
 
-def said(run: RunFolder) -> dict[str, dict[str, Any] | str]:
-    """What the run's judge has said so far; why it could not, where it never did."""
+def judge_answers(run: RunFolder) -> dict[str, dict[str, Any] | str]:
+    """Return the answers of the run's judge so far, by `Query.about`: the answer's fields, or the reason why there is none."""
     failures = (entry for entry in run.incidents() if entry.get("type") == "judge_error")
-    found: dict[str, dict[str, Any] | str] = {str(entry.get("about")): str(entry.get("error")) for entry in failures}
-    answers = AnswerStore(run.path).entries()
-    found.update({str(entry.get("about")): entry["answer"] for entry in answers if isinstance(entry.get("answer"), dict)})
-    return found
+    answers: dict[str, dict[str, Any] | str] = {str(entry.get("about")): str(entry.get("error")) for entry in failures}
+    entries = AnswerStore(run.path).entries()
+    answers.update({str(entry.get("about")): entry["answer"] for entry in entries if isinstance(entry.get("answer"), dict)})
+    return answers

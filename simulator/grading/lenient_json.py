@@ -1,7 +1,7 @@
-"""Finds JSON in a reply and reads it as leniently as a person would, in time linear in the reply.
+"""Finds JSON in a reply and parses it as leniently as a person would, in time linear in the reply.
 
-json-repair, the library for it, cannot serve a grader: it makes a list of any bracketed prose ("[Note]"), cuts strings at
-an apostrophe, and takes minutes for some malformed replies of a hundred kilobytes.
+The json-repair library is not suitable for grading: it turns any bracketed prose ("[Note]") into a list, cuts strings at
+apostrophes, and takes minutes for some malformed replies of 100 kB.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, final
 
-__all__ = ["Found", "find_json"]
+__all__ = ["JsonSpan", "find_json"]
 
 _DEPTH = 40
-"""Brackets inside brackets beyond this are not an answer to anything; it also bounds the recursion."""
+"""The deepest nesting that is parsed. No sensible answer is nested deeper, and it bounds the recursion."""
 
 _TAIL = 200
-"""Characters within which the end of the text may have cut a string off."""
+"""An unclosed string counts as cut off if at most this many characters remain in the text."""
 
 _PAIRS = {"[": "]", "{": "}", "(": ")"}
 _OPEN = re.compile(r"[\[{]")
@@ -27,19 +27,19 @@ _KEY = re.compile(r"[A-Za-z_][\w -]{0,40}+(?=\s*:)")
 _AFTER = r"\\?[,;\]}):]|\n|\Z|//|#|```"
 _END = rf"(?=[^\S\n]*+(?:{_AFTER}))"
 _QUOTE_END = rf"[^\S\n]*+(?:{_AFTER}|\\?[\"'“„‘`\[{{])"
-"""What follows the mark that closes a string; any other mark is an apostrophe or a quotation inside it."""
+"""What follows a closing quote mark. Any other quote mark is an apostrophe or a quotation inside the string."""
 
 _NUMBER = re.compile(r"[-+]?(?:\d{1,18}|(?=\.\d))(?P<real>(?:\.\d{1,18})?(?:[eE][-+]?\d{1,2})?)" + _END, re.ASCII)
 _NAMED = re.compile(r"(?:([Tt]rue)|([Ff]alse)|null|None)" + _END)
 _BARE = re.compile(r"[\w$€£][^,\[\]{}()\"“”:\n]{0,59}+(?=[,\]})\n])")
-"""A value that someone forgot to quote: short, and with a comma, a bracket or a line's end behind it."""
+"""A value without quote marks: short, and followed by a comma, a bracket or the end of the line."""
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 def _quoted(opening: str, closing: str) -> re.Pattern[str]:
-    """A string between quote marks, on one line; a mark closes it only where a value may end."""
+    """Return a pattern for a quoted string on one line. A mark closes it only where a value may end."""
     return re.compile(rf"{opening}((?:[^{closing}\\\n]|\\.|[{closing}](?!{_QUOTE_END}))*+)[{closing}]")
 
 
@@ -50,12 +50,12 @@ _STRINGS = {
     "“": _quoted("“", '”“"'),
     "„": _quoted("„", '”“"'),
     "‘": _quoted("‘", "’‘'"),
-    "\\": re.compile(rf'\\"((?:[^"\\\n]|\\(?!"{_QUOTE_END}).)*+)\\"'),  # a list inside a JSON string
+    "\\": re.compile(rf'\\"((?:[^"\\\n]|\\(?!"{_QUOTE_END}).)*+)\\"'),  # a list within a JSON string
 }
 
 
-class Found(NamedTuple):
-    """A JSON value and where it stands: `text[begin:end]`. `firm` unless all of it is words without quote marks."""
+class JsonSpan(NamedTuple):
+    """A JSON value at `text[begin:end]`. `firm` is False if it consists only of words without quote marks."""
 
     begin: int
     end: int
@@ -65,12 +65,12 @@ class Found(NamedTuple):
 
 @final
 class _NotJsonError(Exception):
-    """What stands at `at` is no JSON. `whole` are the lists and objects read before it, outermost only."""
+    """The text at `at` is not JSON. `whole` are the outermost lists and objects parsed before it."""
 
     def __init__(self, at: int) -> None:
         super().__init__(at)
         self.at = at
-        self.whole: list[Found] = []
+        self.whole: list[JsonSpan] = []
 
 
 @final
@@ -78,13 +78,13 @@ class _CutOffError(Exception):
     """The text ends inside a string."""
 
 
-def find_json(text: str) -> list[Found]:
-    """The JSON lists and objects in `text`, in order, none inside another; everything around them is ignored.
+def find_json(text: str) -> list[JsonSpan]:
+    """Return the outermost JSON lists and objects in `text`, in order. Everything around them is ignored.
 
-    Lenient about quote marks (single, typographic, none), apostrophes, commas, comments, unquoted keys, Python's
-    literals, tuples and sets, brackets closed wrongly or, at the end of a text that was cut off, not at all. An object
-    without keys is a list, a list of nothing but keys and values an object. One that is all words without quote marks
-    counts only where there is nothing else, and only from two of them on: one is a stage direction. Never raises.
+    Lenient about quote marks (single, typographic, none), apostrophes, commas, comments, unquoted keys, Python's literals,
+    tuples and sets, and brackets that are mismatched or, at the end of a truncated text, missing. An object without keys becomes
+    a list, and a list of only keys and values an object. A list of words without quote marks counts only if there is nothing
+    else and it has at least two entries; one is a stage direction. Never raises.
     """
     return _Reader(text).read()
 
@@ -93,11 +93,11 @@ def find_json(text: str) -> list[Found]:
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._unclosed: dict[str, int] = {}  # per quote mark, the end of a stretch known to hold no closing one
+        self._unclosed: dict[str, int] = {}  # by quote mark, the end of a stretch known to have no closing one
 
-    def read(self) -> list[Found]:
-        firm: list[Found] = []
-        bare: list[Found] = []
+    def read(self) -> list[JsonSpan]:
+        firm: list[JsonSpan] = []
+        bare: list[JsonSpan] = []
         at = 0
         while opening := _OPEN.search(self._text, at):
             at = opening.start()
@@ -105,30 +105,30 @@ class _Reader:
                 at = deep.end()
                 continue
             try:
-                found = self._container(at, "")
+                span = self._container(at, "")
             except _NotJsonError as unreadable:
                 firm += unreadable.whole
-                at = max(unreadable.at, at + 1)  # never back to what was read: that keeps the time linear
+                at = max(unreadable.at, at + 1)  # never parse anything twice, which keeps the time linear
                 continue
             except _CutOffError:
                 at += 1
                 continue
-            if found.firm:
-                firm.append(found)
-            elif len(found.value) > 1:
-                bare.append(found)
-            at = found.end
+            if span.firm:
+                firm.append(span)
+            elif len(span.value) > 1:
+                bare.append(span)
+            at = span.end
         return firm or bare
 
-    def _container(self, begin: int, outer: str) -> Found:
-        """The list or object that opens at `begin`, inside brackets that `outer` would close."""
+    def _container(self, begin: int, outer: str) -> JsonSpan:
+        """Parse the list or object that opens at `begin`, inside brackets that are closed by `outer`."""
         opening = self._text[begin]
         closing = _PAIRS[opening]
         at = begin + 1
         if len(outer) >= _DEPTH:
             raise _NotJsonError(at)
         entries: list[tuple[str | None, Any]] = []
-        whole: list[Found] = []
+        whole: list[JsonSpan] = []
         firm = False
         while True:
             gap = _GAP.match(self._text, at)
@@ -139,10 +139,10 @@ class _Reader:
             if ends and not entries and (cut or "..." in between or "…" in between):
                 raise _NotJsonError(at)
             if ends:
-                theirs = cut or (self._text[at] != closing and self._text[at] in outer)
-                return Found(begin, at if theirs else at + 1, _built(opening, entries), firm or not entries)
+                unclosed = cut or (self._text[at] != closing and self._text[at] in outer)
+                return JsonSpan(begin, at if unclosed else at + 1, _built(opening, entries), firm or not entries)
             try:
-                key, found = self._entry(at, outer + closing, not entries or "," in between or "\n" in between, opening == "{")
+                key, span = self._entry(at, outer + closing, not entries or "," in between or "\n" in between, opening == "{")
             except _NotJsonError as unreadable:
                 unreadable.whole[:0] = whole
                 raise
@@ -151,16 +151,16 @@ class _Reader:
                     raise
                 at = len(self._text)
                 continue
-            entries.append((key, found.value))
-            firm = firm or found.firm
-            if found.firm and isinstance(found.value, (list, dict)):
-                whole.append(found)
-            at = found.end
+            entries.append((key, span.value))
+            firm = firm or span.firm
+            if span.firm and isinstance(span.value, (list, dict)):
+                whole.append(span)
+            at = span.end
 
-    def _entry(self, at: int, outer: str, apart: bool, braces: bool) -> tuple[str | None, Found]:
-        """A value, with its key if it has one. `apart`: whether something divides it from the value before."""
+    def _entry(self, at: int, outer: str, apart: bool, braces: bool) -> tuple[str | None, JsonSpan]:
+        """Parse a value, with its key if it has one. `apart`: whether a separator comes before it."""
         unquoted = _KEY.match(self._text, at) if braces else None
-        first = Found(at, unquoted.end(), unquoted.group().strip(), False) if unquoted else self._value(at, outer, apart)
+        first = JsonSpan(at, unquoted.end(), unquoted.group().strip(), False) if unquoted else self._value(at, outer, apart)
         colon = _COLON.match(self._text, first.end)
         may_be_key = isinstance(first.value, str) if not braces else not isinstance(first.value, (list, dict))
         if not colon or not may_be_key:
@@ -169,28 +169,28 @@ class _Reader:
         if at >= len(self._text):
             raise _CutOffError
         if self._text[at] in ",]})":
-            return str(first.value), Found(at, at, None, True)
+            return str(first.value), JsonSpan(at, at, None, True)
         return str(first.value), self._value(at, outer, True)
 
-    def _value(self, at: int, outer: str, apart: bool) -> Found:
+    def _value(self, at: int, outer: str, apart: bool) -> JsonSpan:
         text, char = self._text, self._text[at]
         if char in _PAIRS:
             return self._container(at, outer)
         if char in _STRINGS:
             return self._string(at, char)
         if number := _NUMBER.match(text, at):
-            return Found(at, number.end(), float(number.group()) if number["real"] else int(number.group()), True)
+            return JsonSpan(at, number.end(), float(number.group()) if number["real"] else int(number.group()), True)
         if named := _NAMED.match(text, at):
-            return Found(at, named.end(), True if named[1] else False if named[2] else None, True)
+            return JsonSpan(at, named.end(), True if named[1] else False if named[2] else None, True)
         if apart and (bare := _BARE.match(text, at)):
-            return Found(at, bare.end(), bare.group().strip(), False)
+            return JsonSpan(at, bare.end(), bare.group().strip(), False)
         raise _NotJsonError(at)
 
-    def _string(self, at: int, mark: str) -> Found:
+    def _string(self, at: int, mark: str) -> JsonSpan:
         text = self._text
         string = None if at < self._unclosed.get(mark, 0) else _STRINGS[mark].match(text, at)
         if string:
-            return Found(at, string.end(), _unescaped(string[1]), True)
+            return JsonSpan(at, string.end(), _unescaped(string[1]), True)
         if at >= self._unclosed.get(mark, 0):
             line = text.find("\n", at)
             self._unclosed[mark] = len(text) if line < 0 else line
@@ -200,7 +200,7 @@ class _Reader:
 
 
 def _built(opening: str, entries: list[tuple[str | None, Any]]) -> list[Any] | dict[str, Any]:
-    """A list, or an object where all entries have keys."""
+    """Return an object if all entries have keys, or else a list."""
     keyed = {key: value for key, value in entries if key is not None}
     if all(key is not None for key, _ in entries) and (entries or opening == "{"):
         return keyed
@@ -211,4 +211,4 @@ def _unescaped(string: str) -> str:
     if "\\" not in string:
         return string
     string = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPED.get(m[2], m[2]), string)
-    return string.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # halves of a pair were escaped one by one
+    return string.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # the halves of a surrogate pair were escaped separately

@@ -1,4 +1,4 @@
-"""Rules shared by graders: plain text, words, phrases, lenient JSON, numbers in words."""
+"""Matching rules shared by graders: plain text, words, phrases, lenient JSON, numbers in words."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _WORDS |= {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pa
 
 
 class _Plain(dict[int, str]):
-    """What becomes of each character in `plain`, worked out when it is first met.
+    """The replacement of each character in `plain`, computed at first use.
 
-    Character by character, because normalising a text takes time in the square of its longest run of accents.
+    Characters are normalised one by one, because normalising a text takes time quadratic in its longest run of accents.
     """
 
     def __missing__(self, code: int) -> str:
@@ -43,12 +43,12 @@ _POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
 def plain(text: str) -> str:
-    """`text` without case, accents, quotes, punctuation, invisible characters and repeated space: for comparing phrases."""
+    """Return `text` without case, accents, quote marks, punctuation, invisible characters and repeated spaces, for comparisons."""
     return " ".join(text.translate(_PLAIN).split())
 
 
 def found_words(text: str, candidates: Iterable[str]) -> list[str]:
-    """The candidates that stand in `text` as whole words, in the order of the candidates, whatever their case.
+    """Return the candidates that occur in `text` as whole words, ignoring case, in the order of the candidates.
 
     A possessive counts as the word itself: "Ada's" names Ada.
     """
@@ -57,31 +57,31 @@ def found_words(text: str, candidates: Iterable[str]) -> list[str]:
 
 
 def contains_phrase(text: str, phrase: str) -> bool:
-    """Whether the words of `phrase` stand in `text` one after the other, whatever the punctuation between them."""
+    """Return whether the words of `phrase` occur in `text` one after another, ignoring punctuation."""
     return bool(found_words(text, [phrase]))
 
 
 def contains_nearly(text: str, phrase: str) -> bool:
-    """Whether `phrase` stands in `text`, with at most one word in eight of it missing, added or changed.
+    """Return whether `phrase` occurs in `text`, with at most one in eight of its words missing, added or changed.
 
-    For quotations: a phrase of less than eight words must stand there exactly. Takes time in proportion to both lengths.
+    For quotations. A phrase of fewer than eight words must match exactly. Takes time proportional to the product of both lengths.
     """
-    wanted, spoken = plain(phrase).split(), plain(text).split()
-    allowed = len(wanted) // 8
-    if not wanted or len(set(wanted) - set(spoken)) > allowed:
+    phrase_words, text_words = plain(phrase).split(), plain(text).split()
+    allowed = len(phrase_words) // 8
+    if not phrase_words or len(set(phrase_words) - set(text_words)) > allowed:
         return False
-    costs = list(range(len(wanted) + 1))  # costs[i]: the least edits that end the first i words wanted here (Sellers, 1980)
-    for word in spoken:
+    costs = list(range(len(phrase_words) + 1))  # costs[i]: fewest edits with which the phrase's first i words end here (Sellers, 1980)
+    for word in text_words:
         before, costs[0] = costs[0], 0
-        for i, want in enumerate(wanted, 1):
-            before, costs[i] = costs[i], min(costs[i] + 1, costs[i - 1] + 1, before + (word != want))
+        for i, phrase_word in enumerate(phrase_words, 1):
+            before, costs[i] = costs[i], min(costs[i] + 1, costs[i - 1] + 1, before + (word != phrase_word))
         if costs[-1] <= allowed:
             return True
     return False
 
 
 def number(text: str) -> float | None:
-    """The number that `text` is, in digits ("2", "2.5") or English words ("two", "twenty-one"); None for anything else."""
+    """Parse a number in digits ("2", "2.5") or English words ("two", "twenty-one"). Return None for anything else."""
     text = text.strip().casefold()
     if len(text) > 40:
         return None
@@ -97,25 +97,25 @@ def number(text: str) -> float | None:
 
 
 def json_values(text: str) -> list[Any]:
-    """The JSON lists and objects that stand in `text`, in order, read leniently (fences, single quotes, trailing commas).
+    """Return the JSON lists and objects in `text`, in order, parsed leniently (fences, single quotes, trailing commas).
 
-    Text around and between them is ignored; nothing is made up where there is none ("[Note]" is prose). Never raises.
+    Other text is ignored, and prose in brackets ("[Note]") is not JSON. Never raises.
     """
-    return [found.value for found in find_json(text)]
+    return [span.value for span in find_json(text)]
 
 
 def split_json(text: str) -> list[tuple[str, Any]]:
-    """`text` cut at its JSON: each piece as it stands, with the list or object it is, or None for text that is no JSON.
+    """Split `text` at its JSON. Return each piece with its list or object, or None if it is not JSON.
 
-    The pieces make up `text` again. Read as leniently as `json_values` does; words of a sentence in brackets come as a
-    list of one string. Never raises.
+    The joined pieces are `text` again. JSON is parsed as leniently as by `json_values`; prose in brackets becomes a list of one
+    string. Never raises.
     """
     pieces: list[tuple[str, Any]] = []
     at = 0
-    for found in find_json(text):
-        pieces += _split_prose(text[at : found.begin])
-        pieces.append((text[found.begin : found.end], found.value))
-        at = found.end
+    for span in find_json(text):
+        pieces += _split_prose(text[at : span.begin])
+        pieces.append((text[span.begin : span.end], span.value))
+        at = span.end
     pieces += _split_prose(text[at:])
     return [(piece, value) for piece, value in pieces if piece]
 
@@ -125,9 +125,9 @@ def _split_prose(text: str) -> list[tuple[str, Any]]:
     return [(piece, [piece[1:-1].strip()] if number % 2 else None) for number, piece in enumerate(pieces)]
 
 
-def some(items: Iterable[str], most: int = 8) -> str:
-    """`items` as a list for a sentence, at most `most` of them and 40 characters of each: for the reason of a grade."""
-    every = list(items)
-    shown = [" ".join(item[:80].split()).encode("utf-8", "replace").decode() for item in every[:most]]
+def some(items: Iterable[str], limit: int = 8) -> str:
+    """Join at most `limit` items, and 40 characters of each, with commas, for the reason of a grade."""
+    items = list(items)
+    shown = [" ".join(item[:80].split()).encode("utf-8", "replace").decode() for item in items[:limit]]
     shown = [item if len(item) <= 40 else f"{item[:39]}\u2026" for item in shown]
-    return ", ".join(shown + [f"{len(every) - most} more"] * (len(every) > most))
+    return ", ".join(shown + [f"{len(items) - limit} more"] * (len(items) > limit))

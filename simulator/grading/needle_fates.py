@@ -1,4 +1,4 @@
-"""What became of a needle, as an agent's traces tell it: whether it was stored, retrieved at its question, and used."""
+"""What happened to needles according to the agent's traces: whether each was stored, retrieved at its question, and used."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, NamedTuple, final
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.transcript import Evidence, Transcript, Turn
 
-__all__ = ["Fate", "Fates", "Traces"]
+__all__ = ["Fate", "NeedleFates", "Traces"]
 
 
 @final
 class Fate(NamedTuple):
-    """What became of a needle; None where no trace tells.
+    """What happened to a needle; None if unknown.
 
-    `stored`: a memory was made of its turn. `retrieved`: when its question was asked, the agent was shown such a memory, or
-    the turn itself. `used`: the reply also has a word of the needle's that the question does not have.
+    `stored`: a memory was created from its turn. `retrieved`: such a memory, or the turn itself, was in the prompt when its
+    question was asked. `used`: also, the reply has a word of the needle that the question does not have.
     """
 
     stored: bool | None = None
@@ -29,11 +29,11 @@ class Fate(NamedTuple):
 
 @final
 class Traces:
-    """Takes the traces of a conversation's replies one by one.
+    """Collects the traces of a conversation's replies.
 
-    Of a trace three keys are read, all optional. "written": memories that were made, objects with an "id" and perhaps the
-    "turn" (a turn id) that they are of, by default that of the reply. "read": memories that were shown, objects with an "id"
-    or with the "turns" that they are of. "recent": {"since": turn id}, the turn from which on all were shown.
+    Three optional keys of a trace are read. "written": the memories created, objects with an "id" and optionally the "turn" (a
+    turn id) that they are from, by default that of the reply. "read": the memories in the prompt, objects with an "id" or with
+    the "turns" that they are from. "recent": {"since": turn id}, the first of the latest turns that were all in the prompt.
     """
 
     def __init__(self) -> None:
@@ -42,22 +42,22 @@ class Traces:
         self._any = False
 
     def add(self, number: int, turn_id: str, trace: Mapping[str, Any] | None) -> None:
-        """Take the trace of turn `number`."""
+        """Add the trace of turn `number`."""
         self._number[turn_id] = number
         for memory in _objects(trace, "written"):
             self._any = True
-            of = self._number.get(str(memory.get("turn", turn_id)))
-            if of is not None and isinstance(memory.get("id"), str):
-                self._memories[of].add(memory["id"])
+            source = self._number.get(str(memory.get("turn", turn_id)))
+            if source is not None and isinstance(memory.get("id"), str):
+                self._memories[source].add(memory["id"])
 
-    def fate(self, needle: int, said: str, question: str, reply: str, trace: Mapping[str, Any] | None) -> Fate:
-        """What became of the needle of turn `needle`, which `said` so, when `question` was answered with `reply`."""
+    def fate(self, needle: int, needle_text: str, question: str, reply: str, trace: Mapping[str, Any] | None) -> Fate:
+        """Return the fate of the needle of turn `needle` when `question` was answered with `reply`."""
         stored = needle in self._memories if self._any else None
         if trace is None or not ({"read", "recent"} & trace.keys()):
             return Fate(stored)
         retrieved = self._shown(needle, trace)
-        own = _words(said) - _words(question)
-        return Fate(stored, retrieved, retrieved and bool(own & _words(reply)))
+        new_words = _words(needle_text) - _words(question)
+        return Fate(stored, retrieved, retrieved and bool(new_words & _words(reply)))
 
     def _shown(self, needle: int, trace: Mapping[str, Any]) -> bool:
         recent = trace.get("recent")
@@ -74,27 +74,27 @@ class Traces:
 
 
 @final
-class Fates:
-    """Takes a conversation's turns one by one, and knows what became of the needles of its questions."""
+class NeedleFates:
+    """The fates of the needles of a conversation's questions."""
 
     def __init__(self) -> None:
         self._traces = Traces()
-        self._known: dict[tuple[int, int], Fate] = {}
+        self._fates: dict[tuple[int, int], Fate] = {}
 
     def add(self, turn: Turn, transcript: Transcript) -> None:
-        """Take the next turn; `transcript` has the turns before."""
+        """Add the next turn. `transcript` has the turns before it."""
         message, reply = turn.message, turn.reply
         if reply is None:
             return
         self._traces.add(reply.turn, message.turn_id, reply.trace)
         if message.kind == "question" and message.test is not None:
             for needle in message.needs or ():
-                said = transcript.history[needle].text
-                self._known[needle, reply.turn] = self._traces.fate(needle, said, message.text, reply.text, reply.trace)
+                needle_text = transcript.history[needle].text
+                self._fates[needle, reply.turn] = self._traces.fate(needle, needle_text, message.text, reply.text, reply.trace)
 
-    def told(self, evidence: Evidence) -> Evidence:
-        """The evidence with what became of its needle."""
-        return replace(evidence, **self._known.get((evidence.needle_turn, evidence.question_turn), Fate())._asdict())
+    def with_fate(self, evidence: Evidence) -> Evidence:
+        """Return the evidence with its needle's fate."""
+        return replace(evidence, **self._fates.get((evidence.needle_turn, evidence.question_turn), Fate())._asdict())
 
 
 def _objects(trace: Mapping[str, Any] | None, key: str) -> Iterator[Mapping[str, Any]]:
@@ -103,5 +103,5 @@ def _objects(trace: Mapping[str, Any] | None, key: str) -> Iterator[Mapping[str,
 
 
 def _words(text: str) -> set[str]:
-    """The words of a text that say something: numbers, and words of four letters and more."""
+    """Return the meaningful words of a text: numbers, and words of at least four letters."""
     return {word for word in plain(text).split() if len(word) > 3 or re.fullmatch(r"\d+", word)}

@@ -1,4 +1,4 @@
-"""How far a run is while it is played: score so far, cost, and about how long it will still take."""
+"""The progress of a run while it is played: score and cost so far, and the estimated time left."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from statistics import fmean
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.grading.grades import Gradebook
-from longspan.simulator.ledger import Spent, total_cost
-from longspan.simulator.transcript import Change, Played, Turn
+from longspan.simulator.ledger import Spending, total_cost
+from longspan.simulator.transcript import Change, PlayedTest, Turn
 
-__all__ = ["Ended", "Figures", "RunStatus"]
+__all__ = ["EndedTest", "RunProgress", "RunStatus"]
 
-ENOUGH: Final = 0.02
-"""The share of a run that must have been played before the rest of it is guessed at."""
+MIN_SHARE: Final = 0.02
+"""The share of a run that must have been played before the time left is estimated."""
 
 
 @final
-class Ended(NamedTuple):
-    """A test that has ended. `score` is None where the rules cannot tell, or nothing may be asked of its scenario here."""
+class EndedTest(NamedTuple):
+    """A test that has ended. `score` is None if the rules cannot decide, or its scenario is not available for grading."""
 
     test: str
     score: float | None
@@ -29,10 +29,13 @@ class Ended(NamedTuple):
 
 
 @final
-class Figures(NamedTuple):
-    """Where a run is. `ended` of its `tests`; `score` is the sum of the means of so many `scenarios`; `seconds` were spent on
-    replies, `left` are still to come, None while too little is known; `cost` in dollars, None for an unknown price; `used`:
-    whether any model was."""
+class RunProgress(NamedTuple):
+    """The progress of a run.
+
+    `ended` and `open` count its `tests`. `score` is the sum of the means of the `scenarios` graded so far. `seconds` were spent
+    on replies, and about `left` seconds are to come, None if unknown yet. `cost` is in dollars, None if a price is unknown.
+    `used`: whether any model usage is known.
+    """
 
     ended: int
     tests: int
@@ -51,9 +54,9 @@ class Figures(NamedTuple):
 
 @final
 class RunStatus:
-    """Takes what the events of a run's conversations changed in its `gradebook`, each conversation's in its order.
+    """Tracks the progress of a run from the changes in its `gradebook`.
 
-    Tests are graded by the rules alone, as they end. A scenario that the gradebook does not have is not asked.
+    Tests are graded by rules alone as they end, unless the gradebook does not have their scenario.
     """
 
     def __init__(self, gradebook: Gradebook) -> None:
@@ -63,35 +66,35 @@ class RunStatus:
         self._gradebook = gradebook
         self._manifest = manifest
         self._seconds: dict[str, float] = defaultdict(float)
-        self._spent: dict[str, Spent] = defaultdict(Spent)
+        self._spent: dict[str, Spending] = defaultdict(Spending)
         self._scores: dict[str, list[float]] = defaultdict(list)
 
-    def add(self, conversation: str, change: Change) -> Ended | None:
-        """Take the next change; the test that ended with it, if one did."""
+    def add(self, conversation: str, change: Change) -> EndedTest | None:
+        """Add the next change of a conversation. Return the test that ended with it, if any."""
         match change:
             case Turn():
                 for part, usage, cost in change.used:
                     self._spent[part] = self._spent[part].plus(usage, cost)
                 self._seconds[conversation] += change.seconds or 0.0
-            case Played(status="played"):
+            case PlayedTest(status="played"):
                 self.ended += 1
                 return self._graded(conversation, change)
-            case Played(status="scenario_error"):
+            case PlayedTest(status="scenario_error"):
                 self.ended += 1
-                return Ended(change.id, None, 0.0, f"the test failed: {change.error}")
+                return EndedTest(change.id, None, 0.0, f"the test failed: {change.error}")
         return None
 
-    def figures(self) -> Figures:
-        """Where the run is now. May be called from another thread."""
+    def figures(self) -> RunProgress:
+        """Return the current progress. May be called from another thread."""
         transcripts = list(self._gradebook.transcripts.values())
-        times = [each.now for each in transcripts if each.now is not None]
+        times = [transcript.now for transcript in transcripts if transcript.now is not None]
         dollars = [spent.cost_usd for spent in list(self._spent.values())]
-        return Figures(
+        return RunProgress(
             ended=self.ended,
             tests=self.total,
-            open=sum(len(each.open) for each in transcripts),
-            turns=sum(each.turns for each in transcripts),
-            tokens=sum(each.tokens for each in transcripts),
+            open=sum(len(transcript.open) for transcript in transcripts),
+            turns=sum(transcript.turns for transcript in transcripts),
+            tokens=sum(transcript.tokens for transcript in transcripts),
             now=max(times, default=None),
             score=fsum(fmean(scores) for scores in list(self._scores.values())),
             scenarios=len(self._scores),
@@ -99,11 +102,11 @@ class RunStatus:
             cost=total_cost(dollars),
             seconds=fsum(list(self._seconds.values())),
             left=self._left(),
-            closed=len(transcripts) == len(self._manifest.conversations) and all(each.closed for each in transcripts),
+            closed=len(transcripts) == len(self._manifest.conversations) and all(transcript.closed for transcript in transcripts),
         )
 
     def _left(self) -> float | None:
-        """About how many seconds of replies are still to come, as long ones as before: a test takes about a span of tokens."""
+        """Estimate the seconds of replies to come from the replies so far, assuming that a test takes about a span of tokens."""
         done = float(self.ended)
         transcripts = list(self._gradebook.transcripts.values())
         for transcript in transcripts:
@@ -111,14 +114,14 @@ class RunStatus:
                 begun = test.start if test.start is not None else transcript.tokens
                 done += min(0.95, (transcript.tokens - begun) / self._manifest.span)
         share = done / self.total if self.total else 1.0
-        at_once = max(1, sum(not each.closed for each in transcripts))
-        return fsum(list(self._seconds.values())) * (1 - share) / share / at_once if share >= ENOUGH else None
+        at_once = max(1, sum(not transcript.closed for transcript in transcripts))
+        return fsum(list(self._seconds.values())) * (1 - share) / share / at_once if share >= MIN_SHARE else None
 
-    def _graded(self, conversation: str, test: Played) -> Ended:
+    def _graded(self, conversation: str, test: PlayedTest) -> EndedTest:
         name, chance = test.definition.scenario, test.definition.chance
         if name not in self._gradebook.scenarios:
-            return Ended(test.id, None, chance, "graded when the run is over")
-        given = self._gradebook.grade(conversation, test)
-        if given.score is not None:
-            self._scores[name] = [*self._scores[name], given.score]
-        return Ended(test.id, given.score, chance, given.reason)
+            return EndedTest(test.id, None, chance, "graded when the run has finished")
+        grade = self._gradebook.grade(conversation, test)
+        if grade.score is not None:
+            self._scores[name] = [*self._scores[name], grade.score]
+        return EndedTest(test.id, grade.score, chance, grade.reason)

@@ -1,4 +1,4 @@
-"""Tells an answer from a hedge: which of several candidates a reply settles on."""
+"""Distinguishes answers from hedges: finds which of several candidates a reply settles on."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from longspan.simulator.grading.matching import plain
 
 __all__ = ["settled_words"]
 
-ASSERTED, TOLD, DATED, DENIED = range(4)
-"""How a clause speaks of what it names: as so now; as said or so once; as past; as not so."""
+ASSERTED, REPORTED, DATED, DENIED = range(4)
+"""How a clause presents what it names: as current, as reported or past tense, as explicitly past, or as denied."""
 
-_MARKERS = (  # the first that a clause holds says how it speaks
+_MARKERS = (  # the first that occurs in a clause applies
     (
         DENIED,
         "not|no longer|never|neither|nor|(?:is|was|are|were|do|does|did|has|have|had|ca|could|wo|would|should)nt|cannot|unsure|unclear"
@@ -27,34 +27,33 @@ _MARKERS = (  # the first that a clause holds says how it speaks
         "previous|previously|former|earlier|before|initial|initially|original|originally|at first|first|once|ago|old|past|prior|until",
     ),
     (
-        TOLD,
+        REPORTED,
         r"was|were|had|been|said|told|gave|given|went|became|chose|chosen|spoke|spoken|\w\w+ed|then|later|next|after",
     ),
 )
-_SPEAKS = [(how, re.compile(rf"\b(?:{words})\b")) for how, words in _MARKERS]
+_STANCES = [(how, re.compile(rf"\b(?:{words})\b")) for how, words in _MARKERS]
 
 _CLAUSES = re.compile(
-    r"(?P<joint>[,/&|]|->|→|\b(?:and|or|plus|also)\b)"  # between what is enumerated
-    r"|(?P<head>[:\n*•])"  # before and after a title, an item of a list, bold print
+    r"(?P<joint>[,/&|]|->|→|\b(?:and|or|plus|also)\b)"  # between items of an enumeration
+    r"|(?P<head>[:\n*•])"  # around titles, list items, bold print
     r"|[.!?;()\[\]…—–]|\s-+\s"
     r"|\b(?:but|yet|however|although|though|while|whereas|because|since|if|unless)\b"
     r"|(?=\b(?:not|instead of|rather than|anything but|other than)\b)",
     re.IGNORECASE,
 )
 _OWN = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i|you|your|" + "|".join(words for _, words in _MARKERS) + r")\b")
-"""What a clause holds that says something of its own and does not just go on with an enumeration."""
+"""Words of a clause that makes a statement of its own instead of continuing an enumeration."""
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b")
 _FILLING = frozenset("a an the even maybe perhaps possibly".split())
 
 
 def settled_words(text: str, candidates: Iterable[str]) -> list[str]:
-    """The candidates that `text` settles on, in the order of the candidates: one where it answers, several where it hedges.
+    """Return the candidates that `text` settles on, in their order: one if it answers, several if it hedges.
 
-    They must stand as whole words; of overlapping ones the longest counts ("sky blue" does not name blue). What a clause
-    denies or calls over is never settled on ("not blue", "it used to be blue"). Of the rest, what is said to be so
-    counts; where nothing is, what is reported ("you said red"); and where nothing is, what is dated to the past
-    ("earlier you said red"). So a reply that tells how things changed and names how they stand settles on one. Takes
-    time in proportion to the text, and never raises.
+    Candidates must occur as whole words; of overlapping ones the longest counts ("sky blue" does not name blue). Those that a
+    clause denies or calls past are never settled on ("not blue", "it used to be blue"). Of the others, those asserted count;
+    if none is, those reported ("you said red"); and if none is, those dated to the past ("earlier you said red"). So a reply
+    that describes a change and names the current value settles on one candidate. Takes time linear in the text and never raises.
     """
     text = _POSSESSIVE.sub(" s", text)  # "red's my choice" names red
     words = {plain(word): word for word in candidates}
@@ -62,7 +61,7 @@ def settled_words(text: str, candidates: Iterable[str]) -> list[str]:
     if not any(words) or not named.search(plain(text)):
         return []
     tiers: dict[str, int] = {}
-    for clause, how in _spoken(text, named):
+    for clause, how in _naming_clauses(text, named):
         for match in named.finditer(clause):
             left = clause[max(0, match.start() - 5) : match.start()] == "from "  # "changed from blue to red"
             tiers[match.group()] = min(DATED if left else how, tiers.get(match.group(), DENIED))
@@ -70,19 +69,19 @@ def settled_words(text: str, candidates: Iterable[str]) -> list[str]:
     return [word for key, word in words.items() if best < DENIED and tiers.get(key) == best]
 
 
-def _spoken(text: str, named: re.Pattern[str]) -> Iterator[tuple[str, int]]:
-    """The clauses that name a candidate, in plain words, and how each speaks.
+def _naming_clauses(text: str, named: re.Pattern[str]) -> Iterator[tuple[str, int]]:
+    """Yield the clauses that name a candidate, in plain words, and how each presents it.
 
-    One that goes on with an enumeration speaks as the one before ("not red, green or blue"; "earlier: red, green").
+    A clause that continues an enumeration takes over from the one before ("not red, green or blue"; "earlier: red, green").
     """
     previous, enumerates = "", False
     for clause, link in _clauses(text):
-        found = named.search(clause)
-        if not found:
+        match = named.search(clause)
+        if not match:
             previous, enumerates = clause, False
             continue
         linked = link == "head" or (link == "joint" and enumerates)
-        bare = _FILLING.issuperset(clause[: found.start()].split()) and not _OWN.search(clause)
+        bare = _FILLING.issuperset(clause[: match.start()].split()) and not _OWN.search(clause)
         if not (linked and bare):
             previous = clause
         enumerates = True
@@ -90,7 +89,7 @@ def _spoken(text: str, named: re.Pattern[str]) -> Iterator[tuple[str, int]]:
 
 
 def _clauses(text: str) -> Iterator[tuple[str, str]]:
-    """The clauses of `text` in plain words, each with what links it to the one before: "joint", "head" or ""."""
+    """Yield the clauses of `text` in plain words, each with its link to the one before: "joint", "head" or ""."""
     at, link = 0, ""
     for cut in _CLAUSES.finditer(text):
         clause = plain(text[at : cut.start()])
@@ -107,4 +106,4 @@ def _clauses(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _how(clause: str) -> int:
-    return next((how for how, words in _SPEAKS if words.search(clause)), ASSERTED)
+    return next((how for how, words in _STANCES if words.search(clause)), ASSERTED)

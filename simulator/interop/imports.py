@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, final
 
 from longspan.simulator import events
+from longspan.simulator.coherence import check_coherence
+from longspan.simulator.definitions import Definitions
 from longspan.simulator.errors import InputError, LongspanError
-from longspan.simulator.interop.coherence import check
-from longspan.simulator.interop.definitions import Definitions
 from longspan.simulator.journal import Journal
-from longspan.simulator.manifest import Manifest, Planned, Source, commit, versions
+from longspan.simulator.manifest import ImportSource, Manifest, PlannedTest, commit, versions
 from longspan.simulator.plugins import load, make_scenario, scenario_class
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import score
@@ -133,7 +133,7 @@ def _write(run: RunFolder, imported: Imported) -> None:
         journal.sync()
     for note in imported.notes:
         run.incident(conversation=conversation, type="import", error=note)
-    check(run)
+    check_coherence(run)
     score(run)
 
 
@@ -153,7 +153,7 @@ def _manifest(kind: str, file: Path, imported: Imported, options: ImportOptions)
         tokenizer=imported.tokenizer,
         definitions=definitions.folder if definitions else None,
         definitions_sha256=definitions.sha256 if definitions else None,
-        imported=Source(kind=kind, file=_text(file.resolve()), sha256=_sha256(file)),
+        imported=ImportSource(kind=kind, file=_text(file.resolve()), sha256=_sha256(file)),
         starts_at=begin.starts_at,
         pace_s=begin.pace_s,
         conversations={begin.conversation: [_planned(test.definition) for test in transcript.tests.values()]},
@@ -165,8 +165,8 @@ def _manifest(kind: str, file: Path, imported: Imported, options: ImportOptions)
     )
 
 
-def _planned(event: events.Open) -> Planned:
-    return Planned(id=event.test, scenario=event.scenario, skills=event.skills, chance=event.chance)
+def _planned(event: events.Open) -> PlannedTest:
+    return PlannedTest(id=event.test, scenario=event.scenario, skills=event.skills, chance=event.chance)
 
 
 def _sha256(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""Judging beside a conversation: what rules leave open is asked as soon as a test has ended, while the next ones play."""
+"""Judging in the background: what rules cannot decide is asked as soon as a test ends, while the next tests play."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge
 from longspan.simulator.queries import Query
-from longspan.simulator.transcript import Change, Played
+from longspan.simulator.transcript import Change, PlayedTest
 
 __all__ = ["Judging", "judge_run"]
 
 
 @final
 class Judging:
-    """Listens to a run's conversations and has the judge decide what its tests' graders ask. Entered, it waits at its end for all."""
+    """Has the judge answer the queries of a run's graders as tests end. On exit, the context manager waits for all answers."""
 
     def __init__(self, model: CachedModel, gradebook: Gradebook) -> None:
         self.judge = LLMJudge(model)
@@ -35,43 +35,43 @@ class Judging:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # What was asked is paid for: it is waited for, unless the run is being cancelled.
+        # Queries that were sent are paid for, so wait for their answers unless the run is being cancelled.
         await self._stack.aclose()
         if error is None and self._failure is not None:
             raise self._failure
 
-    def heard(self, conversation: str, change: Change) -> None:
-        """Take what the next event of a conversation changed."""
-        if isinstance(change, Played) and change.status == "played" and self._nursery is not None:
-            self._nursery.start_soon(self.settle, conversation, change)
+    def on_change(self, conversation: str, change: Change) -> None:
+        """Start judging a test when it ends. Call this with each change of a conversation."""
+        if isinstance(change, PlayedTest) and change.status == "played" and self._nursery is not None:
+            self._nursery.start_soon(self._judge_test, conversation, change)
 
-    async def settle(self, conversation: str, played: Played) -> None:
-        """Ask all that a test's grader wants to know, and what it wants to know then. What stops it is told at the end."""
-        said: dict[str, dict[str, Any] | str] = {}
+    async def _judge_test(self, conversation: str, played: PlayedTest) -> None:
+        """Ask a test's queries, grade it again, and repeat until there are no new ones. An error is raised on exit."""
+        answers: dict[str, dict[str, Any] | str] = {}
         grade = self._gradebook.grade
-        while asks := {query.about: query for query in grade(conversation, played, said).asks if query.about not in said}:
+        while queries := {query.about: query for query in grade(conversation, played, answers).asks if query.about not in answers}:
             async with trio.open_nursery() as nursery:
-                for query in asks.values():
-                    nursery.start_soon(self._decide, query, said)
+                for query in queries.values():
+                    nursery.start_soon(self._ask, query, answers)
             if self._failure is not None:
                 return
 
-    async def _decide(self, query: Query[Any], said: dict[str, dict[str, Any] | str]) -> None:
+    async def _ask(self, query: Query[Any], answers: dict[str, dict[str, Any] | str]) -> None:
         try:
             answer = await self._model.ask(query)
-        except LongspanError as error:  # a limit of dollars, a full disk
+        except LongspanError as error:  # the cost limit is reached, or the disk is full
             self._failure = error
         else:
-            said[query.about] = answer if isinstance(answer, str) else answer.model_dump(mode="json")
+            answers[query.about] = answer if isinstance(answer, str) else answer.model_dump(mode="json")
 
 
 async def judge_run(gradebook: Gradebook, model: CachedModel) -> None:
-    """Have a model decide all that the graders of a run's tests ask. What it has answered already is not asked again.
+    """Have a model answer all queries of a run's graders. Queries that it has already answered are not sent again.
 
-    Raises StoppedError where a limit of dollars would be passed, JournalError where answers cannot be kept.
+    Raises StoppedError if a cost limit could be exceeded, JournalError if answers cannot be stored.
     """
     async with Judging(model, gradebook) as judging:
         for conversation, transcript in gradebook.transcripts.items():
             for played in transcript.tests.values():
                 if played.definition.scenario in gradebook.scenarios:
-                    judging.heard(conversation, played)
+                    judging.on_change(conversation, played)

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 import trio
 
-from longspan.simulator.agent import Completes
+from longspan.simulator.agent import CompletionModel
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.answer_store import AnswerStore, StoredAnswer
 from longspan.simulator.errors import InputError, JournalError, LongspanError, StoppedError, one_line
@@ -109,9 +109,9 @@ def check_model(spec: str, max_cost: float = inf) -> None:
         check_priced(model, spec)
 
 
-def _completing(spec: AgentSpec) -> Completes:
+def _completing(spec: AgentSpec) -> CompletionModel:
     agent = make_agent(spec)
-    if not isinstance(agent, Completes):
+    if not isinstance(agent, CompletionModel):
         raise InputError(f"--judge {spec}: this kind of agent cannot judge; name a model, such as openai/gpt-4o")
     return agent
 

@@ -26,7 +26,7 @@ from longspan.simulator.errors import AgentError, LongspanError, StoppedError
 from longspan.simulator.grading.grades import Gradebook, Result
 from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Heard, Listener, Outcome, resume, spent
+from longspan.simulator.runner import Listener, Outcome, RunEvent, cost_so_far, resume
 from longspan.simulator.sweeps.sweep import finished
 
 __all__ = ["PROCESSES", "main", "play_in_processes", "result_of"]
@@ -130,7 +130,7 @@ class _Dispatcher:
                 return message
             if self._listener is not None:
                 id, event = message["conversation"], events.parse(message["event"])
-                self._listener(Heard(plan, run.path, gradebook, id, event, gradebook.add(id, event)))
+                self._listener(RunEvent(plan, run.path, gradebook, id, event, gradebook.add(id, event)))
 
 
 @final
@@ -213,16 +213,16 @@ def _play(path: Path, left: float | None, output: IO[bytes]) -> dict[str, Any]:
     """Play one run with `left` more dollars than it has already spent (None: no limit)."""
     run = RunFolder(path)
 
-    def send_event(heard: Heard) -> None:
+    def send_event(heard: RunEvent) -> None:
         _send(output, {"conversation": heard.conversation, "event": heard.event.model_dump(mode="json")})
 
     error: LongspanError | None = None
     before = 0.0
     try:
-        before = spent(run) if left is not None else 0.0
+        before = cost_so_far(run) if left is not None else 0.0
         max_cost = inf if left is None else before + left
-        error = trio.run(lambda: resume(run, run.manifest.agent, listener=send_event, signals=True, most=max_cost)).error
+        error = trio.run(lambda: resume(run, run.manifest.agent, listener=send_event, signals=True, max_cost=max_cost)).error
     except LongspanError as failure:
         error = failure
-    after = spent(run) if left is not None else 0.0
+    after = cost_so_far(run) if left is not None else 0.0
     return {"error": None if error is None else str(error), "stopped": isinstance(error, StoppedError), "spent": after - before}

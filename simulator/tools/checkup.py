@@ -11,9 +11,9 @@ from typing import Final, Literal, NamedTuple, final
 
 import trio
 
-from longspan.simulator.agent import Agent, Prompted, close, has_snapshots, observes
+from longspan.simulator.agent import Agent, IdealReplyAgent, close, has_snapshots, observes
 from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.clock import PACE, STARTS_AT
+from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.errors import LongspanError, one_line
 from longspan.simulator.messages import Message, Reply
 
@@ -40,12 +40,12 @@ class _Subject:
 
     def __init__(self, spec: AgentSpec) -> None:
         self.agent: Agent = make_agent(spec)
-        self._prompt = self.agent.prompt if spec.kind == "oracle" and isinstance(self.agent, Prompted) else None
+        self._prompt = self.agent.prompt if spec.kind == "oracle" and isinstance(self.agent, IdealReplyAgent) else None
         self._turn = 0
 
     def message(self, text: str, later: timedelta = timedelta(0)) -> Message:
         self._turn += 1
-        return Message(text, STARTS_AT + self._turn * PACE + later, f"check/{self._turn}")
+        return Message(text, DEFAULT_START + self._turn * DEFAULT_PACE + later, f"check/{self._turn}")
 
     async def reply(self, message: Message) -> Reply:
         if self._prompt is not None:

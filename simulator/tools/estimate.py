@@ -1,4 +1,4 @@
-"""What a run will take, told beforehand: the conversation is played without the model."""
+"""Estimates what a run will take by playing its conversations without the model."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, final
 from pydantic import BaseModel, ConfigDict
 
 from longspan.simulator import events
-from longspan.simulator.agent import Agent, Prompted, observes
+from longspan.simulator.agent import Agent, IdealReplyAgent, observes
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.journal import Journal
-from longspan.simulator.ledger import Spent, tally, total_cost
+from longspan.simulator.ledger import Spending, tally, total_cost
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, setting_of
 from longspan.simulator.transcript import Transcript, Turn
@@ -23,9 +23,12 @@ __all__ = ["Estimate", "estimate"]
 
 @final
 class Estimate(BaseModel):
-    """What a run will take, where replies are ideal: `span` in tokens (None where every test has a conversation to itself);
-    `turns`, of which the agent is `asked`; `tokens` of conversation; and what each part (agent, embedder) will use and cost.
-    `parts` is empty where the agent cannot tell."""
+    """An estimate of what a run will take if replies are ideal.
+
+    `span` is in tokens, None if every test has a conversation to itself. The agent is `asked` in that many of the `turns`.
+    `tokens` is the length of the conversations. `parts` has the usage and cost of each part (agent, embedder); it is empty if
+    the agent cannot estimate them.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,27 +39,28 @@ class Estimate(BaseModel):
     turns: int
     asked: int
     tokens: int
-    parts: dict[str, Spent]
+    parts: dict[str, Spending]
 
     @property
     def cost_usd(self) -> float | None:
-        """Dollars in all; None where a price is unknown or the agent cannot tell what it uses."""
+        """The total cost in dollars; None if a price is unknown or the agent cannot estimate its usage."""
         costs = [part.cost_usd for part in self.parts.values()]
         return total_cost(costs) if costs else None
 
 
 async def estimate(plan: Plan) -> Estimate:
-    """Play a run's conversations with ideal replies and the agent's own way of asking, but without its model.
+    """Estimate a run by playing its conversations with ideal replies and without the agent's model.
 
-    The agent has to offer `without_model()`: itself with a model that says what `prompt` tells it to and counts what asking
-    would have taken. For others only the conversation is told. Judges are not estimated: nobody knows what they are asked.
+    The agent must have a method `without_model()`, which returns the agent with a model that replies what `prompt` sets and
+    counts the tokens that a call would have used. For other agents only the conversation is estimated. Judges are not
+    estimated, because their queries are unknown beforehand.
     """
     transcripts = {id: Transcript() for id in plan.tests}
     asked = 0
-    taking_note = observes(make_agent(plan.agent))
+    agent_observes = observes(make_agent(plan.agent))
     with TemporaryDirectory() as folder:
         for id, transcript in transcripts.items():
-            asked += await _play(plan, id, transcript, taking_note, Path(folder) / id / "journal.jsonl")
+            asked += await _play(plan, id, transcript, agent_observes, Path(folder) / id / "journal.jsonl")
     manifest = plan.manifest
     return Estimate(
         suite=manifest.suite.name,
@@ -70,9 +74,11 @@ async def estimate(plan: Plan) -> Estimate:
     )
 
 
-async def _play(plan: Plan, id: str, transcript: Transcript, taking_note: bool, path: Path) -> int:
-    """Play a conversation into `transcript`. Returns how many turns the agent has to be asked; one `taking_note` is not asked those
-    whose reply is ready."""
+async def _play(plan: Plan, id: str, transcript: Transcript, agent_observes: bool, path: Path) -> int:
+    """Play a conversation into `transcript`. Return how many turns the agent is asked.
+
+    An agent that observes is not asked for turns that have a ready reply.
+    """
     agent = _stand_in(plan)
     asked = 0
 
@@ -80,16 +86,16 @@ async def _play(plan: Plan, id: str, transcript: Transcript, taking_note: bool, 
         nonlocal asked
         change = transcript.add(event)
         if isinstance(change, Turn) and change.reply is not None:
-            asked += change.reply.asked or not taking_note
+            asked += change.reply.asked or not agent_observes
 
-    live = LiveAgent(agent, give_ideal=agent.prompt if isinstance(agent, Prompted) else None)
+    live = LiveAgent(agent, give_ideal=agent.prompt if isinstance(agent, IdealReplyAgent) else None)
     with Journal(path) as journal:
         await Conversation(setting_of(plan.manifest, id), plan.tests[id], live, journal, listener=count).play()
     return asked
 
 
 def _stand_in(plan: Plan) -> Agent:
-    """The agent without its model; for one that has none to leave out, the oracle."""
+    """Return the agent without its model, or the oracle if the agent does not support that."""
     agent: Any = make_agent(plan.agent)
     if callable(getattr(agent, "without_model", None)):
         made: Agent = agent.without_model()

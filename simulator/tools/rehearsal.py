@@ -12,7 +12,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any, final
 
-from longspan.simulator.clock import PACE, STARTS_AT
+from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.errors import ScenarioError
 from longspan.simulator.messages import Turn
 from longspan.simulator.record import Award, Exchange, Grade, Record, watched
@@ -41,7 +41,7 @@ class _Conversation:
     placement: Placement = "uniform"
 
     def __init__(self, reply: ReplyTo) -> None:
-        self.now = STARTS_AT
+        self.now = DEFAULT_START
         self.reply = reply
         self.exchanges: list[Exchange] = []
         self.watched: list[Exchange] = []
@@ -54,7 +54,7 @@ class _Conversation:
         if test is not None:
             self.exchanges.append(Exchange(turn.number, text, reply, asks, needle))
         self.turns += 1
-        self.now += PACE
+        self.now += DEFAULT_PACE
         return turn
 
     def respond(self, test: str, request: object) -> Any:

@@ -13,14 +13,14 @@ import trio
 
 from longspan.simulator.errors import LongspanError, one_line
 from longspan.simulator.grading.grades import Gradebook
-from longspan.simulator.grading.run_status import Ended, Figures, RunStatus
-from longspan.simulator.journal_tail import LINES, Tail
+from longspan.simulator.grading.run_status import EndedTest, RunProgress, RunStatus
+from longspan.simulator.journal_tail import MAX_LINES, JournalTail
 from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.report.excerpts import EXCERPT_CHARS, visible
 from longspan.simulator.report.reading import Turn
 from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.transcript import Change, Played
+from longspan.simulator.transcript import Change, PlayedTest
 from longspan.simulator.transcript import Turn as TranscriptTurn
 from longspan.simulator.view.run_list import has_results
 
@@ -79,7 +79,7 @@ class LiveRun:
             self._wake()
 
     async def _follow(self) -> None:
-        tails = {id: Tail(self._run.journal(id)) for id in self._run.manifest.conversations}
+        tails = {id: JournalTail(self._run.journal(id)) for id in self._run.manifest.conversations}
         manifest = self._run.manifest
         gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # no code that a run names is run
         status = RunStatus(gradebook)
@@ -93,7 +93,7 @@ class LiveRun:
                     change = gradebook.add(id, event)
                     self._add(id, change, status.add(id, change))
                 await trio.lowlevel.checkpoint()
-            caught_up = lines < LINES
+            caught_up = lines < MAX_LINES
             if caught_up:
                 self._add_pending()
             if lines:
@@ -101,9 +101,9 @@ class LiveRun:
             self._set_status(json.dumps(figures | {"results": has_results(self._run)}))
             await trio.sleep(POLL_INTERVAL if caught_up else 0)
 
-    def _add(self, id: str, change: Change, ended: Ended | None) -> None:
+    def _add(self, id: str, change: Change, ended: EndedTest | None) -> None:
         match change:
-            case Played(status="open"):
+            case PlayedTest(status="open"):
                 self._add_test(_event("test", id=change.id, grade="open", score=None, reason=""))
             case TranscriptTurn(reply=None):
                 self._announced.discard(id)
@@ -142,7 +142,7 @@ class LiveRun:
         self._changed = trio.Event()
 
 
-def _json(figures: Figures) -> dict[str, Any]:
+def _json(figures: RunProgress) -> dict[str, Any]:
     return figures._asdict() | {"now": f"{figures.now:%Y-%m-%d %H:%M}" if figures.now is not None else None}
 
 

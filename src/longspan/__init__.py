@@ -1,12 +1,12 @@
 """longspan: one very long conversation that tests the memory of conversational agents.
 
-What a person who writes an agent, a scenario or a script needs is imported from here; everything else is internal and may move.
-Names are loaded at first use, so that importing longspan costs no more than Python itself.
+The names for writing agents, scenarios and scripts are imported from here. Everything else is internal and may move. Names are
+loaded at first use, so that importing longspan is fast.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as typing has it: checkers know the name, and nothing is imported for it
+TYPE_CHECKING = False  # like typing.TYPE_CHECKING, without importing typing; type checkers know the name
 if TYPE_CHECKING:
     from typing import Any
 
@@ -58,7 +58,7 @@ _HOMES = {
     "simulator.tables": ("Table",),
     "simulator.tools.rehearsal": ("rehearse",),
 }
-"""The modules, and the package, that hold the public names."""
+"""The public names by the modules and the package that define them."""
 
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -174,7 +174,7 @@ class Mine:
         ("raise SystemExit(3)", "reply: failed: SystemExit: 3"),
         ("return None", "reply: failed: TypeError: reply returned NoneType"),
         ("return {'text': 7}", "reply: gave an invalid answer: text"),
-        ("return {'txet': 'x'}", "txet: there is no such key"),
+        ("return {'txet': 'x'}", "txet: unknown key"),
         ("return {'text': 'x', 'trace': {'a': float('nan')}}", "failed: ValueError: Out of range float"),
         ("return {'text': 'x', 'trace': {'a': object()}}", "failed: TypeError: Object of type object is not JSON"),
         ("import os; os._exit(4)", "exited with status 4 before it answered"),

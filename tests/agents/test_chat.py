@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from longspan.agents.base import AgentError, InputError, Message, Usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions, cut_middle
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
-from longspan.simulator.agent import Completes, Prompted, has_snapshots
+from longspan.simulator.agent import CompletionModel, IdealReplyAgent, has_snapshots
 
 START = datetime(2024, 1, 1, 9, 0)
 
@@ -334,7 +334,7 @@ def test_the_default_context_is_the_models_window_or_16k() -> None:
 def test_prompts_for_a_judge_do_not_affect_the_conversation() -> None:
     core = Words()
     chat = agent(core)
-    assert isinstance(chat, Completes)
+    assert isinstance(chat, CompletionModel)
 
     async def ask() -> None:
         assert (await chat.complete("one prompt", schema={"type": "object"})).text == "re: prompt"
@@ -350,9 +350,9 @@ def test_without_its_model_it_counts_the_tokens_of_requests() -> None:
     core = Words()
     chat = agent(core)
     dry = chat.without_model()
-    assert isinstance(dry, Prompted)
+    assert isinstance(dry, IdealReplyAgent)
     dry.prompt("the ideal reply")
     reply = trio.run(dry.reply, message(0))
     assert (reply.text, reply.usage) == ("the ideal reply", Usage(4, 0, 3))
     assert core.prompts == []
-    assert not isinstance(chat, Prompted)
+    assert not isinstance(chat, IdealReplyAgent)

@@ -25,7 +25,7 @@ from longspan.agents.memory.ltm.agent import DryLtm
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.options import LtmOptions
 from longspan.agents.memory.ltm.prompts import ago
-from longspan.simulator.agent import Prompted, has_snapshots, observes, repeatable
+from longspan.simulator.agent import IdealReplyAgent, has_snapshots, observes, repeatable
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 
 KEY = "sk-a-key-that-is-nowhere-else"
@@ -424,7 +424,7 @@ def test_without_its_model_it_counts_the_tokens_it_would_have_used() -> None:
     core = Thinker()
     dry = memory_agent(core, memory="semantic").without_model()
     assert isinstance(dry, DryLtm)
-    assert isinstance(dry, Prompted)
+    assert isinstance(dry, IdealReplyAgent)
     dry.prompt("Bertram.")
     replies = play(dry, [(text, None) for text, _ in chat(60)])
     assert core.prompts == []

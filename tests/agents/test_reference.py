@@ -9,7 +9,7 @@ import trio
 from longspan.agents.base import AgentError, BaseAgent, Message
 from longspan.agents.reference.oracle import Oracle
 from longspan.agents.reference.silent import Silent
-from longspan.simulator.agent import Agent, Prompted, has_snapshots
+from longspan.simulator.agent import Agent, IdealReplyAgent, has_snapshots
 
 
 def _message(text: str, turn: str = "1") -> Message:
@@ -19,7 +19,7 @@ def _message(text: str, turn: str = "1") -> Message:
 def test_oracle_gives_the_prompted_reply() -> None:
     async def play() -> None:
         oracle = Oracle()
-        assert isinstance(oracle, Prompted)
+        assert isinstance(oracle, IdealReplyAgent)
         oracle.prompt("Blue.")
         assert (await oracle.reply(_message("What colour?"))).text == "Blue."
         assert (await oracle.reply(_message("What colour?"))).text == "Blue.", "the same turn again is the same request again"
@@ -48,7 +48,7 @@ def test_oracle_without_a_prompt_is_an_error() -> None:
 def test_silent_always_says_ok(tmp_path: Path) -> None:
     async def play() -> None:
         silent = Silent()
-        assert not isinstance(silent, Prompted)
+        assert not isinstance(silent, IdealReplyAgent)
         for text in ("", "Hello.", "What is my name?"):
             await silent.observe(_message(text), "Well.")
             assert (await silent.reply(_message(text))).text == "OK."

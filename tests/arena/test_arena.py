@@ -347,7 +347,7 @@ REFUSED = {
     "no JSON": (["{"], "line 1: Invalid JSON"),
     "not UTF-8": ([b'{"source": "\xff"}'], "line 1: Invalid JSON"),
     "a list": (["[]"], "line 1"),
-    "a key is misspelt": ([{"source": "a", "system": "b", "sumary": "c"}], "there is no such key"),
+    "a key is misspelt": ([{"source": "a", "system": "b", "sumary": "c"}], "unknown key"),
     "a number": ([{"source": 1, "system": "b", "summary": "c"}], "source: Input should be a valid string"),
     "no name": ([{"source": "a", "system": "", "summary": "c"}], "at least 1 character"),
     "twice": ([{"source": "a", "system": "b", "summary": "c"}] * 2, "line 2: duplicate summary of 'a' by 'b'"),

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from longspan.simulator.cli.progress import Progress
 from longspan.simulator.planning import Plan, plan
-from longspan.simulator.runner import Heard, play
+from longspan.simulator.runner import RunEvent, play
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
@@ -32,7 +32,7 @@ def frame(out: Path, runs: int, width: int, agent: str = "silent") -> list[str]:
     frames: list[str] = []
     with Progress(plans, console) as progress:
 
-        def heard(event: Heard) -> None:
+        def heard(event: RunEvent) -> None:
             progress.heard(event)
             if len(progress._runs) == len(plans) and not frames:
                 with shown.capture() as capture:

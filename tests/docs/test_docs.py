@@ -25,7 +25,7 @@ from longspan.simulator.analysis.rows import TESTS, TURNS
 from longspan.simulator.grading.grades import Result, ScenarioResult, TestResult
 from longspan.simulator.grid import Grid
 from longspan.simulator.journal import read_journal
-from longspan.simulator.manifest import Manifest, Planned
+from longspan.simulator.manifest import Manifest, PlannedTest
 from longspan.simulator.messages import Message, Reply, Usage
 from longspan.simulator.report.figures import FIGURES
 from longspan.simulator.report.tables import CSV_COLUMNS
@@ -466,7 +466,7 @@ def names_of(model: type[Any]) -> list[str]:
         ("`open`", "outline", Segment),
         ("`reply`", "usage", Usage),
         ("`manifest.json`", "suite", Suite),
-        ("`manifest.json`", "conversations", Planned),
+        ("`manifest.json`", "conversations", PlannedTest),
         ("A test", "evidence", Evidence),
         ("A test", "correction", Correction),
     ],

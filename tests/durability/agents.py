@@ -1,4 +1,4 @@
-"""Agents that keep state: every reply depends on all that was said before, so that one lost turn changes all that follows."""
+"""Stateful agents: every reply depends on all messages before, so that one lost turn changes everything after it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORDS = ["sand", "tide", "gull", "pier", "rope", "mast", "buoy", "reef"]
 
 
 def reply_from(state: str) -> str:
-    """Between 1 and 30 words that follow from the state."""
+    """Return 1 to 30 words derived from the state."""
     count = 1 + int(state[:4], 16) % 30
     return " ".join(WORDS[int(digit, 16) % len(WORDS)] for digit in state[:count])
 
@@ -24,7 +24,7 @@ def after(state: str, text: str, reply: str) -> str:
 
 
 class Forgetful:
-    """Keeps state, but cannot save it: it has to be shown all turns again."""
+    """Has state but cannot save it, so that all turns must be shown to it again."""
 
     def __init__(self) -> None:
         self.state = hashlib.sha256(b"").hexdigest()
@@ -39,7 +39,7 @@ class Forgetful:
 
 
 class Keeper(Forgetful):
-    """The same, with snapshots."""
+    """Has state and snapshots."""
 
     def save(self, folder: Path) -> None:
         (folder / "state.txt").write_text(self.state)
@@ -49,7 +49,7 @@ class Keeper(Forgetful):
 
 
 class Deaf:
-    """Neither saves nor observes: it is asked everything again."""
+    """Neither saves nor observes, so that all turns are sent to it again."""
 
     def __init__(self) -> None:
         self.state = hashlib.sha256(b"").hexdigest()
@@ -61,7 +61,7 @@ class Deaf:
 
 
 class Remote:
-    """Keeps its state in a process of its own, spoken to in JSON lines. It dies with the process that started it."""
+    """Keeps its state in a child process that speaks JSON lines and ends with its parent."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen([sys.executable, "-S", "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

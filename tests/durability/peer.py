@@ -1,4 +1,4 @@
-"""An agent in another process whose every reply depends on all that was said: `peer.py [deaf] [http]`.
+"""An agent in another process whose every reply depends on all messages before: `peer.py [deaf] [http]`.
 
 It needs nothing but Python. `deaf`: it can only be asked. Over HTTP its first line of output is its port.
 """

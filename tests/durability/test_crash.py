@@ -1,6 +1,6 @@
-"""A run survives being killed at any instant: resumed, its journal is that of a run that was never broken off.
+"""A run survives being killed at any moment: once resumed, its journal is that of an uninterrupted run.
 
-A tenth of the kills, drawn by a seed, are tried by default. All of them:
+By default a tenth of the kills, drawn by a seed, are tested. To test all:
 
     LONGSPAN_KILLS=all python -m pytest tests/durability/test_crash.py
 """
@@ -53,7 +53,7 @@ def planned(out: Path, agent: str, span: int, tests: int = 3) -> Plan:
 
 
 def begin(out: Path, agent: str, span: int, tests: int, kill_at: int | None) -> None:
-    """In a process of its own: play a run, and be killed in the middle of writing an event, or by somebody else."""
+    """Play a run in a child process, which kills itself halfway through writing an event, or is killed by its parent."""
     written = 0
     append = Journal._append
 
@@ -70,14 +70,14 @@ def begin(out: Path, agent: str, span: int, tests: int, kill_at: int | None) -> 
 
 
 def entries(run: RunFolder) -> list[dict[str, Any]]:
-    """A journal without what may differ: wall-clock figures, and the marks of turns that may have been given twice."""
-    found = []
+    """Return a journal without what may differ: wall-clock measurements, and marks of turns that may have been sent twice."""
+    entries = []
     for line in run.journal("main").read_text("utf-8").splitlines():
         entry = json.loads(line)
         entry.pop("measured", None)
         entry.pop("repeated", None)
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def only(out: Path) -> RunFolder:
@@ -87,7 +87,7 @@ def only(out: Path) -> RunFolder:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    """The journal of a run that was never interrupted, by agent, span and tests of each scenario."""
+    """The journal of an uninterrupted run, by agent, span and tests of each scenario."""
     known: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
 
     def of(agent: str, span: int, tests: int = 3) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 
 def crash(out: Path, agent: str, span: int, tests: int = 3, *, kill_at: int | None = None, after: float | None = None) -> bool:
-    """Have a run killed at an event or after so many seconds. Returns whether it had begun."""
+    """Start a run and kill it at an event or after some seconds. Return whether it had begun."""
     process = processes.Process(target=begin, args=(out, agent, span, tests, kill_at))
     process.start()
     process.join(after)
@@ -119,7 +119,7 @@ def survives(out: Path, agent: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, str]]:
-    """Agents that are servers, each in a process of its own that outlives longspan, and knows the conversations before."""
+    """Agents that are servers in separate processes, which outlive longspan and remember earlier conversations."""
     specs = {}
     with ExitStack() as stack:
         for name, arguments in {"Http": [], "HttpDeaf": ["deaf"]}.items():
@@ -133,8 +133,8 @@ def servers() -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize("agent", ["Keeper", "Forgetful", "Deaf", "Remote", "Exec", "ExecDeaf", "Http", "HttpDeaf"])
 def test_a_run_killed_at_an_event_is_resumed_to_the_same_journal(agent: str, tmp_path: Path, whole: Whole, servers: dict[str, str]) -> None:
-    # Every event once with an agent that has snapshots. The others take a part of the events of a shorter conversation: what
-    # they prove is how their kind of agent is restored, not the engine once more.
+    # Kill at every event with the agent that has snapshots. The others take a sample of the events of a shorter conversation: they
+    # prove how their kind of agent is restored, not the engine once more.
     share = SHARE if agent == "Keeper" else SHARE / 2 if agent in vars(agents) else SHARE / 4
     tests = 3 if agent == "Keeper" else 1
     random = Random(agent)
@@ -162,19 +162,19 @@ def test_a_run_killed_at_any_moment_is_resumed_to_the_same_journal(tmp_path: Pat
     assert killed > 10 * SHARE
 
 
-def test_a_run_killed_again_and_again_comes_to_its_end(tmp_path: Path, whole: Whole) -> None:
+def test_a_run_killed_repeatedly_finishes(tmp_path: Path, whole: Whole) -> None:
     expected = whole("Keeper", 2_000)
     assert crash(tmp_path, "Keeper", 2_000, kill_at=40)
     run = only(tmp_path)
     for _ in range(10):
-        process = processes.Process(target=go_on, args=(run.path, 45))
+        process = processes.Process(target=resume_and_die, args=(run.path, 45))
         process.start()
         process.join()
     assert survives(tmp_path, "Keeper") == expected
 
 
-def go_on(path: Path, events: int) -> None:
-    """In a process of its own: resume a run, and be killed after so many new events."""
+def resume_and_die(path: Path, events: int) -> None:
+    """Resume a run in a child process, which kills itself after some new events."""
     append = Journal._append
     written = 0
 
@@ -190,18 +190,18 @@ def go_on(path: Path, events: int) -> None:
     trio.run(lambda: resume(RunFolder(path), AGENTS["Keeper"]))
 
 
-def test_a_turn_that_may_have_been_given_twice_is_marked(tmp_path: Path) -> None:
+def test_a_turn_that_may_have_been_sent_twice_is_marked(tmp_path: Path) -> None:
     assert crash(tmp_path, "Keeper", 2_000, kill_at=8)
     run = only(tmp_path)
     torn = run.journal("main").read_text().splitlines()
-    flying = [json.loads(line) for line in torn[:-1]][-1]
-    assert flying["type"] == "message", "killed while the reply was being written"
+    pending = [json.loads(line) for line in torn[:-1]][-1]
+    assert pending["type"] == "message", "killed while the reply was being written"
     survives(tmp_path, "Keeper")
     marked = [json.loads(line) for line in run.journal("main").read_text().splitlines()]
-    assert [entry["turn"] for entry in marked if entry.get("repeated")] == [flying["turn"]]
+    assert [entry["turn"] for entry in marked if entry.get("repeated")] == [pending["turn"]]
 
 
-def test_a_torn_last_line_is_cut_off_and_anything_else_is_damage(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_is_cut_off(tmp_path: Path) -> None:
     trio.run(lambda: play([planned(tmp_path, "Keeper", 2_000, tests=1)]))
     run = only(tmp_path)
     path = run.journal("main")
@@ -215,7 +215,7 @@ def test_a_torn_last_line_is_cut_off_and_anything_else_is_damage(tmp_path: Path)
         assert not journal.torn
 
 
-def test_a_damaged_snapshot_gives_way_to_the_one_before(tmp_path: Path, whole: Whole) -> None:
+def test_after_a_damaged_snapshot_the_one_before_is_used(tmp_path: Path, whole: Whole) -> None:
     expected = whole("Keeper", 2_000)
     assert crash(tmp_path, "Keeper", 2_000, kill_at=len(expected) // 2)
     kept = sorted(only(tmp_path).snapshots("main").iterdir())
@@ -234,7 +234,7 @@ def test_two_processes_cannot_play_one_run(tmp_path: Path) -> None:
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """`longspan run` in a process of its own, once it has told of its first tests."""
+    """`longspan run` in a child process that has reported its first tests."""
     command = [sys.executable, "-u", "-c", "from longspan.simulator.cli import main; main()"]
     arguments = ["run", "ltm", "--span", "32k", "--agent", AGENTS["Keeper"], "--out", str(tmp_path), "--seed", "5"]
     process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -248,7 +248,7 @@ def started(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_a_run_after_a_whole_turn_and_says_how_to_go_on(
+def test_a_signal_stops_a_run_after_a_complete_turn_and_says_how_to_resume(
     sent: signal.Signals, started: subprocess.Popen[str], tmp_path: Path, whole: Whole
 ) -> None:
     started.send_signal(sent)
@@ -258,25 +258,25 @@ def test_a_signal_stops_a_run_after_a_whole_turn_and_says_how_to_go_on(
     assert "stopped after turn" in out
     assert f"longspan resume {run.path}" in out.replace("\n", "")
     last = json.loads(run.journal("main").read_text().splitlines()[-1])
-    assert last["type"] != "message", "the turn in hand was finished"
+    assert last["type"] != "message", "the current turn was finished"
     turns = sum(entry["type"] == "reply" for entry in entries(run))
     assert max(int(path.name) for path in run.snapshots("main").iterdir()) == turns, "the agent was saved where it stopped"
     assert survives(tmp_path, "Keeper") == whole("Keeper", 32_000)
 
 
-def test_a_process_that_the_agent_left_behind_does_not_hold_the_run(tmp_path: Path) -> None:
+def test_a_process_left_behind_by_the_agent_does_not_lock_the_run(tmp_path: Path) -> None:
     trio.run(lambda: play([planned(tmp_path, "Keeper", 2_000, tests=1)]))
     run = only(tmp_path)
-    hears, tells = os.pipe()
+    reader, writer = os.pipe()
     with run.lock():
         child = os.fork()
         if child == 0:
-            os.write(tells, b"!")
+            os.write(writer, b"!")
             signal.pause()
             os._exit(0)
-        os.read(hears, 1)
-    os.close(hears)
-    os.close(tells)
+        os.read(reader, 1)
+    os.close(reader)
+    os.close(writer)
     try:
         with run.lock():
             pass
@@ -285,7 +285,7 @@ def test_a_process_that_the_agent_left_behind_does_not_hold_the_run(tmp_path: Pa
         os.waitpid(child, 0)
 
 
-def test_nothing_is_written_through_a_link_in_somebody_elses_run(tmp_path: Path) -> None:
+def test_nothing_is_written_through_links_in_an_untrusted_run(tmp_path: Path) -> None:
     trio.run(lambda: play([planned(tmp_path / "runs", "Keeper", 2_000, tests=1)]))
     run = only(tmp_path / "runs")
     mine = tmp_path / "mine.txt"

@@ -1,4 +1,4 @@
-"""Disks that fill up and break: whatever write fails, what was written can be read, and the run resumed."""
+"""Full and failing disks: whichever write fails, what was written can be read, and the run can be resumed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def planned(out: Path) -> Plan:
 
 
 class Disk:
-    """Counts all writes, syncs and renames below a folder, and lets the `broken`th one fail, half done."""
+    """Counts all writes, syncs and renames below a folder, and makes the `broken`th one fail halfway."""
 
     def __init__(self, folder: Path, broken: int | None, code: int) -> None:
         self.folder = folder
@@ -72,7 +72,7 @@ class Disk:
 
 
 class Breaking:
-    """A file whose writes may fail, with half of the bytes written."""
+    """A file whose writes may fail after half of the bytes."""
 
     def __init__(self, file: Any, disk: Disk) -> None:
         self._file = file
@@ -105,7 +105,7 @@ def entries(run: RunFolder) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
-def test_whatever_write_fails_the_run_can_be_read_and_resumed(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whichever_write_fails_the_run_can_be_read_and_resumed(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tmp_path / "whole"
     disk = Disk(whole, None, code)
     with disk.installed(monkeypatch):
@@ -135,7 +135,7 @@ def test_whatever_write_fails_the_run_can_be_read_and_resumed(code: int, tmp_pat
     assert failed > 0.9 * disk.count
 
 
-def test_a_full_disk_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Disk(tmp_path, 8, errno.ENOSPC).installed(monkeypatch):
         (outcome,) = trio.run(lambda: play([planned(tmp_path)]))
     assert "No space left on device" in str(outcome.error)

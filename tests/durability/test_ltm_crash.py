@@ -1,4 +1,4 @@
-"""The memory agent survives being killed at any instant: nothing is forgotten, and nothing remembered twice."""
+"""The memory agent survives being killed at any moment: nothing is forgotten, and nothing is remembered twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = "sk-a-key-that-is-nowhere-else"
 
 
 def answer(text: str) -> str:
-    """What follows from every word that the model is shown last, memories and notes too."""
+    """Return an answer that depends on every word of the model's last prompt, including memories and notes."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     words = " ".join(WORDS[int(digit, 16) % len(WORDS)] for digit in digest[: 1 + int(digest[0], 16)])
     if text.startswith("You keep notes"):
@@ -31,7 +31,7 @@ def answer(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def spec() -> Iterator[str]:
-    """A memory agent whose model outlives longspan, and whose memory is needed early."""
+    """A memory agent whose model outlives longspan and whose memory is needed early."""
     with pytest.MonkeyPatch.context() as patch, Server(reply=answer).running() as server:
         patch.setenv("OPENAI_API_KEY", KEY)
         yield f"ltm/openai/m?base_url={server.base_url('openai')}&context=1500"
@@ -39,7 +39,7 @@ def spec() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def whole(spec: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was never broken off."""
+    """An uninterrupted run."""
     out = tmp_path_factory.mktemp("whole")
     (outcome,) = trio.run(lambda: play([planned(out, spec, SPAN)]))
     assert outcome.error is None
@@ -47,8 +47,11 @@ def whole(spec: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def comparable(journal: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A journal without what a reply took. Turns that the agent is shown again are not asked again: what it should have noted
-    with one of them, it notes with the next question."""
+    """Return a journal without the measurements of replies.
+
+    Turns that are shown to the agent again are not sent again. What it should have noted with one of them, it notes with the
+    next question.
+    """
     for entry in journal:
         entry.pop("usage", None)
         entry.pop("cost_usd", None)
@@ -67,7 +70,7 @@ def test_a_run_of_the_memory_agent_killed_at_an_event_is_resumed_to_the_same_jou
         assert comparable(survives(out, spec)) == expected, f"killed at event {place}"
 
 
-def test_a_run_says_what_was_remembered_when_and_what_it_took(whole: Path) -> None:
+def test_a_run_records_what_was_remembered_when_and_at_what_cost(whole: Path) -> None:
     journal = entries(only(whole))
     replies = [entry for entry in journal if entry["type"] == "reply"]
     ids = {entry["turn_id"]: entry["turn"] for entry in journal if entry["type"] == "message"}

@@ -1,4 +1,4 @@
-"""Loaded once, before processes are forked to be killed: what would otherwise take most of their short lives."""
+"""Imports loaded once, before processes are forked to be killed. They would otherwise take most of their short lives."""
 
 from longspan.simulator.suite import load_suite, make_tests
 from longspan.simulator.tokens import Tokenizer

@@ -442,7 +442,7 @@ def test_the_format_is_the_given_one_or_that_of_the_file_name(
     assert text.lstrip().startswith(begins)
     with pytest.raises(SystemExit, match="2"):
         main(["compare", str(several), *arguments])
-    assert capsys.readouterr().err == f"longspan: {arguments[1]}: exists already; name another with --out\n"
+    assert capsys.readouterr().err == f"longspan: {arguments[1]}: already exists; choose another file with --out\n"
     assert Path(arguments[1]).read_text("utf-8") == text
     assert [path.name for path in tmp_path.iterdir()] == [arguments[1]]
 

@@ -178,7 +178,7 @@ def test_existing_files_are_not_overwritten(runs: list[Path], tmp_path: Path, ca
     (tmp_path / "out").mkdir()
     with pytest.raises(SystemExit, match="2"):
         main(["export", str(runs[0]), "--format", "csv", "--out", f"{tmp_path}/out"])
-    assert capsys.readouterr().err == f"longspan: {tmp_path}/out: exists already; name another folder with --out\n"
+    assert capsys.readouterr().err == f"longspan: {tmp_path}/out: already exists; choose another folder with --out\n"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

@@ -100,7 +100,7 @@ def test_unfinished_tests_are_samples_without_a_score(woven: Path, tmp_path: Pat
     lacking = sorted(id for id, given in outcomes.items() if given is None)
     assert 0 < len(lacking) < 4
     assert log.status == "error"
-    assert log.error.message == f"{len(lacking)} of 4 tests did not come to their end"
+    assert log.error.message == f"{len(lacking)} of 4 tests did not finish"
     assert sorted(sample.id for sample in log.samples if sample.error is not None) == lacking
     assert sorted(sample.id for sample in log.samples if isnan(sample.scores["longspan"].value)) == lacking
     (scores,) = log.results.scores

@@ -12,7 +12,7 @@ import pytest
 from longspan.simulator.analysis.statistics import Observed, interval
 from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import Result, grade_run
-from longspan.simulator.ledger import Spent
+from longspan.simulator.ledger import Spending
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.report import write_report
 from longspan.simulator.run_folder import Correction, RunFolder
@@ -63,11 +63,11 @@ def test_cost_and_time_are_those_of_the_results_and_the_journal(woven: Path, tmp
         for number, entry in enumerate(asked):
             entry["measured"] = {"latency_s": 90.0 if number == 0 else 2.0 if number == 1 else None if number > 19 else 1.0}
 
-    costs = {"agent": Spent(input_tokens=7, cost_usd=1.25), "embedder": Spent(input_tokens=3, cost_usd=0.003)}
+    costs = {"agent": Spending(input_tokens=7, cost_usd=1.25), "embedder": Spending(input_tokens=3, cost_usd=0.003)}
     page = report(altered(woven, tmp_path, slow), lambda m, r: (m, r.model_copy(update={"costs": costs})))
     assert figures_of(page)["Cost"] == "$1.25 agent $1.25, embedder $0.0030"
     assert figures_of(page)["Time"] == "2 min for 20 replies: median 1.0 s, 95% within 2.0 s"
-    costs["judge"] = Spent(cost_usd=None)
+    costs["judge"] = Spending(cost_usd=None)
     page = report(woven, lambda m, r: (m, r.model_copy(update={"costs": costs})))
     assert figures_of(page)["Cost"] == "unknown agent $1.25, embedder $0.0030, judge unknown"
 

@@ -1,4 +1,4 @@
-"""What suites of other kinds need: tests that have a conversation to themselves, in series, with parts, tables and a judge."""
+"""Features of suites other than LTM: tests with a conversation to themselves, series, items, tables and a judge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HERE = f"python:{__name__}"
 
 
 class Pages(Scenario):
-    """Each of `pages` is a test; `alone` or woven. Asks for all its words; each is a part."""
+    """Each of `pages` is a test, `alone` or not. It asks for all the words of its page; each is an item."""
 
     name: ClassVar[str] = "pages"
     skills: ClassVar[tuple[Skill, ...]] = ("recall",)
@@ -81,7 +81,7 @@ class Marks(Free):
 
 
 class Tasting(Scenario):
-    """Graded by a judge in two steps: what it says in free words decides what it is asked next."""
+    """Graded by a judge in two steps: its free-text answer decides the next query."""
 
     name: ClassVar[str] = "tasting"
     skills: ClassVar[tuple[Skill, ...]] = ("recall",)
@@ -112,7 +112,7 @@ def played(out: Path, made: Suite, agent: str = "oracle", **arguments: Any) -> t
     return RunFolder(outcome.folder), outcome.result
 
 
-def test_each_test_that_is_alone_has_a_conversation_which_begins_with_its_first_line(tmp_path: Path) -> None:
+def test_each_test_that_is_alone_has_a_conversation_that_begins_with_its_first_line(tmp_path: Path) -> None:
     run, result = played(tmp_path, suite("Pages"))
     assert list(run.manifest.conversations) == ["pages-page-0", "pages-page-1", "pages-page-2"]
     for id in run.manifest.conversations:
@@ -152,14 +152,14 @@ def test_tests_that_are_alone_and_others_share_a_run(tmp_path: Path) -> None:
     assert exempt == {"colours-1": None, "pages-page-0": "alone", "pages-page-1": "alone"}
 
 
-def test_a_series_may_be_woven_too(tmp_path: Path) -> None:
+def test_a_series_may_share_a_conversation(tmp_path: Path) -> None:
     run, result = played(tmp_path, suite("Pages", alone=False))
     assert list(run.manifest.conversations) == ["main"]
     assert [test.exempt for test in result.tests] == [None] * 3
     assert result.at_distance == 1
 
 
-def test_parts_and_tables_are_in_the_results(tmp_path: Path) -> None:
+def test_items_and_tables_are_in_the_results(tmp_path: Path) -> None:
     run, result = played(tmp_path, suite("Pages"))
     kept = Result.model_validate_json((run.path / "result.json").read_bytes())
     assert kept == result
@@ -170,23 +170,23 @@ def test_parts_and_tables_are_in_the_results(tmp_path: Path) -> None:
     assert "Words" in (run.path / "report.html").read_text()
 
 
-def test_tables_that_fail_say_so_and_lose_nothing_else(tmp_path: Path) -> None:
+def test_tables_that_fail_say_so_and_everything_else_is_kept(tmp_path: Path) -> None:
     _, result = played(tmp_path, suite("Pages", broken="tables"))
     assert result.score == 1
     assert [(table.title, table.rows) for table in result.tables] == [("pages: its tables failed", [["KeyError: 'no table'"]])]
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "message"),
     [
-        ("none", "series gave no test at all"),
-        ("twice", "series gave a test called 'page': twice, or not made of"),
-        ("odd", "series gave a test called '../page'"),
+        ("none", "series returned no tests"),
+        ("twice", "series returned the test id 'page'; ids must be unique"),
+        ("odd", "series returned the test id '../page'"),
         ("raises", "making its tests from seed 0 failed: KeyError: 'page'"),
     ],
 )
-def test_a_series_that_is_wrong_is_refused_at_the_door(broken: str, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_an_invalid_series_is_refused_before_the_run(broken: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         make_tests(suite("Pages", broken=broken), 0)
 
 
@@ -205,12 +205,12 @@ def test_suites_are_joined(tmp_path: Path) -> None:
 def test_data_goes_to_the_parameter_that_takes_a_path(tmp_path: Path) -> None:
     made = suite("Pages").changed([], [f"source={tmp_path}"], [], None)
     assert made.scenarios[f"{HERE}:Pages"]["source"] == str(tmp_path)
-    with pytest.raises(InputError, match="nothing here takes data called 'pages'; there is source"):
+    with pytest.raises(InputError, match="no scenario takes data called 'pages'; known names: source"):
         suite("Pages").changed([], ["pages=x"], [], None)
 
 
 @pytest.mark.parametrize(("rows", "shades"), [([["a"]], None), ([["a", "b"]], [[1.0]]), ([["a", "b"]], []), ([], [[None, None]])])
-def test_a_table_that_is_no_rectangle_is_refused(rows: list[list[str]], shades: Any) -> None:
+def test_a_table_that_is_not_rectangular_is_refused(rows: list[list[str]], shades: Any) -> None:
     with pytest.raises(ValidationError, match="every row needs 2 cells"):
         Table(title="T", columns=["x", "y"], rows=rows, shades=shades)
 
@@ -221,7 +221,7 @@ def server() -> Iterator[Server]:
         yield server
 
 
-def test_what_a_judge_says_decides_what_it_is_asked_next(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judges_answer_decides_the_next_query(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
     judge = f"openai/gpt-4o?base_url={server.base_url('openai')}"
     server.acts.extend([Say("salty"), Say('{"points": 7}')])

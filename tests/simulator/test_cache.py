@@ -1,4 +1,4 @@
-"""The user's cache folder: what is kept there is used only if it is whole and nobody else can have put it there."""
+"""The user's cache folder: a file is used only if it is intact and nobody else can have written it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longspan.simulator.templating import environment
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, not made yet."""
+    """A cache folder that does not exist yet."""
     monkeypatch.setenv("LONGSPAN_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -27,7 +27,7 @@ def never() -> bytes:
     raise AssertionError("it was made anew")
 
 
-def test_what_is_kept_is_not_made_again(folder: Path) -> None:
+def test_cached_content_is_not_computed_again(folder: Path) -> None:
     assert cache.cached("ranks", lambda: b"content") == b"content"
     assert cache.cached("ranks", never) == b"content"
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -43,7 +43,7 @@ def test_what_is_kept_is_not_made_again(folder: Path) -> None:
         ({"XDG_CACHE_HOME": "{tmp}/xdg", "LONGSPAN_CACHE_DIR": "{tmp}/own"}, "own"),
     ],
 )
-def test_where_the_cache_is(variables: dict[str, str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folders_place(variables: dict[str, str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LONGSPAN_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -58,7 +58,7 @@ def test_where_the_cache_is(variables: dict[str, str], expected: str, tmp_path: 
     [lambda content: b"", lambda content: content[:-1], lambda content: content[:20], lambda content: content[:-1] + b"!"],
     ids=["empty", "cut off", "no whole checksum", "changed"],
 )
-def test_what_is_damaged_is_made_anew(damage: Callable[[bytes], bytes], folder: Path) -> None:
+def test_damaged_content_is_computed_again(damage: Callable[[bytes], bytes], folder: Path) -> None:
     cache.write("ranks", b"content")
     (folder / "ranks").write_bytes(damage((folder / "ranks").read_bytes()))
     assert cache.read("ranks") is None
@@ -94,7 +94,7 @@ def _pipe(folder: Path) -> None:
     ],
     ids=["group's folder", "everybody's folder", "group's file", "everybody's file", "linked folder", "linked file", "pipe"],
 )
-def test_what_others_could_have_put_there_is_not_used(change: Callable[[Path], None], folder: Path) -> None:
+def test_content_that_others_could_have_written_is_not_used(change: Callable[[Path], None], folder: Path) -> None:
     cache.write("ranks", b"theirs")
     change(folder)
     assert cache.read("ranks") is None
@@ -111,7 +111,7 @@ def test_another_users_folder_is_neither_read_nor_written(folder: Path, monkeypa
 
 
 @pytest.mark.parametrize("place", ["/dev/null/cache", "/proc/longspan", "{tmp}/file", "{tmp}/\0"])
-def test_without_a_cache_everything_is_made_anew(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_cache_everything_is_computed_again(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setattr(os, "environ", {**os.environ, "LONGSPAN_CACHE_DIR": place.format(tmp=tmp_path)})
     assert cache.cached("ranks", lambda: b"content") == b"content"
@@ -127,7 +127,7 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.Mon
     assert list(folder.iterdir()) == []
 
 
-def test_processes_that_write_at_once_never_read_half_a_file(folder: Path) -> None:
+def test_concurrent_writers_never_read_half_a_file(folder: Path) -> None:
     code = """
 import sys
 from longspan.simulator import cache
@@ -168,13 +168,13 @@ def test_a_template_is_compiled_once(templates: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_template_compiled_with_other_options_is_another(templates: Path) -> None:
+def test_a_template_compiled_with_other_options_has_its_own_file(templates: Path) -> None:
     assert rendered(templates) == "\nHello <you>"
     assert rendered(templates, trim_blocks=True) == "Hello <you>"
     assert rendered(templates, autoescape=True) == "\nHello &lt;you&gt;"
 
 
-def test_a_damaged_template_is_compiled_anew(templates: Path, folder: Path) -> None:
+def test_a_damaged_template_is_compiled_again(templates: Path, folder: Path) -> None:
     rendered(templates)
     (kept,) = folder.iterdir()
     kept.write_bytes(b"\0" * 100)

@@ -249,7 +249,7 @@ def test_dollars_are_shared_and_those_of_a_lost_owner_are_spent(limits: LimitSer
     second.result(10)
     third = limits.reserve(("a", 1), 0.5)
     limits.revoke(("b", 1)).result(10)  # $0.70
-    with pytest.raises(StoppedError, match="pass the limit"):
+    with pytest.raises(StoppedError, match="exceed the limit"):
         third.result(10)
     limits.reserve(("a", 1), 0.2).result(10)
 

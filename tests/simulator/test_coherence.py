@@ -1,4 +1,4 @@
-"""Whether a journal's events follow from one another: those of a run do, and any that is changed is found."""
+"""Consistency of journals: a played run's journal passes, and any changed event is found."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import trio
 
+from longspan.simulator.coherence import check_coherence
 from longspan.simulator.errors import ReplayError
-from longspan.simulator.interop.coherence import check
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play
@@ -24,7 +24,7 @@ Entries = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was played, with a jump, watched turns and awards in it."""
+    """A played run with a jump, watched turns and awards."""
     suite = load_suite("ltm").changed([], [], ["prospective_memory", "jokes", "restaurant", "colours"], 1)
     outcome = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, seed=1, agent="oracle"), tmp_path_factory.mktemp("runs"))]))[
         0
@@ -38,17 +38,17 @@ def run(played: Path, tmp_path: Path) -> RunFolder:
 
 
 def test_the_events_of_a_run_follow_from_one_another(run: RunFolder) -> None:
-    check(run)
+    check_coherence(run)
 
 
 def first(entries: Entries, type: str, **having: Any) -> dict[str, Any]:
-    return next(each for each in entries if each["type"] == type and having.items() <= each.items())
+    return next(entry for entry in entries if entry["type"] == type and having.items() <= entry.items())
 
 
 CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
     "another span": (lambda entries: entries[0].update(span=99), "span is 99"),
     "a start in another zone": (lambda entries: entries[0].update(starts_at="2024-01-01T09:00:00Z"), "starts_at is"),
-    "no beginning": (lambda entries: entries.pop(0), "begins with one event of type begin"),
+    "no beginning": (lambda entries: entries.pop(0), "must begin with an event of type begin"),
     "two beginnings": (lambda entries: entries.insert(1, entries[0]), "begins again"),
     "more tokens": (lambda entries: first(entries, "message", kind="question").update(tokens=1), "tokens is 1"),
     "another position": (lambda entries: first(entries, "message", kind="line").update(start=1), "start is 1"),
@@ -58,7 +58,7 @@ CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
     "no reply": (lambda entries: entries.remove(first(entries, "reply", turn=3)), "turn 3 has no reply"),
     "a reply twice": (lambda entries: entries.insert(3, entries[2]), "a reply to nothing"),
     "an earlier time": (lambda entries: first(entries, "message", turn=4).update(sent_at="2023-01-01T09:00:00"), "time goes from"),
-    "a time in a zone": (lambda entries: first(entries, "message", turn=4).update(sent_at="2025-01-01T09:00:00Z"), "to another zone"),
+    "a time in a zone": (lambda entries: first(entries, "message", turn=4).update(sent_at="2025-01-01T09:00:00Z"), "to another time zone"),
     "a jump back": (lambda entries: first(entries, "jump").update(to="2023-01-01T09:00:00"), "time goes from"),
     "a jump of no test": (lambda entries: first(entries, "jump").update(test="chess-1"), "'chess-1' is not open"),
     "an unknown test": (lambda entries: first(entries, "open").update(test="chess-1"), "the manifest has no test 'chess-1'"),
@@ -73,12 +73,12 @@ CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_an_event_that_was_changed_is_found(change: str, run: RunFolder) -> None:
+def test_a_changed_event_is_found(change: str, run: RunFolder) -> None:
     path = run.journal("main")
     entries = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     alter, said = CHANGES[change]
     alter(entries)
     path.write_text("".join(json.dumps(entry | {"seq": seq}) + "\n" for seq, entry in enumerate(entries)), "utf-8")
     with pytest.raises(ReplayError, match=r"journal\.jsonl, line \d+: ") as error:
-        check(run)
+        check_coherence(run)
     assert said in str(error.value)

@@ -70,7 +70,7 @@ def _play(segments: int, size: int, watch: int | None):  # type: ignore[no-untyp
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(tests=suites(), span=st.sampled_from([2000, 4000, 20_000]), length=st.integers(0, 60), early=st.booleans())
-def test_spans_are_kept_without_exception_where_replies_are_all_alike(
+def test_spans_are_always_kept_if_all_replies_are_alike(
     tests: list[Test], span: int, length: int, early: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     where = setting(span, placement="early" if early else "uniform")
@@ -82,7 +82,7 @@ def test_spans_are_kept_without_exception_where_replies_are_all_alike(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(tests=suites(), seed=st.integers(0, 10**6), span=st.sampled_from([2000, 4000, 20_000]), early=st.booleans())
-def test_made_up_suites_end_in_order_and_time_never_goes_back(
+def test_random_suites_end_in_order_and_time_never_goes_back(
     tests: list[Test], seed: int, span: int, early: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     placement: Placement = "early" if early else "uniform"
@@ -91,13 +91,13 @@ def test_made_up_suites_end_in_order_and_time_never_goes_back(
         times: list[object] = []
         found: list[dict[str, object]] = []
 
-        def heard(event: events.Event, times: list[object] = times, found: list[dict[str, object]] = found) -> None:
+        def on_event(event: events.Event, times: list[object] = times, found: list[dict[str, object]] = found) -> None:
             found.append(event.model_dump(exclude={"measured"}))
             if isinstance(event, events.Message):
                 times.append(event.sent_at)
 
         where = setting(span, seed=seed, placement=placement)
-        transcript = play(tests, Babbler(seed), where, tmp_path_factory.mktemp("run") / "journal.jsonl", listener=heard)
+        transcript = play(tests, Babbler(seed), where, tmp_path_factory.mktemp("run") / "journal.jsonl", listener=on_event)
         assert transcript.closed, "no deadlock: the conversation came to its end"
         assert {test.status for test in transcript.tests.values()} <= {"played"}
         assert times == sorted(times)
@@ -110,7 +110,7 @@ def kept(transcript: Transcript, span: int) -> list[bool]:
 
 
 def random_suite(random: Random, span: int) -> list[Test]:
-    """Tests as a suite of a dozen scenarios might have them, of any shape that fits into the span."""
+    """Tests as in a suite of a dozen scenarios, of any shape that fits in the span."""
     tests: list[Test] = []
     kinds = [
         (f"kind{kind}", random.randint(2, 10), random.randint(5, max(6, span // 100)), random.random() < 0.2, random.random() < 0.2)

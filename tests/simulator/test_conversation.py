@@ -1,4 +1,4 @@
-"""One conversation, played for real: the floor, waits, watching, errors of tests, determinism."""
+"""Conversations played with real components: the floor, waits, watching, errors of tests, determinism."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from longspan.simulator.transcript import Transcript
 
 
 class Echo(BaseAgent):
-    """Replies with what it is told, and remembers how it was treated."""
+    """Replies with the start of the message, and records its calls."""
 
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[Message] = []
-        self.told: list[tuple[Message, str]] = []
+        self.observed: list[tuple[Message, str]] = []
 
     async def reply(self, message: Message) -> Reply:
         self.asked.append(message)
         return Reply(f"You said: {message.text[:20]}")
 
     async def observe(self, message: Message, reply: str) -> None:
-        self.told.append((message, reply))
+        self.observed.append((message, reply))
 
 
 def dynamic(play: Callable[[Stage], Any], *, name: str = "dynamic", order: int = 0, segments: int = 1, **options: Any) -> Test:
@@ -93,9 +93,9 @@ def test_positions_add_up_and_filler_is_observed_not_asked(tmp_path: Path) -> No
             position += entry["tokens"]
             assert entry["end"] == position
     assert transcript.tokens == position
-    assert agent.told
-    assert {message.turn_id for message, _ in agent.told}.isdisjoint(message.turn_id for message in agent.asked)
-    assert len(agent.told) + len(agent.asked) == transcript.turns
+    assert agent.observed
+    assert {message.turn_id for message, _ in agent.observed}.isdisjoint(message.turn_id for message in agent.asked)
+    assert len(agent.observed) + len(agent.asked) == transcript.turns
 
 
 def test_waits_are_kept_in_tokens_turns_and_time(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_waits_are_kept_in_tokens_turns_and_time(tmp_path: Path) -> None:
     assert own[3]["turn"] - own[2]["turn"] <= 8, "no more turns are passed than were asked for"
 
 
-def test_a_wait_gives_up_the_floor_even_when_it_is_over(tmp_path: Path) -> None:
+def test_a_wait_gives_up_the_floor_even_if_its_condition_holds(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
         await stage.say("hello")
         await stage.wait(span=0.5)  # by then all three are open
@@ -147,10 +147,10 @@ def test_watch_shows_every_turn_and_only_its_number_of_them(tmp_path: Path) -> N
     transcript = play([dynamic(body)], agent, setting(2000), path)
     assert seen == [2, 3, 4, 5, 6]
     assert transcript.tests["dynamic-1"].watched == seen
-    assert not agent.told, "a bounded watch has the agent asked, filler too"
+    assert not agent.observed, "a bounded watch has the agent asked, filler too"
 
 
-def test_watch_can_be_left_and_catches_up_on_turns_that_passed(tmp_path: Path) -> None:
+def test_a_watch_can_be_left_and_a_later_one_catches_up(tmp_path: Path) -> None:
     seen: list[int] = []
 
     async def body(stage: Stage) -> None:
@@ -169,7 +169,7 @@ def test_watch_can_be_left_and_catches_up_on_turns_that_passed(tmp_path: Path) -
     assert seen == list(range(seen[0], seen[0] + 4))
 
 
-def test_an_unbounded_watch_ends_when_nothing_else_is_to_come(tmp_path: Path) -> None:
+def test_an_unbounded_watch_ends_when_no_other_test_remains(tmp_path: Path) -> None:
     seen: list[str | None] = []
 
     async def body(stage: Stage) -> None:
@@ -184,7 +184,7 @@ def test_an_unbounded_watch_ends_when_nothing_else_is_to_come(tmp_path: Path) ->
     assert {"a-1", "b-1"} <= set(seen)
 
 
-def test_amend_changes_what_oracle_is_told_and_nothing_else(tmp_path: Path) -> None:
+def test_amend_changes_only_the_ideal_reply(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
         await stage.ask("watch", ideal="ideal")
         async for _ in stage.watch(turns=3, amend=lambda count, ideal: f"{ideal} [{count}]"):
@@ -303,7 +303,7 @@ def _not_async(stage: Stage) -> None:
         (_deaf, "nothing but its Stage"),
         (_stubborn, "nothing but its Stage"),
         (_ever, "nothing but its Stage"),
-        (_empty, "text that says something"),
+        (_empty, "a string that is not blank"),
         (_backwards, "tokens=-1"),
         (_crash, "KeyError"),
         (_amend, "ZeroDivisionError"),
@@ -315,7 +315,7 @@ def _not_async(stage: Stage) -> None:
         (_not_async, ""),
     ],
 )
-def test_an_error_of_a_test_ends_that_test_alone(body: Callable[[Stage], Any], said: str, tmp_path: Path) -> None:
+def test_an_error_of_a_test_ends_only_that_test(body: Callable[[Stage], Any], said: str, tmp_path: Path) -> None:
     first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
     for path in (first, again):
         transcript = play([dynamic(body), scripted("good", 1)], Echo(), setting(1500), path)
@@ -326,7 +326,7 @@ def test_an_error_of_a_test_ends_that_test_alone(body: Callable[[Stage], Any], s
     assert journal_of(first) == journal_of(again)
 
 
-def test_an_agents_error_is_raised_bare_and_blames_no_test(tmp_path: Path) -> None:
+def test_an_agents_error_is_raised_outside_a_group_and_blames_no_test(tmp_path: Path) -> None:
     class Dying(Echo):
         async def reply(self, message: Message) -> Reply:
             if len(self.asked) == 3:
@@ -341,7 +341,7 @@ def test_an_agents_error_is_raised_bare_and_blames_no_test(tmp_path: Path) -> No
     assert not transcript.closed
 
 
-def test_a_reply_that_is_no_text_is_the_agents_error(tmp_path: Path) -> None:
+def test_a_reply_without_text_is_the_agents_error(tmp_path: Path) -> None:
     class Wrong(Echo):
         async def reply(self, message: Message) -> Reply:
             return Reply(17)  # type: ignore[arg-type]
@@ -369,13 +369,13 @@ def test_a_reply_that_cannot_be_journaled_is_the_agents_error(reply: Reply, tmp_
     assert [event.type for event in read_journal(path)][-1] == "message"
 
 
-def test_what_identifies_a_turn_names_no_scenario(tmp_path: Path) -> None:
+def test_turn_ids_name_no_scenario(tmp_path: Path) -> None:
     agent = Echo()
     where = replace(setting(1500, isolated=True), id="jokes-2")
     play([scripted("jokes", 0)], agent, where, tmp_path / "journal.jsonl")
     ids = [message.turn_id for message in agent.asked]
     assert len(set(ids)) == len(ids)
-    assert not any("joke" in each for each in ids)
+    assert not any("joke" in id for id in ids)
 
 
 AWARD = {"type": "award", "test": "a-1", "turn": 1, "points": 1, "why": "!"}
@@ -389,9 +389,7 @@ AWARD = {"type": "award", "test": "a-1", "turn": 1, "points": 1, "why": "!"}
         ("tokens", lambda lines: _forged(lines, asked=True, tokens=99)),
     ],
 )
-def test_a_journal_that_was_changed_is_found_out_when_it_is_played_again(
-    kind: str, change: Callable[[list[str]], list[str]], tmp_path: Path
-) -> None:
+def test_a_changed_journal_is_found_by_a_replay(kind: str, change: Callable[[list[str]], list[str]], tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     play([scripted("a", 0)], Echo(), setting(1500), path)
     path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
@@ -400,7 +398,7 @@ def test_a_journal_that_was_changed_is_found_out_when_it_is_played_again(
 
 
 def _forged(lines: list[str], *, asked: bool, **fields: object) -> list[str]:
-    """The lines with something else in the last reply that was asked for, or was ready."""
+    """Return the lines with fields changed in the last reply that was asked for, or was ready."""
     for at in reversed(range(len(lines))):
         entry = json.loads(lines[at])
         if entry["type"] == "reply" and entry["asked"] is asked:
@@ -438,7 +436,7 @@ def test_cancelling_a_conversation_leaves_no_task_behind_and_a_readable_journal(
     assert [event.type for event in read_journal(path)][-1] == "message"
 
 
-def test_a_farewell_is_said_only_where_another_test_of_its_scenario_is_to_come(tmp_path: Path) -> None:
+def test_a_farewell_is_said_only_if_another_test_of_its_scenario_follows(tmp_path: Path) -> None:
     tests = [scripted("a", 0, number=1, farewell="Forget it."), scripted("a", 1, number=2, farewell="Forget it.")]
     path = tmp_path / "journal.jsonl"
     play(tests, Echo(), setting(1500), path)
@@ -448,7 +446,7 @@ def test_a_farewell_is_said_only_where_another_test_of_its_scenario_is_to_come(t
     assert farewells[0]["seq"] < opened[0]
 
 
-def test_tests_that_share_a_topic_are_never_open_at_once(tmp_path: Path) -> None:
+def test_tests_that_share_a_topic_are_never_open_at_the_same_time(tmp_path: Path) -> None:
     topics = frozenset({"the sea"})
     lines = [Line(f"line {i}", asks=i == 3) for i in range(4)]
     tests = [made_test(name, 1, i, lines=lines, topics=topics) for i, name in enumerate("abc")]
@@ -458,7 +456,7 @@ def test_tests_that_share_a_topic_are_never_open_at_once(tmp_path: Path) -> None
     assert kinds == ["open", "end"] * 3
 
 
-def test_a_test_that_cannot_fit_is_left_out_with_a_line(tmp_path: Path) -> None:
+def test_a_test_that_cannot_fit_is_left_out_with_a_message(tmp_path: Path) -> None:
     big = made_test("big", 1, 0, lines=[Line("word " * 3000, asks=True)])
     why = setting(2000).left_out(big)
     assert why is not None
@@ -468,7 +466,7 @@ def test_a_test_that_cannot_fit_is_left_out_with_a_line(tmp_path: Path) -> None:
     assert setting(2000, isolated=True).left_out(big) is None
 
 
-def test_isolated_needs_no_filler(tmp_path: Path) -> None:
+def test_an_isolated_test_needs_no_filler(tmp_path: Path) -> None:
     transcript = play([scripted("a", 0)], Echo(), setting(32_000, isolated=True), tmp_path / "journal.jsonl")
     assert transcript.filler_tokens == 0
     assert transcript.tests["a-1"].status == "played"
@@ -478,7 +476,7 @@ def _some(seed: int) -> list[Test]:
     return [scripted(name, i, count=3 + i % 4) for i, name in enumerate("abcdefg")]
 
 
-def test_one_seed_gives_one_journal_whatever_order_trio_wakes_tasks_in(tmp_path: Path) -> None:
+def test_the_journal_depends_on_the_seed_and_not_on_trios_task_order(tmp_path: Path) -> None:
     journals = []
     for attempt in range(3):
         path = tmp_path / f"{attempt}.jsonl"
@@ -489,7 +487,7 @@ def test_one_seed_gives_one_journal_whatever_order_trio_wakes_tasks_in(tmp_path:
     assert journal_of(tmp_path / "other.jsonl") != journals[0]
 
 
-def test_a_journal_is_played_again_to_the_same_bytes_and_then_goes_on_live(tmp_path: Path) -> None:
+def test_a_replayed_journal_has_the_same_bytes_and_then_continues_live(tmp_path: Path) -> None:
     whole = tmp_path / "whole.jsonl"
     play(_some(0), Babbler(7), setting(3000), whole)
     lines = whole.read_bytes().splitlines(keepends=True)
@@ -502,7 +500,7 @@ def test_a_journal_is_played_again_to_the_same_bytes_and_then_goes_on_live(tmp_p
         assert journal_of(part) == journal_of(whole)
 
 
-def test_a_journal_of_another_conversation_is_refused_with_what_differs(tmp_path: Path) -> None:
+def test_a_journal_of_another_conversation_is_refused_with_the_difference(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     play(_some(0), Babbler(7), setting(3000), path)
     with pytest.raises(ReplayError, match=r"line 1: .*span is 4000; the journal says 3000"):
@@ -518,7 +516,7 @@ def test_a_journal_of_another_conversation_is_refused_with_what_differs(tmp_path
         (lambda lines: [lines[0], *lines[2:]], "line 2: expected an event with seq 1"),
     ],
 )
-def test_damage_is_named_by_its_line(damage: Callable[[list[bytes]], list[bytes]], said: str, tmp_path: Path) -> None:
+def test_damage_is_reported_with_its_line(damage: Callable[[list[bytes]], list[bytes]], said: str, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     play([scripted("a", 0)], Echo(), setting(1500), path)
     path.write_bytes(b"".join(damage(path.read_bytes().splitlines(keepends=True))))
@@ -526,7 +524,7 @@ def test_damage_is_named_by_its_line(damage: Callable[[list[bytes]], list[bytes]
         list(read_journal(path))
 
 
-def test_open_event_holds_the_whole_definition(tmp_path: Path) -> None:
+def test_the_open_event_has_the_whole_definition(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     play([scripted("a", 0)], Echo(), setting(1500), path)
     opened = next(event for event in read_journal(path) if isinstance(event, events.Open))

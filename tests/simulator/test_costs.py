@@ -1,4 +1,4 @@
-"""Money, from end to end: a vendor's library, a server on this machine, prices of our own."""
+"""Costs from end to end, with a vendor's library, a loopback server and test prices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
 WORST = 1e-6 * 2500
-"""What a turn can come to: a context of 2k, the longest answer, and what a provider may add."""
+"""The worst-case cost of a turn: a context of 2k, the longest answer, and what a provider may add."""
 
 SUITE = load_suite("ltm").changed([], [], ["colours", "shopping"], 1)
 
@@ -34,7 +34,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def prices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dollar a million tokens, for any model: what a server of our own costs, no list knows."""
+    """A price of $1 per million tokens for any model, because no price list has the test server."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
     monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: dollars(usage))
 
@@ -67,30 +67,30 @@ def test_each_reply_is_priced_and_the_sums_are_in_the_results(server: Server, tm
     assert spent.cost_usd == pytest.approx(sum((reply.cost_usd or {})["agent"] or 0 for reply in asked))
 
 
-def test_a_run_stops_before_its_limit_and_goes_on_with_more(server: Server, tmp_path: Path) -> None:
+def test_a_run_stops_before_its_limit_and_resumes_with_a_higher_one(server: Server, tmp_path: Path) -> None:
     whole = trio.run(play, [planned(server, tmp_path / "whole")])[0]
     limit = 0.6 * cost(whole.folder)
-    (stopped,) = trio.run(lambda: play([planned(server, tmp_path / "short")], most=limit))
+    (stopped,) = trio.run(lambda: play([planned(server, tmp_path / "short")], max_cost=limit))
     assert isinstance(stopped.error, StoppedError)
-    assert "pass the limit of $0.0" in str(stopped.error)
+    assert "exceed the limit of $0.0" in str(stopped.error)
     run = RunFolder(stopped.folder)
     assert limit - WORST <= cost(run.path) <= limit
-    again = trio.run(lambda: resume(run, run.manifest.agent, most=limit))
+    again = trio.run(lambda: resume(run, run.manifest.agent, max_cost=limit))
     assert isinstance(again.error, StoppedError), "what it has cost so far counts"
-    on = trio.run(lambda: resume(run, run.manifest.agent, most=10))
-    assert on.error is None
-    texts = [[reply.text for reply in replies(RunFolder(each.folder))] for each in (whole, on)]
+    resumed = trio.run(lambda: resume(run, run.manifest.agent, max_cost=10))
+    assert resumed.error is None
+    texts = [[reply.text for reply in replies(RunFolder(outcome.folder))] for outcome in (whole, resumed)]
     assert texts[0] == texts[1]
 
 
-def test_one_limit_holds_for_all_runs_together(server: Server, tmp_path: Path) -> None:
+def test_runs_share_one_limit(server: Server, tmp_path: Path) -> None:
     limit = 0.02
-    outcomes = trio.run(lambda: play([planned(server, tmp_path, seed) for seed in range(3)], most=limit))
+    outcomes = trio.run(lambda: play([planned(server, tmp_path, seed) for seed in range(3)], max_cost=limit))
     assert all(isinstance(outcome.error, StoppedError) for outcome in outcomes)
     assert limit - WORST <= sum(cost(outcome.folder) for outcome in outcomes) <= limit
 
 
-def test_a_turn_that_fails_for_good_keeps_everything_and_never_pays(server: Server, tmp_path: Path) -> None:
+def test_a_turn_that_fails_keeps_everything_and_costs_nothing(server: Server, tmp_path: Path) -> None:
     server.script([Say("OK.")] * 10 + [Status(401, "who are you")] * 5)
     (outcome,) = trio.run(play, [planned(server, tmp_path)])
     result = grade_run(RunFolder(outcome.folder))
@@ -99,7 +99,7 @@ def test_a_turn_that_fails_for_good_keeps_everything_and_never_pays(server: Serv
     assert result.score is None
     assert result.score_bounds[0] < result.score_bounds[1]
     server.acts.clear()
-    on = trio.run(lambda: resume(RunFolder(outcome.folder), RunFolder(outcome.folder).manifest.agent))
-    assert on.error is None
-    assert on.result is not None
-    assert on.result.score is not None
+    resumed = trio.run(lambda: resume(RunFolder(outcome.folder), RunFolder(outcome.folder).manifest.agent))
+    assert resumed.error is None
+    assert resumed.result is not None
+    assert resumed.result.score is not None

@@ -1,4 +1,4 @@
-"""What a run will take, told beforehand."""
+"""The estimate of what a run will take."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def estimated(agent: str, span: int = 8000) -> Estimate:
     return trio.run(estimate, plan(RunSettings(suite=SUITE, span=span, seed=0, agent=agent), Path("nowhere")))
 
 
-def test_it_is_what_the_run_then_takes(tmp_path: Path) -> None:
-    """The server says "OK." to everything; ideal replies are longer, so that the estimate is a little higher."""
+def test_the_estimate_is_close_to_the_run(tmp_path: Path) -> None:
+    """The server replies "OK." to everything; ideal replies are longer, so that the estimate is slightly higher."""
     with Server().running() as server:
         agent = f"openai/gpt-4o?context=4k&base_url={server.base_url('openai')}"
         told = estimated(agent)
@@ -40,22 +40,22 @@ def test_it_is_what_the_run_then_takes(tmp_path: Path) -> None:
     assert told.cost_usd is None, "what somebody's own server costs is not known"
 
 
-def test_dollars_are_those_of_the_price_list_and_a_steady_prefix_is_cheaper() -> None:
+def test_prices_are_from_the_price_list_and_a_stable_prefix_is_cheaper() -> None:
     block, sliding = (estimated(f"openai/gpt-4o?context=4k&eviction={way}") for way in ("block", "sliding"))
     assert block.cost_usd is not None
     assert sliding.cost_usd is not None
     assert 0 < block.cost_usd < sliding.cost_usd
-    cached = [each.parts["agent"].cached_tokens / each.parts["agent"].input_tokens for each in (block, sliding)]
+    cached = [estimate.parts["agent"].cached_tokens / estimate.parts["agent"].input_tokens for estimate in (block, sliding)]
     assert cached[0] > cached[1]
 
 
-def test_an_agent_that_cannot_tell_has_its_conversation_told() -> None:
+def test_for_an_agent_without_estimates_only_the_conversation_is_estimated() -> None:
     told = estimated("notebook")
     assert (told.parts, told.cost_usd) == ({}, None)
     assert 0 < told.asked < told.turns
 
 
-def test_an_agent_that_takes_no_note_of_filler_is_asked_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_does_not_observe_is_asked_all_filler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "echoing.py").write_text("class Echo:\n    def reply(self, message): return message.text\n")
     monkeypatch.syspath_prepend(tmp_path)
     told = estimated("python:echoing:Echo")

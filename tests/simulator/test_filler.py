@@ -43,7 +43,7 @@ AWKWARD = [
 
 
 class Listed:
-    """A source that goes round a list."""
+    """A source that repeats a list."""
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._pairs = pairs
@@ -77,7 +77,7 @@ def tokens(distraction: Distraction) -> int:
 
 
 def check(distraction: Distraction, tokenizer: Tokenizer) -> None:
-    """The counts are the tokenizer's, and both texts are such as could be sent."""
+    """Check that the counts are the tokenizer's, and that both texts can be sent."""
     assert distraction.text_tokens == tokenizer.count(distraction.text)
     assert distraction.reply_tokens == tokenizer.count(distraction.reply)
     assert distraction.text == distraction.text.strip() != ""
@@ -133,7 +133,7 @@ def test_every_gap_is_met(name: EncodingName) -> None:
     ],
     ids=["one short", "long only", "awkward"],
 )
-def test_a_poor_source_does_no_harm(name: EncodingName, pairs: list[tuple[str, str]]) -> None:
+def test_a_small_source_is_enough(name: EncodingName, pairs: list[tuple[str, str]]) -> None:
     tokenizer = Tokenizer(name)
     clean = [(" ".join(q.split()).replace("\ud83d", "?"), " ".join(a.split()).replace("\udc00", "?")) for q, a in pairs]
     made = Filler(Listed(clean), tokenizer)
@@ -165,7 +165,7 @@ def test_a_large_gap_is_filled_in_parts(gap: int, expected: list[int]) -> None:
 
 @given(gap=st.integers(1, 10_000), most=st.integers(100, 3000))
 @settings(max_examples=40, deadline=None)
-def test_no_message_is_above_most_and_none_leaves_a_crumb(gap: int, most: int) -> None:
+def test_no_message_exceeds_the_limit_or_leaves_a_gap_too_small_to_fill(gap: int, most: int) -> None:
     made = Filler(Almanac(0), Tokenizer(), max_tokens=most)
     took = tokens(made.make(gap))
     assert took <= most
@@ -182,7 +182,7 @@ def test_gaps_below_one_are_refused(gap: int) -> None:
         made.ask(gap)
 
 
-def test_a_small_most_is_refused() -> None:
+def test_a_small_limit_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^max_tokens must be >= 100, got 99$"):
         Filler(Almanac(0), Tokenizer(), max_tokens=99)
 
@@ -192,11 +192,11 @@ def test_a_source_of_long_questions_only_is_refused() -> None:
         Filler(Listed([("word " * 200, "no")]), Tokenizer()).make(100)
 
 
-# What it says.
+# Content.
 
 
 @pytest.mark.parametrize("gap", [60, 100, 149, 150, 700, 2000])
-def test_the_reply_holds_the_answers_of_the_message(gap: int) -> None:
+def test_the_reply_has_the_answers_of_the_message(gap: int) -> None:
     distraction = Filler(Almanac(0), Tokenizer()).make(gap)
     listed = questions(distraction.text)
     assert json.loads(distraction.reply) == [answer for _, answer in listed]
@@ -282,7 +282,7 @@ def test_nothing_repeats_within_half_a_million_tokens(seed: int | str) -> None:
     assert answers.most_common(1)[0][1] < len(said) / 50
 
 
-def test_all_of_it_depends_on_the_seed_alone() -> None:
+def test_it_depends_only_on_the_seed() -> None:
     one = Almanac(7)
     assert said_by(one, 200) == said_by(one, 200) == said_by(Almanac(7), 300)[:200]
     assert set(said_by(one, 2000)).isdisjoint(said_by(Almanac(8), 2000))
@@ -295,15 +295,15 @@ def test_it_does_not_end() -> None:
 
 
 def test_seeds_keep_their_meaning() -> None:
-    """If this fails, every conversation that was ever recorded with the almanac can no longer be resumed."""
+    """If this fails, no conversation recorded with the almanac can be resumed any more."""
     assert said_by(Almanac(0), 1) == [("What is the Twizdash Drundrex theorem about?", "Braids")]
     assert said_by(Almanac("x"), 300)[-1] == ("What happens to Dranzal Glamblok moss exposed to steam?", "It turns transparent")
     pairs = json.dumps(said_by(Almanac(0), 1000))
     assert hashlib.sha256(pairs.encode()).hexdigest() == "eb70a4ffa99091f60b78eee907a0e1dd53a9c7cd5d10d663c5321eed09b615e1"
 
 
-def test_every_form_asks_about_one_name_and_fills_in_one_thing_at_most() -> None:
-    """A form that asked about more would be said with what stands for it."""
+def test_every_form_asks_about_one_name_and_has_at_most_one_placeholder() -> None:
+    """Any further placeholder would appear in the message."""
     forms = json.loads(almanac.DATA.read_text("utf-8"))["kinds"].values()
     assert sum(map(len, forms)) > 100
     for question, answer in (form for kind in forms for form in kind):
@@ -370,7 +370,7 @@ ENTRIES = [("Which one?", "This"), ("And\nthen?", " That \t one "), ("Third?", "
 def test_trivia_reads_both_layouts(zipped: bool, published: bool, marked: bool, tmp_path: Path) -> None:
     entries: list[dict[str, Any]] = [{"Question": q} | ({"Answer": {"Value": a}} if published else {"AnswerValue": a}) for q, a in ENTRIES]
     raw = b"\xef\xbb\xbf" * marked + json.dumps({"Data": entries}).encode()
-    path = tmp_path / "questions"  # what is in it counts, not how it is called
+    path = tmp_path / "questions"  # the content decides, not the name
     path.write_bytes(gzip.compress(raw) if zipped else raw)
     trivia = Trivia(path)
     assert len(trivia) == 3
@@ -428,6 +428,6 @@ def test_trivia_refuses_other_files(content: bytes, said: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["missing.json", ""])
-def test_trivia_refuses_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r": cannot be read: .*; use one"):
+def test_trivia_refuses_files_that_cannot_be_opened(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r": cannot be read: .*; (use|give) one"):
         Trivia(tmp_path / name)

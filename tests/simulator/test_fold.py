@@ -1,4 +1,4 @@
-"""A run's events are folded once and each of its tests is graded once, whoever wants to know."""
+"""A run's events are folded once and each of its tests is graded once, whatever shows the results."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ TESTS = 2
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Every line of a journal that is parsed, whichever way."""
-    found: list[object] = []
+    """The journal lines that were parsed."""
+    lines: list[object] = []
     for module, name in ((events, "parse_json"), (journal, "_entry")):
         parse = getattr(module, name)
 
         def counted(line: bytes, *rest: Any, parse: Any = parse) -> Any:
-            found.append(line)
+            lines.append(line)
             return parse(line, *rest)
 
         monkeypatch.setattr(module, name, counted)
-    return found
+    return lines
 
 
 @pytest.fixture
 def graded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each test was graded, by its first line."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     grade = Colours.grade
 
     def counted(self: Colours, facts: Any, record: Any) -> Any:
-        found[record.exchanges[0].text] += 1
+        counts[record.exchanges[0].text] += 1
         return grade(self, facts, record)
 
     monkeypatch.setattr(Colours, "grade", counted)
-    return found
+    return counts
 
 
 def planned(out: Path, isolated: bool) -> Plan:
@@ -67,7 +67,7 @@ FILES = ("result.json", "report.html", "grades.jsonl")
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_a_run_that_is_shown_while_it_plays_is_graded_once_and_its_journal_not_read(
+def test_a_run_shown_while_it_plays_is_graded_once_and_its_journal_not_read(
     tmp_path: Path, isolated: bool, parsed: list[object], graded: Counter[str]
 ) -> None:
     plans = [planned(tmp_path, isolated), planned(tmp_path, isolated)]
@@ -76,30 +76,30 @@ def test_a_run_that_is_shown_while_it_plays_is_graded_once_and_its_journal_not_r
     assert parsed == []
     assert list(graded.values()) == [len(plans)] * TESTS, "the runs have the same tests"
     for outcome in outcomes:
-        heard = [(outcome.folder / name).read_bytes() for name in FILES]
+        files = [(outcome.folder / name).read_bytes() for name in FILES]
         score(RunFolder(outcome.folder))
-        assert [(outcome.folder / name).read_bytes() for name in FILES] == heard
+        assert [(outcome.folder / name).read_bytes() for name in FILES] == files
 
 
 def test_scoring_and_resuming_a_finished_run_parse_each_line_once(tmp_path: Path, parsed: list[object], graded: Counter[str]) -> None:
     (outcome,) = trio.run(lambda: play([planned(tmp_path, False)]))
     run = RunFolder(outcome.folder)
-    for again in (lambda: score(run), lambda: trio.run(lambda: resume(run, "oracle"))):
+    for repeat in (lambda: score(run), lambda: trio.run(lambda: resume(run, "oracle"))):
         parsed.clear()
         graded.clear()
-        again()
+        repeat()
         assert len(parsed) == lines(run)
         assert list(graded.values()) == [1] * TESTS
 
 
-@pytest.mark.parametrize("heard", [0, 5, None])
-def test_what_was_not_heard_is_read(heard: int | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [0, 5, None])
+def test_events_that_were_not_added_are_read(count: int | None, tmp_path: Path) -> None:
     (outcome,) = trio.run(lambda: play([planned(tmp_path, True)]))
     run = RunFolder(outcome.folder)
     before = [(run.path / name).read_bytes() for name in FILES]
     scoring = Scoring(run)
     first, _ = run.manifest.conversations
-    for event in list(read_journal(run.journal(first)))[:heard]:
+    for event in list(read_journal(run.journal(first)))[:count]:
         scoring.add(first, event)
     scoring.write()
     assert [(run.path / name).read_bytes() for name in FILES] == before

@@ -1,4 +1,4 @@
-"""Files from anywhere: whatever they hold, reading them raises our own errors or nothing."""
+"""Untrusted files: reading them raises longspan's own errors or nothing, whatever they contain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ JSON = st.recursive(
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A run that was played to its end."""
+    """A finished run."""
     suite = load_suite("ltm").changed([], [], ["colours", "jokes", "prospective_memory"], 1)
     out = tmp_path_factory.mktemp("runs")
     (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=1, agent="notebook"), out)]))
@@ -43,7 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 @st.composite
 def mutated(draw: st.DrawFn, lines: list[bytes]) -> bytes:
-    """A file of lines with some of them damaged: bytes changed, fields replaced, lines lost, doubled or swapped."""
+    """A file with damaged lines: bytes changed, fields replaced, lines lost, duplicated or swapped."""
     found = list(lines)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(found) - 1))
@@ -73,7 +73,7 @@ def mutated(draw: st.DrawFn, lines: list[bytes]) -> bytes:
 
 
 def harmless(action: Callable[[], Any]) -> None:
-    """It may raise an error of ours, in one line, and nothing else."""
+    """Run an action that may only raise a LongspanError of one line."""
     message = "done"
     try:
         action()
@@ -117,7 +117,7 @@ def test_manifests(data: st.DataObject, run: RunFolder, tmp_path_factory: pytest
 
 @FUZZ
 @given(data=st.data(), name=st.sampled_from(["incidents.jsonl", "corrections.jsonl", "grades.jsonl"]))
-def test_what_lies_beside_the_journals(data: st.DataObject, name: str, run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_files_beside_the_journals(data: st.DataObject, name: str, run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = copy(run, tmp_path_factory)
     lines = (run.path / "grades.jsonl").read_bytes().splitlines(keepends=True)
     (other.path / name).write_bytes(data.draw(mutated(lines) | st.binary(max_size=200)))
@@ -165,7 +165,7 @@ def test_names_cannot_leave_the_runs_folder(name: str, run: RunFolder, tmp_path_
         other.manifest  # noqa: B018
 
 
-def test_damage_names_the_line(run: RunFolder, tmp_path: Path) -> None:
+def test_errors_name_the_damaged_line(run: RunFolder, tmp_path: Path) -> None:
     lines = run.journal("main").read_bytes().splitlines(keepends=True)
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b"".join([*lines[:5], b"not JSON\n", *lines[6:]]))
@@ -174,7 +174,7 @@ def test_damage_names_the_line(run: RunFolder, tmp_path: Path) -> None:
 
 
 def copy(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """The run's manifest and journal in a folder of their own."""
+    """Copy the run's manifest and journal to a new folder."""
     path = tmp_path_factory.mktemp("copy")
     other = RunFolder(path)
     other.journal("main").parent.mkdir(parents=True)

@@ -131,11 +131,11 @@ def test_a_verdict_that_a_test_waits_for_is_an_event_and_a_failed_one_leaves_the
 
 def test_a_limit_of_dollars_holds_for_the_judge_too(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"--max-cost: agent openai/gpt-4o.*the price of 127.0.0.1:\d+/gpt-4o is unknown"):
-        trio.run(lambda: play([planned(tmp_path, server.model())], most=1))
+        trio.run(lambda: play([planned(tmp_path, server.model())], max_cost=1))
     monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     does(server, [NO, NO])
-    (outcome,) = trio.run(lambda: play([planned(tmp_path, server.model())], most=1e-7))
-    assert "pass the limit" in str(outcome.error)
+    (outcome,) = trio.run(lambda: play([planned(tmp_path, server.model())], max_cost=1e-7))
+    assert "exceed the limit" in str(outcome.error)
     assert not AnswerStore(outcome.folder).entries()
 
 

@@ -1,4 +1,4 @@
-"""What replies cost, and a limit of dollars that is never passed."""
+"""The cost of replies, and a cost limit that is never exceeded."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longspan.simulator.errors import InputError, StoppedError
-from longspan.simulator.ledger import Ledger, Spent, check_priced, price, tally
+from longspan.simulator.ledger import Ledger, Spending, check_priced, price, tally
 from longspan.simulator.messages import Usage
 
 KNOWN = "openai/gpt-4o"
 
 
-def test_prices_are_those_of_the_list_and_cached_tokens_are_cheaper() -> None:
+def test_prices_are_from_the_list_and_cached_tokens_are_cheaper() -> None:
     plain, cached = price(KNOWN, Usage(1_000_000, 0, 0)), price(KNOWN, Usage(1_000_000, 1_000_000, 0))
     assert plain is not None
     assert cached is not None
@@ -30,7 +30,7 @@ def test_prices_are_those_of_the_list_and_cached_tokens_are_cheaper() -> None:
 
 
 @pytest.mark.parametrize("model", ["openai/no-such-model-ever", "nobody/gpt-4o", "", "gpt-4o", "http://127.0.0.1:8000", "openai/"])
-def test_an_unknown_model_has_no_price_rather_than_none_at_all(model: str) -> None:
+def test_the_price_of_an_unknown_model_is_none_and_not_zero(model: str) -> None:
     assert price(model, Usage(1000, 0, 1000)) is None
 
 
@@ -38,7 +38,7 @@ WORST = Usage(1000, 0, 1000)
 
 
 class Priced:
-    """As much of an agent as a limit looks at."""
+    """The attributes of an agent that a limit needs."""
 
     def __init__(self, models: Mapping[str, str] | None, worst: Usage = WORST) -> None:
         self.models = models
@@ -61,8 +61,8 @@ def test_a_limit_needs_a_price() -> None:
     st.lists(st.tuples(st.floats(0.001, 1), st.floats(0, 1), st.sampled_from(["settles", "fails", "says nothing"])), max_size=20),
     st.booleans(),
 )
-def test_a_limit_is_never_passed_whoever_asks_at_once(limit: float, calls: list[tuple[float, float, str]], at_once: bool) -> None:
-    """Each call costs a share of what it could at worst; together they stay within the limit, and nobody waits for ever."""
+def test_concurrent_calls_never_exceed_the_limit(limit: float, calls: list[tuple[float, float, str]], at_once: bool) -> None:
+    """Each call costs a share of its worst case. Together they stay within the limit, and no call waits for ever."""
     ledger = Ledger(limit)
     paid: list[float] = []
 
@@ -82,30 +82,30 @@ def test_a_limit_is_never_passed_whoever_asks_at_once(limit: float, calls: list[
 
     async def play() -> None:
         async with trio.open_nursery() as nursery:
-            for each in calls:
+            for arguments in calls:
                 if at_once:
-                    nursery.start_soon(call, *each)
+                    nursery.start_soon(call, *arguments)
                 else:
-                    await call(*each)
+                    await call(*arguments)
 
     trio.run(play)
     assert ledger.spent == pytest.approx(sum(paid))
     assert ledger.spent <= limit + 1e-9
 
 
-def test_what_could_pass_the_limit_is_stopped_and_says_how_to_go_on() -> None:
+def test_a_call_that_could_exceed_the_limit_is_stopped_with_a_remedy() -> None:
     ledger = Ledger(1.0, spent=0.9)
 
     async def play() -> None:
         async with ledger.paying({}, 0.2):
             raise AssertionError("it was let through")
 
-    with pytest.raises(StoppedError, match=r"\$0\.2000 and pass the limit of \$1\.00.*resume --max-cost"):
+    with pytest.raises(StoppedError, match=r"\$0\.2000 and exceed the limit of \$1\.00.*resume --max-cost"):
         trio.run(play)
     assert ledger.spent == 0.9
 
 
-def test_a_call_waits_for_others_that_may_turn_out_cheaper() -> None:
+def test_a_call_waits_for_others_that_may_cost_less_than_reserved() -> None:
     ledger = Ledger(1.0)
     done = []
 
@@ -154,7 +154,7 @@ def test_a_call_cancelled_while_it_waits_reserves_nothing() -> None:
 def test_sums_by_part_and_one_unknown_price_makes_the_sum_unknown() -> None:
     usage = {"input_tokens": 10, "cached_tokens": 4, "output_tokens": 2}
     sums = tally([("agent", usage, 0.5), ("agent", usage, 0.25), ("embedder", usage, None), ("embedder", usage, 0.1)])
-    assert sums["agent"] == Spent(input_tokens=20, cached_tokens=8, output_tokens=4, cost_usd=0.75)
+    assert sums["agent"] == Spending(input_tokens=20, cached_tokens=8, output_tokens=4, cost_usd=0.75)
     assert sums["embedder"].cost_usd is None
     assert tally([]) == {}
 

@@ -1,4 +1,4 @@
-"""The rules that graders share."""
+"""The matching rules that graders share."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_plain_text_stays_plain(text: str) -> None:
 
 
 @given(st.text())
-def test_plain_does_not_care_how_accents_are_written(text: str) -> None:
+def test_plain_ignores_how_accents_are_encoded(text: str) -> None:
     assert plain(unicodedata.normalize("NFC", text)) == plain(unicodedata.normalize("NFD", text))
 
 
@@ -213,17 +213,17 @@ def test_any_text_is_a_number_or_not(text: str) -> None:
         ("[[[[", []),
     ],
 )
-def test_json_is_read_as_a_person_reads_it(text: str, values: list[Any]) -> None:
+def test_json_is_parsed_leniently(text: str, values: list[Any]) -> None:
     assert json_values(text) == values
 
 
 @given(ROOTS, st.sampled_from([None, 2]), st.booleans())
-def test_json_is_read_as_json(value: Any, indent: int | None, ascii: bool) -> None:
+def test_valid_json_is_parsed_exactly(value: Any, indent: int | None, ascii: bool) -> None:
     assert json_values(json.dumps(value, indent=indent, ensure_ascii=ascii)) == [value]
 
 
 @given(st.lists(ROOTS, max_size=4))
-def test_json_stands_anywhere(values: list[Any]) -> None:
+def test_json_is_found_anywhere(values: list[Any]) -> None:
     assert json_values("Well: " + ". And: ".join(json.dumps(value) for value in values) + '. That\'s "all".') == values
 
 
@@ -241,7 +241,7 @@ def test_python_lists_are_read(value: list[Any]) -> None:
 
 @given(TEXTS)
 @settings(max_examples=500)
-def test_any_text_is_read(text: str) -> None:
+def test_any_text_is_parsed(text: str) -> None:
     values = json_values(text)
     assert all(isinstance(value, (list, dict)) for value in values)
     json.dumps(values).encode()
@@ -249,13 +249,13 @@ def test_any_text_is_read(text: str) -> None:
 
 @given(TEXTS)
 @settings(max_examples=500)
-def test_text_is_cut_without_loss(text: str) -> None:
+def test_text_is_split_without_loss(text: str) -> None:
     pieces = split_json(text)
     assert "".join(piece for piece, _ in pieces) == text
     assert all(piece for piece, _ in pieces)
 
 
-def test_text_is_cut_at_its_json() -> None:
+def test_text_is_split_at_its_json() -> None:
     assert split_json('Go [east], then {"to": "B"}.') == [
         ("Go ", None),
         ("[east]", ["east"]),
@@ -269,10 +269,10 @@ def test_an_unclosed_bracket_does_not_swallow_the_text() -> None:
     assert split_json('Go [east, then ["a"] on') == [("Go [east, then ", None), ('["a"]', ["a"]), (" on", None)]
 
 
-def test_some_of_many() -> None:
+def test_some_lists_a_few_items() -> None:
     assert some([]) == ""
     assert some(["a", "b"]) == "a, b"
-    assert some("abcdef", most=3) == "a, b, c, 3 more"
+    assert some("abcdef", limit=3) == "a, b, c, 3 more"
     assert some(["x" * 50]) == "x" * 39 + "\u2026"
     assert some(["a\nb", "\ud800"]) == "a b, ?"
 
@@ -309,7 +309,7 @@ RULES = {"plain": plain, "json": json_values, "split": split_json, "words": lamb
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("piece", SLOW)
 def test_time_is_linear(rule: Callable[[str], object], piece: str) -> None:
-    """Ten times the text takes about ten times as long. Time in the square would take a hundred times as long."""
+    """Ten times the text takes about ten times as long. With quadratic time it would take a hundred times as long."""
 
     def seconds(size: int) -> float:
         text = "[" + piece * (size // len(piece))

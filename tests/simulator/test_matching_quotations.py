@@ -1,4 +1,4 @@
-"""contains_nearly: a quotation in a text, but for a word in eight."""
+"""contains_nearly: finds a quotation in a text if at most one word in eight differs."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def test_one_word_in_eight_may_differ(text: str, found: bool) -> None:
     assert contains_nearly(text, PHRASE) is found
 
 
-def test_a_short_phrase_must_stand_there_exactly() -> None:
+def test_a_short_phrase_must_match_exactly() -> None:
     assert contains_nearly("And so: to be or not to be!", "to be or not to be")
     assert not contains_nearly("to be or not be", "to be or not to be")
 
 
-def test_nothing_is_found_nowhere() -> None:
+def test_an_empty_phrase_or_text_never_matches() -> None:
     assert not contains_nearly("anything", "")
     assert not contains_nearly("... --- ...", "?!")
 
 
 @given(st.lists(st.sampled_from("abcde"), min_size=8, max_size=20), st.lists(st.sampled_from("abcdef")), st.data())
-def test_a_phrase_with_a_word_left_out_is_found_wherever_it_stands(phrase: list[str], around: list[str], data: st.DataObject) -> None:
+def test_a_phrase_with_a_word_left_out_is_found_anywhere(phrase: list[str], around: list[str], data: st.DataObject) -> None:
     gap = data.draw(st.integers(0, len(phrase) - 1))
     said = phrase[:gap] + phrase[gap + 1 :]
     assert contains_nearly(" ".join(around + said + around), " ".join(phrase))

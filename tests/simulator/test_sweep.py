@@ -205,7 +205,7 @@ def test_the_processes_of_a_sweep_share_limits(jobs: int, tmp_path: Path, monkey
         write(tmp_path, agents=[agent], seeds=[0, 1, 2, 3], tests=1)
         arguments = ["s.yaml", "--trust", "--jobs", str(jobs)]
         message = sweep(tmp_path, *arguments, "--max-cost", str(LIMIT), code=130).stdout
-        assert "pass the limit of $0.0" in message
+        assert "exceed the limit of $0.0" in message
         assert server.most_at_once <= 2
         assert LIMIT - jobs * WORST <= dollars(server) <= LIMIT
         sweep(tmp_path, *arguments, "--max-cost", str(LIMIT), code=130)
@@ -224,9 +224,9 @@ def test_max_cost_requires_known_prices(tmp_path: Path) -> None:
     [
         ("agents: [oracle", "sweep s.yaml: not YAML"),
         ("[oracle]", "sweep s.yaml: expected a mapping; its keys are suites"),
-        ("agnts: [oracle]", "sweep s.yaml: agnts: there is no such key; its keys are suites"),
+        ("agnts: [oracle]", "sweep s.yaml: agnts: unknown key; its keys are suites"),
         ("agents: []", "sweep s.yaml: agents: List should have at least 1 item"),
-        ("spans: [0]", "sweep s.yaml: spans.0: a size is a whole number of tokens"),
+        ("spans: [0]", "sweep s.yaml: spans.0: a size must be a whole number of tokens"),
         ("runs: []", "sweep s.yaml: runs: expected a list of overrides"),
         ("runs: [{seeds: [one]}]", "sweep s.yaml: runs.0: seeds.0: Input should be a valid integer"),
         ("runs: [{agents: [gpt-9]}]", "there is no kind of agent 'gpt-9'"),

@@ -33,7 +33,7 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
 
 @pytest.fixture
 def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a fresh process: no encoding is loaded."""
+    """Unload all encodings, as in a new process."""
     monkeypatch.setattr(tokens, "_encodings", {})
 
 
@@ -99,13 +99,13 @@ def test_half_a_character_decodes_to_the_replacement_character(tokenizer: Tokeni
 
 
 @pytest.mark.parametrize("blank", [" ", "\t", "\u3000"])
-def test_a_megabyte_of_blanks_is_counted(tokenizer: Tokenizer, blank: str) -> None:
+def test_a_megabyte_of_white_space_is_counted(tokenizer: Tokenizer, blank: str) -> None:
     text = "before" + blank * 1_200_000 + "after"
     assert 0 < tokenizer.count(text) == len(tokenizer.encode(text))
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_long_text_is_not_cut_without_need(tokenizer: Tokenizer) -> None:
+def test_long_text_is_not_split_unnecessarily(tokenizer: Tokenizer) -> None:
     text = ("word " * 20 + "\n\n" + " " * 300) * 2000
     assert len(text) > tokens.BLANKS
     assert tokenizer.encode(text) == tokenizer._encoding.encode_ordinary(text)
@@ -115,7 +115,7 @@ def test_long_text_is_not_cut_without_need(tokenizer: Tokenizer) -> None:
 def test_an_unknown_name_is_refused(name: Any) -> None:
     with pytest.raises(InputError) as caught:
         Tokenizer(name)
-    assert str(caught.value) == f"unknown tokenizer {name!r}: take one of cl100k_base, o200k_base"
+    assert str(caught.value) == f"unknown tokenizer {name!r}; choose one of cl100k_base, o200k_base"
 
 
 def test_the_default_is_cl100k() -> None:
@@ -179,14 +179,14 @@ def packer() -> ModuleType:
     return module
 
 
-def test_the_packer_makes_what_the_module_reads(packer: ModuleType) -> None:
+def test_the_packer_writes_what_the_module_reads(packer: ModuleType) -> None:
     ranks = b"IQ== 0\nAA== 1\naGVsbG8= 2\n"
     assert tokens._unpacked(packer.pack(ranks)) == [b"!", b"\0", b"hello"]
     assert lzma.decompress(packer.pack(ranks)) == b"\x01!\x01\x00\x05hello"
 
 
 @pytest.mark.parametrize("ranks", [b"IQ== 1\n", b"IQ== 0\nAA== 2\n", b"IQ== 0\nAA== 0\n", b"!! 0\n"])
-def test_the_packer_refuses_what_it_could_not_give_back(packer: ModuleType, ranks: bytes) -> None:
+def test_the_packer_refuses_ranks_that_it_cannot_restore(packer: ModuleType, ranks: bytes) -> None:
     with pytest.raises(ValueError, match=r"rank|base64|padding"):
         packer.pack(ranks)
 
@@ -206,7 +206,7 @@ def test_a_line_counts_as_its_pieces(tokenizer: Tokenizer, phrases: list[str]) -
 
 @settings(max_examples=500)
 @given(st.just("") | SIGNS | WORD, st.sampled_from(ascii_letters + digits), st.sampled_from(CLOSING), st.just("") | SIGNS | WORD)
-def test_punctuation_counts_apart_from_the_word_before_it(tokenizer: Tokenizer, begin: str, last: str, sign: str, end: str) -> None:
+def test_punctuation_is_counted_apart_from_the_word_before_it(tokenizer: Tokenizer, begin: str, last: str, sign: str, end: str) -> None:
     word, rest = f"{begin}{last}", f"{sign}{end}"
     assert tokenizer.count_piece(word) + tokenizer.count_piece(rest) == len(tokenizer.encode(word + rest))
 

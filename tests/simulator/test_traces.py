@@ -1,4 +1,4 @@
-"""What became of a needle, as an agent's traces tell it."""
+"""The fate of needles according to the agent's traces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longspan.simulator.grading.needle_fates import Fate, Traces
 SAID, ASKED, ANSWER = "My lucky number is 4711, says Brunhilde.", "What is my lucky number?", "It is 4711."
 
 
-def told(*turns: Any, question: Any, answer: str = ANSWER) -> Fate:
+def fate_of(*turns: Any, question: Any, answer: str = ANSWER) -> Fate:
     """The fate of turn 0's needle, given the traces of the turns before the question and of the answer."""
     traces = Traces()
     for number, trace in enumerate([*turns, question]):
@@ -20,33 +20,33 @@ def told(*turns: Any, question: Any, answer: str = ANSWER) -> Fate:
     return traces.fate(0, SAID, ASKED, answer, question)
 
 
-def test_without_a_trace_nothing_is_told() -> None:
-    assert told(None, None, question=None) == Fate(None, None, None)
-    assert told(None, question={"prompt_tokens": 7}) == Fate(None, None, None)
+def test_without_a_trace_the_fate_is_unknown() -> None:
+    assert fate_of(None, None, question=None) == Fate(None, None, None)
+    assert fate_of(None, question={"prompt_tokens": 7}) == Fate(None, None, None)
 
 
-def test_never_stored_is_told_from_stored_but_not_retrieved_and_from_retrieved_but_not_used() -> None:
+def test_not_stored_not_retrieved_and_not_used_are_distinguished() -> None:
     stored = {"written": [{"id": "m1", "text": SAID}]}
     other = {"written": [{"id": "m2", "text": "..."}]}
-    assert told({"written": []}, other, question={"read": [{"id": "m2"}]}) == Fate(False, False, False)
-    assert told(stored, other, question={"read": [{"id": "m2"}]}) == Fate(True, False, False)
-    assert told(stored, other, question={"read": [{"id": "m1"}]}, answer="I do not know.") == Fate(True, True, False)
-    assert told(stored, other, question={"read": [{"id": "m1"}]}) == Fate(True, True, True)
+    assert fate_of({"written": []}, other, question={"read": [{"id": "m2"}]}) == Fate(False, False, False)
+    assert fate_of(stored, other, question={"read": [{"id": "m2"}]}) == Fate(True, False, False)
+    assert fate_of(stored, other, question={"read": [{"id": "m1"}]}, answer="I do not know.") == Fate(True, True, False)
+    assert fate_of(stored, other, question={"read": [{"id": "m1"}]}) == Fate(True, True, True)
 
 
-def test_a_memory_may_be_made_later_and_may_name_its_turns() -> None:
+def test_a_memory_may_be_created_later_and_may_name_its_turns() -> None:
     late = {"written": [{"id": "m1", "turn": "t0"}]}
-    assert told(None, late, question={"read": [{"id": "m1"}]}) == Fate(True, True, True)
-    assert told(None, late, question={"read": [{"id": "else", "turns": ["t9", "t0"]}]}) == Fate(True, True, True)
+    assert fate_of(None, late, question={"read": [{"id": "m1"}]}) == Fate(True, True, True)
+    assert fate_of(None, late, question={"read": [{"id": "else", "turns": ["t9", "t0"]}]}) == Fate(True, True, True)
 
 
-def test_a_turn_that_was_still_shown_needs_no_memory() -> None:
-    assert told(None, None, question={"recent": {"since": "t0"}}).retrieved is True
-    assert told(None, None, question={"recent": {"since": "t1"}}).retrieved is False
+def test_a_turn_still_in_the_prompt_needs_no_memory() -> None:
+    assert fate_of(None, None, question={"recent": {"since": "t0"}}).retrieved is True
+    assert fate_of(None, None, question={"recent": {"since": "t1"}}).retrieved is False
 
 
-def test_the_words_of_the_question_prove_nothing() -> None:
-    assert told({"written": [{"id": "m"}]}, question={"read": [{"id": "m"}]}, answer="Your lucky number?").used is False
+def test_words_of_the_question_do_not_count_as_used() -> None:
+    assert fate_of({"written": [{"id": "m"}]}, question={"read": [{"id": "m"}]}, answer="Your lucky number?").used is False
 
 
 values = st.recursive(
@@ -58,7 +58,7 @@ traces = st.dictionaries(st.sampled_from(["written", "read", "recent", "calls"])
 
 
 @given(st.lists(st.none() | traces, max_size=5), st.none() | traces, st.text(max_size=20))
-def test_any_trace_will_do(turns: list[Any], question: Any, answer: str) -> None:
-    fate = told(*turns, question=question, answer=answer)
-    assert all(each in (None, True, False) for each in fate)
+def test_any_trace_is_accepted(turns: list[Any], question: Any, answer: str) -> None:
+    fate = fate_of(*turns, question=question, answer=answer)
+    assert all(value in (None, True, False) for value in fate)
     assert not (fate.used and not fate.retrieved)

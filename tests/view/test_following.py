@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from longspan.simulator.errors import JournalError
 from longspan.simulator.journal import read_journal
-from longspan.simulator.journal_tail import Tail
+from longspan.simulator.journal_tail import JournalTail
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.following import MAX_TURNS, LiveRun, LiveRuns
 from longspan.simulator.view.pages import SEND_TIMEOUT, _Events
@@ -30,7 +30,7 @@ def test_a_growing_journals_events_are_read_once_and_whole(made: Path, cuts: lis
     content = source.read_bytes()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "journal.jsonl"
-        tail = Tail(path)
+        tail = JournalTail(path)
         assert tail.read() == []
         events = []
         for end in sorted({min(cut, len(content)) for cut in cuts} | {len(content)}):
@@ -54,14 +54,14 @@ def test_damage_is_reported_with_its_line(made: Path, tmp_path: Path, line: byte
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b"".join(RunFolder(made / ORACLE).journal("main").read_bytes().splitlines(keepends=True)[:3]) + line)
     with pytest.raises(JournalError, match=f"line 4: {why}"):
-        Tail(path).read()
+        JournalTail(path).read()
 
 
 def test_a_journal_that_becomes_shorter_is_damaged(made: Path, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     content = RunFolder(made / ORACLE).journal("main").read_bytes()
     path.write_bytes(content)
-    tail = Tail(path)
+    tail = JournalTail(path)
     tail.read()
     path.write_bytes(content[:100])
     with pytest.raises(JournalError, match="became shorter"):

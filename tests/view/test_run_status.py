@@ -9,7 +9,7 @@ import pytest
 
 from longspan.simulator import events
 from longspan.simulator.grading.grades import Gradebook, grade_run
-from longspan.simulator.grading.run_status import Ended, RunStatus
+from longspan.simulator.grading.run_status import EndedTest, RunStatus
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import installed_scenarios
@@ -25,7 +25,7 @@ class Following:
         self.gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))
         self.status = RunStatus(self.gradebook)
 
-    def add(self, conversation: str, event: events.Event) -> Ended | None:
+    def add(self, conversation: str, event: events.Event) -> EndedTest | None:
         return self.status.add(conversation, self.gradebook.add(conversation, event))
 
     def figures(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.gguf.vocabulary import Vocabulary
-from longspan.simulator.clock import STARTS_AT
+from longspan.simulator.clock import DEFAULT_START
 from longspan.simulator.errors import one_line
 
 __all__ = ["Prompts"]
@@ -46,7 +46,7 @@ class Prompts:
     def _formatter(self) -> Any:
         begin, end = self._vocabulary.begin_and_end
         formatter = import_module("llama_cpp.llama_chat_format").Jinja2ChatFormatter(self._template, end, begin)
-        formatter.strftime_now = STARTS_AT.strftime
+        formatter.strftime_now = DEFAULT_START.strftime
         return formatter
 
     def _takes_system(self) -> bool:

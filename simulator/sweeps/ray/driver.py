@@ -16,11 +16,11 @@ import trio
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.grading.grades import Gradebook
-from longspan.simulator.journal_tail import Tail
+from longspan.simulator.journal_tail import JournalTail
 from longspan.simulator.ledger import LOCAL, models_of
 from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Heard, Listener, Outcome
+from longspan.simulator.runner import Listener, Outcome, RunEvent
 from longspan.simulator.sweeps.processes import result_of
 from longspan.simulator.sweeps.ray.coordinator import Coordinator
 from longspan.simulator.sweeps.ray.node import Order, answer_of, play
@@ -146,7 +146,7 @@ class _Driver:
         self._stopped = False
         self._tasks: dict[tuple[str, int], tuple[Any, trio.CancelScope]] = {}
         self._gradebooks: dict[Path, Gradebook] = {}
-        self._tails: dict[tuple[Path, str], Tail] = {}
+        self._tails: dict[tuple[Path, str], JournalTail] = {}
 
     async def play(self, pairs: list[tuple[Plan, RunFolder]]) -> list[Outcome]:
         """Play all runs and return their outcomes."""
@@ -227,12 +227,12 @@ class _Driver:
                 self._gradebooks[run.path] = Gradebook(planned.manifest)
             gradebook = self._gradebooks[run.path]
             for id in planned.tests:
-                tail = self._tails.setdefault((run.path, id), Tail(run.journal(id)))
+                tail = self._tails.setdefault((run.path, id), JournalTail(run.journal(id)))
                 try:
                     while batch := tail.read():
                         for event in batch:
                             change = gradebook.add(id, event)
-                            self._listener(Heard(planned, run.path, gradebook, id, event, change))
+                            self._listener(RunEvent(planned, run.path, gradebook, id, event, change))
                 except JournalError:  # reported when the run is graded
                     continue
 

@@ -22,7 +22,7 @@ from longspan.simulator.errors import LongspanError, StoppedError
 from longspan.simulator.ledger import Account, Ledger, known_cost
 from longspan.simulator.planning import replan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Heard, play_on
+from longspan.simulator.runner import RunEvent, play_runs
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, Shipper
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
 from longspan.simulator.transcript import Turn
@@ -130,11 +130,11 @@ class _Playing:
                 else _SharedLedger(order.max_cost, coordinator=self._coordinator, owner=(order.run, order.lease))
             )
             listener = self._ship_message if ships_messages else None
-            return (await play_on([(planned, run)], ledger, listener=listener, stop=self._stop))[0].error
+            return (await play_runs([(planned, run)], ledger, listener=listener, stop=self._stop))[0].error
         except LongspanError as failure:
             return failure
 
-    def _ship_message(self, heard: Heard) -> None:
+    def _ship_message(self, heard: RunEvent) -> None:
         """Ship a message before the agent gets it, so that a second delivery after a loss is known and marked."""
         if isinstance(heard.change, Turn) and heard.change.reply is None:
             self._shipper.ship(self._run.journal(heard.conversation))

@@ -84,7 +84,7 @@ def test_a_run_counts_in_its_tokenizer(tmp_path: Path) -> None:
     for (test,) in made.tests.values():
         length = int(test.id.rpartition("-")[2])
         assert 0 <= length - count(test.script.lines[0].text) < 20
-    with pytest.raises(InputError, match="say --tokenizer, not the parameter"):
+    with pytest.raises(InputError, match="use --tokenizer instead of the parameter"):
         plan(RunSettings(suite=suite("tokenizer=o200k_base"), span=8000, seed=0, agent="oracle"), tmp_path)
 
 
@@ -250,7 +250,7 @@ def test_every_parameter_is_described() -> None:
         (["variant=0-4"], "1 to 1024 stars"),
         (["variant=4-999"], "1 to 128 lengths"),
         (["variant=4-4-4"], "a variant is M-N"),
-        (["max_context=4x"], "a size is a whole number of tokens"),
+        (["max_context=4x"], "a size must be a whole number of tokens"),
         (["max_context=9m"], "less than or equal to 2000000"),
         (["language=fr"], "'en' or 'zh'"),
         (["variant=64-64", "max_context=8k"], r"has 125; 64 stars, .* need 1,\d\d\d: use --set max_context=\d+k"),

@@ -21,9 +21,9 @@ from longspan.scenarios.goodai.definitions import MAX_BYTES, read
 from longspan.simulator import events
 from longspan.simulator.analysis.commitment import publish, read_published, verify
 from longspan.simulator.cli import main
+from longspan.simulator.definitions import Definition, Definitions, read_definitions
 from longspan.simulator.errors import InputError, ScenarioError
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.interop.definitions import Definition, Definitions, read_definitions
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan, plan, replan
@@ -31,7 +31,7 @@ from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play, replay, resume
 from longspan.simulator.script import LAST, Script
 from longspan.simulator.settings import RunSettings
-from longspan.simulator.stage import LONGEST
+from longspan.simulator.stage import MAX_WAIT
 from longspan.simulator.suite import Suite, load_suite
 
 BENCHMARKS = {"1k": 1_000, "32k": 32_000, "32k (isolated)": 32_000, "120k": 120_000, "200k": 200_000, "500k": 500_000}
@@ -147,7 +147,7 @@ def written(tmp_path: Path) -> Path:
 
 
 def planned(definitions: Definitions, out: Path, *, span: int | None = None, seed: int = 0, agent: str = "oracle", **more: Any) -> Plan:
-    suite = more.pop("suite", load_suite("ltm").changed([], [], [], definitions.most))
+    suite = more.pop("suite", load_suite("ltm").changed([], [], [], definitions.max_tests))
     return plan(
         RunSettings(suite=suite, span=span or definitions.span or 0, seed=seed, agent=agent, definitions=definitions.folder, **more), out
     )
@@ -398,7 +398,7 @@ def test_a_folder_of_something_else_is_refused(where: str, written: Path, tmp_pa
 def test_without_any_span_one_is_asked_for(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (written / "config.yml").unlink()
     assert longspan("run", "--definitions", str(written)) == 2
-    assert "they name no span; --span gives one" in capsys.readouterr().err
+    assert "no span given; set one with --span" in capsys.readouterr().err
 
 
 # Waits.
@@ -484,9 +484,9 @@ THREE = content("Colours")["script"]
         ("Colours", {"waits": [{"percentage_finished": float("nan")}, {}, {}]}, "waits.0.percentage_finished"),
         ("Colours", {"waits": [{"percentage_finished": True}, {}, {}]}, "waits.0.percentage_finished"),
         ("Colours", {"waits": [{"time": -1}, {}, {}]}, "waits.0.time"),
-        ("Colours", {"waits": [{"time": LONGEST.total_seconds() + 1}, {}, {}]}, "waits.0.time"),
-        ("Colours", {"waits": [{"moon": "full"}, {}, {}]}, "waits.0.moon: there is no such key"),
-        ("Colours", {"waits": [{"a\nb" * 1000: 1}, {}, {}]}, "waits.0.a ba b.* there is no such key"),
+        ("Colours", {"waits": [{"time": MAX_WAIT.total_seconds() + 1}, {}, {}]}, "waits.0.time"),
+        ("Colours", {"waits": [{"moon": "full"}, {}, {}]}, "waits.0.moon: unknown key"),
+        ("Colours", {"waits": [{"a\nb" * 1000: 1}, {}, {}]}, "waits.0.a ba b.* unknown key"),
         ("Colours", {"expected_responses": []}, "expected responses are not as published"),
         ("Colours", {"expected_responses": "Green"}, "expected_responses: Input should be a valid list"),
         ("Colours", {"can_be_interleaved": False}, "can_be_interleaved: Input should be True"),

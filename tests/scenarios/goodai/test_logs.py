@@ -23,10 +23,10 @@ from longspan.scenarios.goodai.master_log import Type
 from longspan.simulator import events, runner
 from longspan.simulator.analysis import commitment
 from longspan.simulator.cli import main
+from longspan.simulator.definitions import Definitions, read_definitions
 from longspan.simulator.errors import InputError
 from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Result, grade_run
-from longspan.simulator.interop.definitions import Definitions, read_definitions
 from longspan.simulator.interop.imports import ImportOptions, import_run
 from longspan.simulator.journal import read_journal
 from longspan.simulator.run_folder import Correction, RunFolder
@@ -286,7 +286,7 @@ def test_it_is_replayed_without_a_conductor_and_nothing_is_written(file: Path, d
         (["resume", "RUN"], "longspan run ltm --definitions DIR --agent SPEC"),
         (["resume", "RUN", "--agent", "oracle"], "longspan run ltm --definitions DIR --agent SPEC"),
         (["replay", "RUN", "--agent", "silent"], "longspan run ltm --definitions DIR --agent SPEC"),
-        (["publish", "RUN"], "nobody committed to its tests"),
+        (["publish", "RUN"], "an imported run has no commitment"),
     ],
 )
 def test_what_nobody_can_do_with_it_is_refused_in_a_line(

@@ -184,7 +184,7 @@ def test_at_the_command_line(server: Server, tmp_path: Path, capsys: pytest.Capt
         main([*given, *small])
     assert leaving.value.code == 0
     assert f"wrote   {tmp_path / 'bread' / 'topic_rye.json'}" in capsys.readouterr().out
-    for wrong, words in (("documents=0", "greater than or equal to 4"), ("x=1", "there is no such key"), ("x", "NAME=VALUE")):
+    for wrong, words in (("documents=0", "greater than or equal to 4"), ("x=1", "unknown key"), ("x", "NAME=VALUE")):
         with pytest.raises(SystemExit) as leaving:
             main([*given, "--set", wrong])
         assert leaving.value.code == 2

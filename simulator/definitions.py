@@ -51,7 +51,7 @@ class Definitions:
     tests: Sequence[Definition]
 
     @property
-    def most(self) -> int:
+    def max_tests(self) -> int:
         """The largest number of tests of a scenario."""
         return max(Counter(test.scenario for test in self.tests).values(), default=0)
 
