@@ -49,7 +49,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "broken.yaml"], "suite broken.yaml: not YAML"),
         (["run", "wrong.yaml"], "suite wrong.yaml: scenaros: unknown key; its keys are"),
         (["run", "--frobnicate"], "No such option: --frobnicate"),
-        (["run", "--scenario", "colours", "--out", "wrong.yaml"], "cannot make the run's folder"),
+        (["run", "--scenario", "colours", "--out", "wrong.yaml"], "cannot create the run's folder"),
         (["frobnicate"], "No such command 'frobnicate'"),
         (["list", "runs", "nowhere"], "nowhere: folder does not exist"),
         (["resume", "nowhere"], "manifest.json: cannot be read"),

@@ -67,7 +67,7 @@ CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
     "needles to come": (lambda entries: first(entries, "message", kind="question").update(needs=[99]), "needs turns that have not been"),
     "an award for a turn to come": (lambda entries: first(entries, "award").update(turn=999), "turn 999 has not been"),
     "a turn to come watched": (lambda entries: first(entries, "end").update(watched=[999]), "watched turns that have not been"),
-    "another count": (lambda entries: entries[-1].update(turns=1), "turns is 1"),
+    "another count": (lambda entries: entries[-1].update(turns=1), "it has 1 turns"),
     "something after the end": (lambda entries: entries.append(first(entries, "jump")), "after the conversation's close"),
 }
 

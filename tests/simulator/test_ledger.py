@@ -52,7 +52,7 @@ def test_a_limit_needs_a_price() -> None:
     check_priced(Priced({}), "free")
     check_priced(Priced({"agent": KNOWN}), "known")
     for agent in (Priced({"agent": "openai/no-such-model"}), Priced(None), object()):
-        with pytest.raises(InputError, match=r"--max-cost: agent a/spec: .*leave --max-cost out"):
+        with pytest.raises(InputError, match=r"--max-cost: agent a/spec: .*leave out --max-cost"):
             check_priced(agent, "a/spec")
 
 
