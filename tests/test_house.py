@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from scripts import import_graph
 
 import longspan
 
@@ -99,6 +100,29 @@ def test_only_the_transcript_and_what_writes_events_examine_their_types() -> Non
 def test_the_transcript_does_not_import_grading() -> None:
     flat = [(path, name) for path, name in imports("simulator") if path.name in ("transcript.py", "run_folder.py")]
     assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.grading")] == []
+
+
+def test_no_two_modules_import_each_other() -> None:
+    left = import_graph.graph()
+    while free := {name for name, others in left.items() if not others & left.keys()}:
+        left = {name: others for name, others in left.items() if name not in free}
+    assert sorted(left) == [], "these stand in a circle, imports inside functions counted, or above one"
+
+
+def test_a_room_imports_from_lower_floors_only() -> None:
+    level = {name: number for number, floor in enumerate(import_graph.FLOORS) for name in floor}
+    up = [
+        (module, other)
+        for module, others in import_graph.graph().items()
+        for other in others
+        if (here := import_graph.room(module)) != (there := import_graph.room(other)) and level[here] <= level[there]
+    ]
+    assert up == []
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_code() -> None:
+    drawn = (ROOT / "docs" / "import-graph.svg").read_text("utf-8")
+    assert drawn == import_graph.draw(), "python scripts/import_graph.py docs/import-graph.svg"
 
 
 def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> None:
