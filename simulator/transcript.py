@@ -14,6 +14,7 @@ from typing import NamedTuple, final
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError
+from longspan.simulator.ledger import total_cost
 from longspan.simulator.record import Award, Exchange, Record
 from longspan.simulator.script import LAST
 
@@ -67,7 +68,7 @@ class Turn(NamedTuple):
     def dollars(self) -> float | None:
         """The cost of the reply in dollars, None if unknown."""
         costs = list((self.reply.cost_usd or {}).values()) if self.reply is not None else []
-        return sum(cost or 0.0 for cost in costs) if costs and None not in costs else None
+        return total_cost(costs) if costs else None
 
 
 @final
