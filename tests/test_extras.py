@@ -138,7 +138,7 @@ def test_a_model_is_asked(kind: str, having: Callable[..., Environment], server:
 
 
 def test_a_local_model_is_asked(having: Callable[..., Environment], model: Path, tmp_path: Path) -> None:
-    done = having("gguf").run("longspan", *RUN, "--agent", f"gguf/{model}?n_ctx=4096&max_tokens=16&n_threads=1", cwd=tmp_path)
+    done = having("gguf").run("longspan", *RUN, "--agent", f"gguf/{model}?n_ctx=4096&max_tokens=16&threads=1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
@@ -180,6 +180,7 @@ def test_runs_are_viewed(having: Callable[..., Environment], played: Path) -> No
 def test_a_sweep_is_played_on_ray(having: Callable[..., Environment], tmp_path: Path) -> None:
     made = having("ray")
     (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "__init__.py").touch()
     (tmp_path / "agents" / "mine.py").write_text(PROVES_THE_GUARD.format(root=str(ROOT)), "utf-8")
     content = {"scenarios": ["colours"], "tests": 1, "spans": ["2k"], "agents": ["python:agents.mine:Curious"]}
     (tmp_path / "sweep.yaml").write_text(json.dumps(content), "utf-8")

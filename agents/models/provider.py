@@ -81,7 +81,7 @@ class Provider:
         try:
             import_module(vendor.module)
         except ImportError as error:
-            raise InputError(f"{vendor.kind}/{model} needs more than longspan itself: pip install 'longspan[{vendor.extra}]'") from error
+            raise InputError(f"{vendor.kind}/{model} needs an extra: pip install 'longspan[{vendor.extra}]'") from error
         self._key = self._find_key()
         self._secret = self._key if len(self._key) >= MIN_SECRET else ""
 

@@ -33,7 +33,7 @@ def logs(folder: Path) -> Callable[[Graded, Rows], None]:
     try:
         log, model, scorer = (import_module(f"inspect_ai.{name}") for name in ("log", "model", "scorer"))
     except ImportError as error:
-        raise InputError("--format inspect needs more than longspan itself: pip install 'longspan[inspect]'") from error
+        raise InputError("--format inspect needs an extra: pip install 'longspan[inspect]'") from error
     converter = _Converter(log, model, scorer)
     counts: Counter[str] = Counter()
 

@@ -157,7 +157,7 @@ def test_an_address_is_a_spec(spec: str, url: str) -> None:
         ("http://hößt/", "http://host:port/path"),
         ("http://host/#part", "http://host:port/path"),
         ("https://me:secret@host/", f"set a key in {KEY}"),
-        ("http://host/?speed=7", "no option 'speed'"),
+        ("http://host/?speed=7", "unknown option 'speed'"),
         ("http://host/?timeout=0", "greater than 0"),
     ],
 )

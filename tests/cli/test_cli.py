@@ -230,7 +230,7 @@ def test_published_scores_hold_no_words_and_are_tied_to_the_run(tmp_path: Path) 
     assert "NO  scores" in forged.stdout
     taken = longspan("publish", run, "--out", "scores.json", where=tmp_path)
     assert taken.returncode == 2
-    assert "exists already" in taken.stderr
+    assert "already exists" in taken.stderr
 
 
 def test_chat_answers_until_an_empty_line(tmp_path: Path) -> None:

@@ -137,8 +137,8 @@ def test_tests_of_other_definitions_or_versions_are_not_the_same(tmp_path: Path)
     comparison = load_comparison([tmp_path])
     assert comparison.pairs == []
     text = "\n".join(notes(comparison))
-    assert "The version of longspan, by which a seed may mean other tests, differs at 2k: 0.0.1 (two)" in text
-    assert "The set of definitions that the tests came from differs at 2k: abababababab (three); none (one, two)" in text
+    assert "The version of longspan, which may change the tests of a seed, differs at 2k: 0.0.1 (two)" in text
+    assert "The set of definitions differs at 2k: abababababab (three); none (one, two)" in text
 
 
 def test_p_values_are_corrected_for_the_number_of_pairs(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], d
         (tmp_path / "b/result.json").write_text(json.dumps(result | {"suite": "mine"}))
     done = longspan("compare", ".", where=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"longspan: a and b cannot be compared: {difference}; name the folders of runs that play the same")
+    assert done.stderr.startswith(f"longspan: a and b cannot be compared: {difference}; name only runs of the same tests")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
 
@@ -220,11 +220,11 @@ def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], d
         ("two", {"tokenizer": "o200k_base"}, "The tokenizer differs at 2k: cl100k_base (one); o200k_base (two)"),
         ("two", {"judge": "openai/gpt-4o"}, "The judge differs at 2k: none (one); openai/gpt-4o (two)"),
         ("two", {"parameters": {"colours": {"rules": "paper"}}}, "The set of grading rules differs at 2k: longspan's (one)"),
-        ("two", {"pace_s": 5.0}, "Virtual time differs at 2k: from 2024-01-01 09:00:00, 30 s a turn (one)"),
+        ("two", {"pace_s": 5.0}, "Virtual time differs at 2k: from 2024-01-01 09:00:00, 30 s per turn (one)"),
         ("two", {"filler_sha256": "cd" * 32}, "The filler differs at 2k: almanac, 2,000 tokens at most (one)"),
         ("two", {"seed": 4}, "The seeds differ at 2k: 0 (one); 4 (two)"),
-        ("two", {"tests": 2}, "The number of tests of each scenario differs at 2k: 2 (two); 3 (one)"),
-        ("two", {"left_out": ("jokes",)}, "The list of scenarios that fit in differs at 2k"),
+        ("two", {"tests": 2}, "The number of tests per scenario differs at 2k: 2 (two); 3 (one)"),
+        ("two", {"left_out": ("jokes",)}, "The list of scenarios that fit into the span differs at 2k"),
         ("two?timestamps=false", {}, "The agents' option timestamps differs at 2k: default (one); off (two?"),
         ("two", {"span": 4_000, "placement": "early"}, "Placement differs between the columns: early (4k); uniform (2k)"),
     ],
@@ -270,12 +270,12 @@ def spoil(folder: Path, how: str) -> None:
     [
         ("gone", "has no results: it is being played or was interrupted"),
         ("no JSON", "not results of this version"),
-        ("another's", "its result.json is not of its manifest"),
-        ("other tests", "its result.json is not of its manifest"),
-        ("beyond 1", "a score, cost or distance in it cannot be"),
-        ("no number", "a score, cost or distance in it cannot be"),
-        ("cost", "a score, cost or distance in it cannot be"),
-        ("distance", "a score, cost or distance in it cannot be"),
+        ("another's", "its result.json does not match its manifest"),
+        ("other tests", "its result.json does not match its manifest"),
+        ("beyond 1", "a score, cost or distance is out of range"),
+        ("no number", "a score, cost or distance is out of range"),
+        ("cost", "a score, cost or distance is out of range"),
+        ("distance", "a score, cost or distance is out of range"),
         ("manifest", "not a manifest"),
     ],
 )
@@ -292,7 +292,7 @@ def test_a_run_that_cannot_be_used_is_named_and_left_out(how: str, reason: str, 
         load_comparison([tmp_path / "bad"])
 
 
-@pytest.mark.parametrize(("path", "error"), [("nowhere", "folder does not exist"), ("empty", "no runs found")])
+@pytest.mark.parametrize(("path", "error"), [("nowhere", "folder does not exist"), ("empty", "no runs graded")])
 def test_a_path_without_runs_is_refused(path: str, error: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = longspan("compare", path, where=tmp_path)
@@ -450,5 +450,5 @@ def test_the_format_is_the_given_one_or_that_of_the_file_name(
 def test_an_unknown_file_extension_is_refused_before_anything_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["compare", str(tmp_path / "nothing"), "--out", str(tmp_path / "c.pdf")])
-    assert "a comparison is a file whose name ends in .md, .csv, .html, .txt" in capsys.readouterr().err
+    assert "the name must end in .md, .csv, .html, .txt" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

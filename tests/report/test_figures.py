@@ -225,12 +225,12 @@ def test_one_figure_goes_into_a_file_and_all_into_a_folder(tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["--figure", "bars", "--out", "x.gif"], "a figure is a file whose name ends in .svg, .png or .pdf"),
-        (["--figure", "bars", "--out", "x.svg", "--format", "png"], "a figure is a file whose name ends in"),
+        (["--figure", "bars", "--out", "x.gif"], "the name must end in .svg, .png or .pdf"),
+        (["--figure", "bars", "--out", "x.svg", "--format", "png"], "the name must end in"),
         (["--out", "x.svg"], "without --figure all are drawn, into a folder"),
         (["--figure", "pie", "--out", "x.svg"], "'pie' is not one of"),
-        (["--figure", "bars", "--out", "there.svg"], "exists already"),
-        (["--out", "there"], "exists already"),
+        (["--figure", "bars", "--out", "there.svg"], "already exists"),
+        (["--out", "there"], "already exists"),
         (["--figure", "bars", "--out", "there.svg/x.svg"], "cannot be written"),
         ([], "Missing option '--out'"),
     ],

@@ -97,5 +97,5 @@ def test_reliability_of_too_little_is_none(rated: list[list[float]]) -> None:
 
 
 def test_rows_have_to_be_of_one_length() -> None:
-    with pytest.raises(ValueError, match="as many scores"):
+    with pytest.raises(ValueError, match="the same number of scores"):
         icc_one_way([[1.0, 2.0], [1.0]])

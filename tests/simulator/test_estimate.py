@@ -87,4 +87,4 @@ def test_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
         main(arguments)
     told = capsys.readouterr().out
     assert "of them from cache" in told
-    assert "does not tell what it uses" in told
+    assert "does not report its usage" in told

@@ -108,7 +108,7 @@ def test_a_process_that_dies_interrupts_only_its_run(tmp_path: Path, whole: Call
     write(tmp_path, agents=[f"{MODULE}:Killer"], seeds=[0, 1, 2], spans=["2k"], tests=6)
     message = sweep(tmp_path, "s.yaml", "--out", "out", "--trust", "--jobs", "2", code=1).stdout
     assert "ended with signal SIGKILL" in message
-    assert sorted(each["state"] for each in index(tmp_path / "out")) == ["interrupted", "finished", "finished"]
+    assert sorted(each["state"] for each in index(tmp_path / "out")) == ["finished", "finished", "interrupted"]
     sweep(tmp_path, "s.yaml", "--out", "out", "--trust", "--jobs", "2")
     assert journals(tmp_path / "out") == whole("Killer")
 

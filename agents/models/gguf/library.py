@@ -26,7 +26,7 @@ def library() -> Any:
     try:
         llama = import_module("llama_cpp.llama_cpp")
     except ImportError as error:
-        raise InputError("gguf needs more than longspan itself: pip install 'longspan[gguf]'") from error
+        raise InputError("gguf needs an extra: pip install 'longspan[gguf]'") from error
     except Exception as error:
         raise InputError(f"gguf: llama-cpp-python cannot be loaded, reinstall it: {error!s:.200}") from error
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # else a crash starts a debugger

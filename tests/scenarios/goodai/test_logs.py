@@ -314,7 +314,7 @@ def test_it_is_no_proof_of_published_scores(file: Path, tmp_path: Path) -> None:
         **{name: getattr(result, name) for name in ("suite", "span", "agent", "score", "score_bounds", "max_score", "scenarios")},
     )
     write_json(tmp_path / "published.json", published)
-    with pytest.raises(InputError, match="was imported"):
+    with pytest.raises(InputError, match="an imported run has no commitment"):
         list(commitment.verify(commitment.read_published(tmp_path / "published.json"), run))
 
 

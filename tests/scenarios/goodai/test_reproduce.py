@@ -176,7 +176,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert told.returncode == 0
     assert {tuple(each) for each in json.loads(told.stdout)} == {("paper", "table", "row", "column", "ours", "published", "n")}
     assert "Agreement" in longspan("goodai-ltm", str(tmp_path / "a.jsonl")).stdout
-    for wrong, said in ((("nobody", str(tmp_path)), "no paper 'nobody'"), (("goodai-ltm", "nowhere"), "nowhere: there is no such file")):
+    for wrong, said in ((("nobody", str(tmp_path)), "no paper 'nobody'"), (("goodai-ltm", "nowhere"), "nowhere: does not exist")):
         refused = longspan(*wrong)
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
         assert said in refused.stderr

@@ -204,9 +204,9 @@ def test_agreement_over_claims() -> None:
     [
         ({"claim": "i9-9"}, "has no claim"),
         ({"test": "jokes-1"}, "has no claim"),
-        ({"bullet": None}, "a bullet is named for what is covered"),
-        ({"coverage": "none"}, "a bullet is named for what is covered"),
-        ({"bullet": 1000}, "there is no bullet 1000"),
+        ({"bullet": None}, "a bullet is required for coverage full and partial"),
+        ({"coverage": "none"}, "a bullet is required for coverage full and partial"),
+        ({"bullet": 1000}, "bullet 1000 does not exist"),
     ],
 )
 def test_what_cannot_be_said_of_a_run_is_refused(tmp_path: Path, changed: dict[str, Any], words: str) -> None:
