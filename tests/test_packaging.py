@@ -187,3 +187,29 @@ def test_a_sweep_plays_them_in_several_processes(project: Path, installed: Envir
     done = installed.run("longspan", "sweep", "mine.yaml", "--trust", "--jobs", "2", "--json", cwd=project)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [set(result["scenarios"]) for result in json.loads(done.stdout)] == [{"mine"}] * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "output"),
+    [
+        (("estimate", "ltm", "--span", "2k", "--scenario", "colours", "--agent", "oracle"), 0, "ltm at 2,000 tokens"),
+        (("chat", "--agent", "silent"), 0, "OK."),
+        (("arena", "summaries.jsonl", "--judge", "silent"), 2, "cannot judge"),
+        (("write", "summhay", "--writer", "silent", "--out", "made"), 2, "the settings are topic"),
+    ],
+)
+def test_commands_that_no_guide_runs_work_outside_the_clone(
+    arguments: tuple[str, ...], code: int, output: str, installed: Environment, tmp_path: Path
+) -> None:
+    summaries = [{"source": "a", "system": system, "summary": "It rained."} for system in ("one", "two")]
+    (tmp_path / "summaries.jsonl").write_text("".join(json.dumps(summary) + "\n" for summary in summaries), "utf-8")
+    done = subprocess.run(
+        [installed.bin / "longspan", *arguments],
+        cwd=tmp_path,
+        env=installed.variables(),
+        input="Hello\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, output in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
