@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+from tests.attack import ALL, TRIED
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -69,3 +71,24 @@ def visit(browser: Browser) -> Iterator[Open]:
 
     with visiting(browser) as opened:
         yield opened
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send the numbers of attacks from a worker of xdist to the process that prints them."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["attacks"] = dict(TRIED)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    TRIED.update(getattr(node, "workeroutput", {}).get("attacks", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many attacks were tried."""
+    if TRIED:
+        size = "all of them" if ALL else "a tenth of them; LONGSPAN_ATTACK=all tries all"
+        terminalreporter.section(f"attacks tried ({size})")
+        for kind, count in sorted(TRIED.items()):
+            terminalreporter.line(f"{count:7,} {kind}")
+        terminalreporter.line(f"{TRIED.total():7,} in all")
