@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from longspan.simulator.planning import Plan, replan, setting_of
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import Scoring
 from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.terminal import complain
 from longspan.simulator.transcript import Change
 
 __all__ = [
@@ -220,7 +220,7 @@ class _Player:
             async for _ in received:
                 if self._stopped:
                     break
-                print("stopping after the current turn; press Ctrl-C again to stop at once", file=sys.stderr, flush=True)
+                complain("stopping after the current turn; press Ctrl-C again to stop at once")
                 self._stop()
             for scope in self._scopes:
                 scope.cancel()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longspan.simulator.terminal import confirm, say, say_json
+
 if TYPE_CHECKING:
     from longspan.simulator.grading.grades import Result
     from longspan.simulator.run_folder import RunFolder
@@ -54,8 +56,8 @@ def resume(
     with folder.lock():  # first, since another process may be playing it
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
     if not json_:
-        typer.echo(notice)
-    if costly and not yes and (json_ or not typer.confirm("Continue?", default=False)):
+        say(notice)
+    if costly and not yes and (json_ or not confirm("Continue?")):
         raise InputError(f"{notice}; --yes skips the question")
     with Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
@@ -91,10 +93,10 @@ def replay(
         result = trio.run(lambda: play_again(folder))
         changed = _changes(folder.grades(), result)
         if json_:
-            _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
+            say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
         else:
             verdict = "matches the journal" if folder.manifest.imported is None else "follows from earlier ones"
-            typer.echo(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
+            say(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
         return 1 if changed else 0
     make_agent(AgentSpec.parse(agent))
     manifest = folder.manifest.model_copy(update={"agent": agent, "versions": versions()})
@@ -132,10 +134,10 @@ def score(
         result = scoring.write()
         changed = _changes(before, result)
     if json_:
-        _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
+        say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
         print_scores(result)
-        typer.echo(_describe(changed))
+        say(_describe(changed))
     return 0
 
 
@@ -170,7 +172,7 @@ def correct(
             raise InputError(f"correction: {first_problem(error)}") from None
         folder.correct(correction)
         result = next(each for each in grade_again(folder).tests if each.id == test)
-    typer.echo(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
+    say(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
     return 0
 
 
@@ -201,12 +203,6 @@ def _describe(changed: dict[str, tuple[float | None, float | None]]) -> str:
 
 def _score(value: float | None) -> str:
     return "unscored" if value is None else f"{value:.2f}"
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    print(json.dumps(value, ensure_ascii=False, indent=1))
 
 
 def user() -> str:

@@ -118,8 +118,9 @@ def test_an_agent_that_fails_is_told_in_a_line_and_the_rest_is_kept(tmp_path: Pa
     (tmp_path / "dying.py").write_text(DYING)
     done = longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "python:dying:Dying", "--agent", "oracle", where=tmp_path)
     assert done.returncode == 1
-    assert "interrupted: " in done.stdout
-    assert "the line is dead" in done.stdout.replace("\n", " ").replace("  ", " ")
+    (line,) = done.stderr.splitlines()
+    name = "ltm-2k-python-dying-Dying-seed0"
+    assert line == f"longspan: {name}: interrupted: python:dying:Dying: reply raised ConnectionError: the line is dead"
     assert "Traceback" not in done.stdout + done.stderr
     assert "longspan resume runs/ltm-2k-python-dying-Dying-seed0" in done.stdout
     result = json.loads((tmp_path / "runs/ltm-2k-python-dying-Dying-seed0/result.json").read_text())
