@@ -35,6 +35,7 @@ FOUNDATION: Final = frozenset(
         "cache",
         "clock",
         "errors",
+        "faults",
         "files",
         "gather",
         "json_lines",
@@ -46,6 +47,7 @@ FOUNDATION: Final = frozenset(
         "templating",
         "terminal",
         "tokens",
+        "wording",
     }
 )
 RUNNER: Final = frozenset({"coherence", "grid", "planning", "runner", "scoring"})

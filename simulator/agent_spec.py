@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.agent import Agent
-from longspan.simulator.errors import InputError, LongspanError, one_line
+from longspan.simulator.errors import InputError, LongspanError, first_problem, one_line
 from longspan.simulator.plugins import load
 
 __all__ = ["GROUP", "AgentSpec", "make_agent", "needs_trust"]
@@ -104,10 +104,7 @@ def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
     try:
         return model.model_validate(dict(spec.options))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(map(str, first["loc"])) or "options"
-        why = " ".join(first["msg"].removeprefix("Value error, ").split())
-        raise InputError(f"agent {spec}: option {name}: {why}; {options_text}") from None
+        raise InputError(f"agent {spec}: {first_problem(error)}; {options_text}") from None
 
 
 def _name(cls: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 from pydantic import ValidationError
 
 from longspan.simulator import events
-from longspan.simulator.errors import JournalError, ReplayError, StoppedError
+from longspan.simulator.errors import JournalError, ReplayError, StoppedError, first_problem
 from longspan.simulator.json_lines import cut_torn
 
 __all__ = ["Journal", "is_closed", "read_journal"]
@@ -86,9 +86,8 @@ def _parse(entry: dict[str, Any], path: Path) -> events.Event:
     try:
         return events.parse({key: value for key, value in entry.items() if key != "seq"})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise JournalError(f"{path}, line {entry['seq'] + 1}: not an event of this journal format: {where}: {first['msg']}") from error
+        why = first_problem(error)
+        raise JournalError(f"{path}, line {entry['seq'] + 1}: not an event of this journal format: {why}") from error
 
 
 @final
@@ -123,7 +122,9 @@ class Journal:
         return self.seq < len(self._recorded)
 
     def recorded(self) -> events.Event | None:
-        """Return the recorded event at this position, or None after the last one."""
+        """Return the recorded event at this position, or None after the last one. Raises StoppedError there if nothing is written."""
+        if self._replay_only and not self.replaying:
+            raise self._end()
         return _parse(self._recorded[self.seq], self.path) if self.replaying else None
 
     def write(self, event: events.Event) -> None:
@@ -134,12 +135,16 @@ class Journal:
         if self.replaying:  # compared as JSON, because JSON is what was recorded
             _compare(self._recorded[self.seq], {"seq": self.seq} | json.loads(events.as_json(event)), self.path)
         elif self._replay_only:
-            raise StoppedError(f"{self.path}: the journal ends after {self.seq} events; `longspan resume` continues there")
+            raise self._end()
         else:
             self._append(_start(self.seq) + events.as_json(event).removeprefix(b"{") + b"\n")
         self.seq += 1
         if isinstance(event, events.End | events.ScenarioError):
             self.sync()
+
+    def _end(self) -> StoppedError:
+        where = f"the journal ends after {self.seq} events"
+        return StoppedError(f"{self.path}: the run was interrupted: {where}; `longspan resume` continues it, then replay it")
 
     def _append(self, line: bytes) -> None:
         if self._broken is not None:

@@ -276,6 +276,9 @@ class _Player:
             if self._listener is not None:
                 self._listener(RunEvent(plan, run.path, scoring.gradebook, id, event, change))
 
+        def on_fault(test: str, error: str, cause: BaseException) -> None:
+            run.incident(conversation=id, type="scenario_error", test=test, error=error, traceback="".join(format_exception(cause)))
+
         with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
             conversation = Conversation(
                 setting_of(plan.manifest, id),
@@ -284,6 +287,7 @@ class _Player:
                 journal,
                 judge=judging.judge if judging is not None else None,
                 listener=on_event,
+                on_fault=on_fault,
             )
             self._conversations.add(conversation)
             self._scopes.add(scope)

@@ -19,6 +19,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+MAX_TRACEBACK = 10_000
+"""How many characters of a traceback are sent: the last ones."""
+
 
 class Message(NamedTuple):
     """A message to the class."""
@@ -123,9 +126,9 @@ def main() -> None:
         try:
             answer = json.dumps(bridge.answer(json.loads(line)), allow_nan=False)
             print(end="", flush=True)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # no Ctrl-C reaches this process
             traceback.print_exc()
-            answer = json.dumps({"error": one_line(error)})
+            answer = json.dumps({"error": one_line(error), "traceback": traceback.format_exc()[-MAX_TRACEBACK:]})
         answers.write(answer.encode() + b"\n")
         answers.flush()
 

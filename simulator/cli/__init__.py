@@ -33,6 +33,7 @@ from longspan.simulator.cli import (
 )
 from longspan.simulator.errors import InputError, LongspanError
 from longspan.simulator.terminal import complain, give_up_output, prepare, say
+from longspan.simulator.wording import problem_of
 
 __all__ = ["main"]
 
@@ -144,8 +145,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     except typer.Abort:
         return _fail("nothing was done: there was no answer; --yes skips the question", 1)
     except typer.TyperException as error:
-        message: str = error.format_message() if hasattr(error, "format_message") else str(error)
-        return _fail(message.replace(": Value error, ", ": "), 2)
+        return _fail(_invalid(error), 2)
     except OSError as error:  # a closed pipe, or a full disk behind the output: runs themselves raise LongspanError
         give_up_output()
         return 1 if isinstance(error, BrokenPipeError) else _fail(f"cannot write: {error.strerror}", 1)
@@ -165,6 +165,16 @@ def _main(arguments: Sequence[str] | None) -> int:
         for line in "".join(format_exception(error)).splitlines():  # a mistake of ours
             complain(line)
         return 1
+
+
+def _invalid(error: typer.TyperException) -> str:
+    """Say which option or argument is invalid, and how."""
+    if error.__cause__ is not None:  # pydantic's error
+        from pydantic import ValidationError
+
+        if isinstance(error.__cause__, ValidationError):
+            error.message = problem_of(error.__cause__.errors(include_url=False, include_input=False)[0])
+    return error.format_message()
 
 
 def _only(given: Sequence[str]) -> typer.Typer:

@@ -218,7 +218,7 @@ def test_a_class_that_hangs_is_abandoned_after_the_timeout(make: Callable[..., P
     [
         ("python:m:C?interpreter=no/such/python", "program 'no/such/python' does not exist"),
         ("python:m?interpreter=python3", "python:package.module:Class"),
-        ("python:m:C?interpreter=python3&timeout=soon", "timeout: Input should be a valid number"),
+        ("python:m:C?interpreter=python3&timeout=soon", "timeout: must be a number"),
     ],
 )
 def test_an_invalid_spec_is_rejected_at_once(spec: str, part: str) -> None:
