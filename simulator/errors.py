@@ -69,7 +69,7 @@ def one_line(error: BaseException, limit: int = 300) -> str:
 
 def journal_text(error: BaseException) -> str:
     """Format an exception as one line that is the same at every replay: object addresses are left out."""
-    message = " ".join(f"{type(error).__name__}: {_message(error)}".split())
+    message = " ".join(f"{type(error).__name__}: {_message(error)}".split()).removesuffix(":")
     return re.sub(r" at 0x[0-9a-fA-F]+", "", message)[:500].encode("utf-8", "replace").decode()
 
 

@@ -19,9 +19,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-MAX_TRACEBACK = 10_000
-"""How many characters of a traceback are sent: the last ones."""
-
 
 class Message(NamedTuple):
     """A message to the class."""
@@ -128,7 +125,7 @@ def main() -> None:
             print(end="", flush=True)
         except BaseException as error:  # no Ctrl-C reaches this process
             traceback.print_exc()
-            answer = json.dumps({"error": one_line(error), "traceback": traceback.format_exc()[-MAX_TRACEBACK:]})
+            answer = json.dumps({"error": one_line(error), "traceback": traceback.format_exc()})
         answers.write(answer.encode() + b"\n")
         answers.flush()
 

@@ -46,6 +46,9 @@ MAX_CONTAINERS: Final = 10**6
 MAX_TRACE: Final = 2**20
 """The maximum bytes of a trace, which is journaled with each reply."""
 
+MAX_TRACEBACK: Final = 10_000
+"""The maximum characters of a traceback that are kept: the last ones."""
+
 SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 """An escaped surrogate. Whether it is a lone one only shows when it is encoded."""
 
@@ -190,7 +193,7 @@ def read(answer: bytes, kind: type[Kind]) -> Kind:
     if "error" in value:
         message, trace = value["error"], value.get("traceback")
         shown = printable(message if isinstance(message, str) else json.dumps(message)) or "no reason given"
-        raise AgentError(f"failed: {shown}") from (RemoteError(trace) if isinstance(trace, str) else None)
+        raise AgentError(f"failed: {shown}") from (RemoteError(trace[-MAX_TRACEBACK:]) if isinstance(trace, str) else None)
     try:
         return kind.model_validate(value)
     except ValidationError as error:
