@@ -129,6 +129,9 @@ def test_an_agent_that_fails_is_told_in_a_line_and_the_rest_is_kept(tmp_path: Pa
     assert {test["status"] for test in result["tests"]} == {"agent_error"}
     other = json.loads((tmp_path / "runs/ltm-2k-oracle-seed0/result.json").read_text())
     assert other["score"] == 1.0, "the other run went on"
+    replayed = longspan("replay", f"runs/{name}", where=tmp_path)
+    assert replayed.returncode == 1
+    assert "journal.jsonl: the run was interrupted: the journal ends after " in replayed.stderr
 
 
 def test_a_run_from_elsewhere_runs_no_code_unless_trusted(tmp_path: Path) -> None:
