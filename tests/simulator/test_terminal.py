@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
 
-from longspan.simulator import terminal
 from longspan.simulator.cli.console import Console
 from longspan.simulator.terminal import as_line, ask, complain, confirm, prepare, say, say_json, visible
 
@@ -30,6 +29,14 @@ def controls(text: str) -> list[str]:
         or "\x7f" <= each <= "\x9f"
         or each in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
     ]
+
+
+class Stream(io.TextIOWrapper):
+    """A standard stream in memory."""
+
+    def __init__(self, encoding: str, content: bytes = b"") -> None:
+        self.raw_bytes = io.BytesIO(content)
+        super().__init__(self.raw_bytes, encoding)
 
 
 @given(texts)
@@ -69,11 +76,11 @@ def test_a_console_shows_markup_and_emoji_codes_as_they_are(capsys: pytest.Captu
 @given(st.recursive(texts | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=8))
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_json_loses_nothing_and_controls_nothing(encoding: str, value: object) -> None:
-    written = io.TextIOWrapper(io.BytesIO(), encoding)
+    written = Stream(encoding)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", written)
         say_json(value)
-    raw = written.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+    raw = written.raw_bytes.getvalue().decode(encoding)
     assert controls(raw) == []
     assert json.loads(raw) == value
 
@@ -88,16 +95,17 @@ def test_lines_stay_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_terminal_that_cannot_show_a_character_gets_a_replacement(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("stdout", "stderr"):
-        monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), "ascii"))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("naïve\n".encode()), "ascii"))
+    out, err = Stream("ascii"), Stream("ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setattr(sys, "stdin", Stream("ascii", "naïve\n".encode()))
     prepare()
     say("Crème brûlée · 日本")
     complain("Crème")
     Console().print(Table("Crème"))
     assert ask("Dîner?") == "na\ufffd\ufffdve"
-    assert sys.stdout.buffer.getvalue().startswith(b"Cr?me br?l?e ? ??\n+")  # type: ignore[attr-defined]
-    assert sys.stderr.buffer.getvalue() == b"Cr?me\n"  # type: ignore[attr-defined]
+    assert out.raw_bytes.getvalue().startswith(b"Cr?me br?l?e ? ??\n+")
+    assert err.raw_bytes.getvalue() == b"Cr?me\n"
 
 
 def test_a_closed_standard_error_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +123,6 @@ def test_only_yes_is_yes(typed: str, agreed: bool, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     assert confirm("Continue?") == agreed
     assert capsys.readouterr().out == "Continue? [y/N]: "
-    monkeypatch.setattr(terminal.sys, "stdin", io.StringIO())
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     with pytest.raises(EOFError):
         confirm("Continue?")

@@ -99,7 +99,7 @@ def test_relevant_documents_stand_where_they_are_wanted(haystack: Haystack) -> N
         ({"retriever": "kws", "embedder": "hash"}, "embedder is for"),
         ({"retriever": "vect", "reranker": "cohere/x"}, "reranker is for"),
         ({"data": "x", "grading": "rules"}, "grading=rules is only for"),
-        ({"documents": 5}, "must be at least 20"),
+        ({"documents": 5}, "greater than or equal to 20"),
     ],
 )
 def test_parameters_that_do_not_go_together_are_refused(parameters: dict[str, Any], words: str) -> None:
