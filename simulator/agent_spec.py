@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.agent import Agent
 from longspan.simulator.errors import InputError, LongspanError, first_problem, one_line
+from longspan.simulator.faults import is_fault
 from longspan.simulator.plugins import load
 
 __all__ = ["GROUP", "AgentSpec", "make_agent", "needs_trust"]
@@ -70,7 +71,9 @@ def make_agent(spec: AgentSpec) -> Agent:
         agent = cls(spec.target, options)
     except LongspanError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise InputError(f"agent {spec}: {_name(cls)} could not be created: {one_line(error)}") from error
     missing = [name for name in _METHODS if not callable(getattr(agent, name, None))]
     if missing:

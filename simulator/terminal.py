@@ -8,6 +8,8 @@ import os
 import re
 import sys
 from contextlib import suppress
+from traceback import format_exception
+from types import TracebackType
 from typing import IO, Any, Final
 
 __all__ = ["as_line", "ask", "complain", "confirm", "give_up_output", "prepare", "rewritable", "say", "say_json", "visible"]
@@ -33,7 +35,8 @@ def as_line(text: str) -> str:
 
 
 def prepare() -> None:
-    """Have the standard streams replace characters that they cannot read or show. Otherwise these are errors."""
+    """Have the standard streams replace what they cannot read or show, which is otherwise an error, and tracebacks be shown as text."""
+    sys.excepthook = _complain_of
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
@@ -82,6 +85,11 @@ def ask(prompt: str) -> str:
 def confirm(question: str) -> bool:
     """Ask a question that `y` or `yes` answers with yes, and anything else with no. Raises EOFError at the end of the input."""
     return ask(f"{question} [y/N]:").strip().lower() in ("y", "yes")
+
+
+def _complain_of(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    for line in "".join(format_exception(kind, error, trace)).splitlines():
+        complain(line)
 
 
 def _write(stream: IO[str] | None, text: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
-from traceback import format_exception
 from typing import Annotated, Any, Final
 
 import typer
@@ -162,9 +161,7 @@ def _main(arguments: Sequence[str] | None) -> int:
                 return _fail("the memory is full; play fewer runs or conversations at once, or give smaller files", 1)
             case RecursionError():
                 return _fail("something is nested too deeply to be read; look for thousands of brackets in a row in the files given", 1)
-        for line in "".join(format_exception(error)).splitlines():  # a mistake of ours
-            complain(line)
-        return 1
+        raise
 
 
 def _invalid(error: typer.TyperException) -> str:

@@ -25,6 +25,7 @@ def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=v
     from longspan.simulator.cli.console import Console
     from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
     from longspan.simulator.errors import InputError
+    from longspan.simulator.live_agent import LiveAgent
     from longspan.simulator.messages import Message
 
     console = Console()
@@ -32,6 +33,7 @@ def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=v
     if spec.kind == "oracle":
         raise InputError("oracle gets its replies from a test, and a chat has none; name another agent")
     chat_agent = make_agent(spec)
+    live = LiveAgent(chat_agent)
     clock = VirtualClock(DEFAULT_START, DEFAULT_PACE)
 
     async def talk() -> None:
@@ -50,7 +52,7 @@ def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=v
             if passed is not None:
                 clock.jump(clock.now + passed)
                 continue
-            reply = await chat_agent.reply(Message(line, clock.now, f"chat/{turn}"))
+            reply, _ = await live.reply(Message(line, clock.now, f"chat/{turn}"), "")
             console.print(reply.text, style="cyan", soft_wrap=True)
             clock.tick()
             turn += 1

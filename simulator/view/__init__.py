@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -13,6 +14,7 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 
 from longspan.simulator.errors import InputError
+from longspan.simulator.terminal import complain
 from longspan.simulator.view.following import LiveRuns
 from longspan.simulator.view.guard import AccessGuard
 from longspan.simulator.view.pages import Pages
@@ -42,9 +44,24 @@ def _config(listener: socket.socket) -> Config:
     config = Config()
     config.bind = [f"fd://{listener.detach()}"]
     config.accesslog = None
+    config.errorlog = _error_log()
     config.loglevel = "WARNING"
     config.include_server_header = False
     return config
+
+
+def _error_log() -> logging.Logger:
+    """A log on standard error, for the server's own errors."""
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            for line in self.format(record).splitlines():
+                complain(line)
+
+    log = logging.getLogger("longspan.view")
+    log.handlers = [Handler()]
+    log.propagate = False
+    return log
 
 
 def _url_host(address: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from longspan.simulator.cli import main
 from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.grid import Grid
 
@@ -267,3 +269,37 @@ def test_a_suite_file_runs_no_code_unless_trusted(tmp_path: Path) -> None:
 
 def test_the_options_of_run_have_the_defaults_of_a_sweep() -> None:
     assert GridOptions().grid() == Grid()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (MemoryError(), "the memory is full; play fewer runs or conversations at once, or give smaller files"),
+        (RecursionError("maximum recursion depth exceeded"), "something is nested too deeply to be read; look for thousands of brackets"),
+    ],
+)
+def test_a_lack_of_memory_or_stack_is_told_in_one_line(
+    error: Exception, told: str, grouped: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ExceptionGroup("tasks", [ExceptionGroup("inner", [error])]) if grouped else error
+
+    monkeypatch.setattr("longspan.simulator.planning.plan", fail)
+    with pytest.raises(SystemExit) as exiting:
+        main(["run", "--scenario", "colours", "--agent", "silent"])
+    assert exiting.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"longspan: {told}")
+    assert said.count("\n") == 1
+
+
+def test_a_terminal_that_only_knows_ascii_gets_replacements(tmp_path: Path) -> None:
+    command = "import sys; from longspan.simulator.cli import main; main(sys.argv[1:])"
+    arguments = ["run", "--scenario", "colours", "--agent", "silent?ä=ü"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    for given, code in ((["list", "suites"], 0), (arguments, 2), (["chat", "--agent", "python:crème:Brûlée"], 2)):
+        done = subprocess.run([sys.executable, "-c", command, *given], cwd=tmp_path, env=environment, capture_output=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert (done.stdout + done.stderr).isascii()
+        assert b"Traceback" not in done.stderr
