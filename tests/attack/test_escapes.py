@@ -99,6 +99,10 @@ class Parrot:
     def reply(self, message):
         return Reply(MARK + message.text, trace={{"read": [{{"text": MARK}}]}})
 
+class Bullets:
+    def reply(self, message):
+        return "- " + MARK + " [1]\\n- " + MARK + " [2]"
+
 class Dying:
     def __init__(self, after="3", **options):
         self.left = int(after)
@@ -232,6 +236,23 @@ def test_chat_and_check_show_replies(here: Path) -> None:
     for spec in ("python:broken:Any", f"python:{MARK}:Any", "python:hostile:" + MARK, MARK, f"silent?{MARK}={MARK}"):
         for command in ("chat", "check"):
             assert "longspan: " in both("specs", command, "--agent", spec)
+
+
+def test_sweeps_with_agents_that_fail(here: Path) -> None:
+    sweep = {"scenarios": ["python:hostile:Hostile", "colours"], "tests": 1, "spans": ["2k"], "set": ["hostile.at=play"]}
+    sweep["agents"] = [f"python:hostile:Dying?name={MARK}", "python:hostile:Parrot"]
+    Path("sweep.yaml").write_text(yaml.dump(sweep), "utf-8")
+    assert "OWNED" in both("sweeps", "sweep", "sweep.yaml", "--trust", "--out", f"swept{MARK}")
+    both("sweeps", "list", "runs", f"swept{MARK}")
+
+
+def test_a_person_judges_hostile_summaries(here: Path) -> None:
+    small = [part for name in ("documents=20", "words=100", "subtopics=1") for part in ("--set", name)]
+    ran("run", "summhay", *small, "--tests", "1", "--agent", "python:hostile:Bullets", "--out", "runs", terminal=False)
+    said = both("annotations", "annotate", only_run(), "--by", MARK, typed=f"{MARK}\nf\n{MARK}\n1\nq\n")
+    assert "OWNED" in said
+    both("annotations", "annotate", only_run(), "--agreement")
+    both("annotations", "annotate", only_run(), "--agreement", "--json")
 
 
 def test_a_program_that_dies_with_a_message(here: Path) -> None:
