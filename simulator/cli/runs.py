@@ -52,6 +52,7 @@ def resume(
     folder = open_run(run, trust, [agent] if agent else [])
     plan = replan(manifest, manifest.agent, folder.path.parent)
     with folder.lock():  # first, since another process may be playing it
+        folder.check()
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
     if not json_:
         typer.echo(notice)
@@ -107,6 +108,7 @@ def replay(
 def score(
     run: RunArgument,
     judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot.", metavar="SPEC")] = None,
+    before_damage: Annotated[bool, typer.Option("--before-damage", help="Grade a damaged journal up to its damage.")] = False,
     trust: TrustOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
@@ -124,7 +126,7 @@ def score(
 
     folder = open_run(run, trust, [], agents=False)
     with folder.lock():
-        scoring = Scoring(folder)
+        scoring = Scoring(folder, before_damage=before_damage)
         scoring.read()
         if judge is not None:
             trio.run(judge_run, scoring.gradebook, CachedModel(judge, AnswerStore(folder.path)))
@@ -187,10 +189,15 @@ def open_run(run: Path, trust: bool, named: list[str], *, agents: bool = True) -
 
 
 def _changes(grades: list[dict[str, Any]], result: Result) -> dict[str, tuple[float | None, float | None]]:
-    """Return the tests whose grade differs from the last one in grades.jsonl, with the previous and the current score."""
-    previous = {str(entry.get("id")): entry.get("machine_score") for entry in grades}
-    current = {test.id: test.machine_score for test in result.tests}
-    return {id: (previous[id], score) for id, score in current.items() if id in previous and previous[id] != score}
+    """Return the tests whose score differs from the last one in grades.jsonl, by the grader or corrected, with both scores."""
+    previous = {str(entry.get("id")): entry for entry in grades}
+    changed: dict[str, tuple[float | None, float | None]] = {}
+    for test in result.tests:
+        was = previous.get(test.id)
+        for name, score in (("score", test.score), ("machine_score", test.machine_score)):
+            if was is not None and was.get(name) != score:
+                changed[test.id] = was.get(name), score
+    return changed
 
 
 def _describe(changed: dict[str, tuple[float | None, float | None]]) -> str:

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.files import partial_of, write_text
-from longspan.simulator.grading.grades import Result
+from longspan.simulator.grading.grades import Result, read_result
 from longspan.simulator.grid import Grid
+from longspan.simulator.journal import is_closed
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan, plan, replan
 from longspan.simulator.run_folder import MANIFEST, RunFolder
@@ -113,19 +114,11 @@ def make_folders(plans: dict[str, Plan], out: Path) -> list[tuple[Plan, RunFolde
 def finished(run: RunFolder) -> Result | None:
     """Return the results of a finished run, or None for any other."""
     try:
-        if not all(_closed(run.journal(id)) for id in run.manifest.conversations):
+        if not all(is_closed(run.journal(id)) for id in run.manifest.conversations):
             return None
-        return Result.model_validate_json((run.path / "result.json").read_bytes())
-    except (OSError, ValueError, InputError):  # an unreadable run is resumed, which reports the problem
+        return read_result(run)
+    except (OSError, InputError):  # an unreadable run is resumed, which reports the problem
         return None
-
-
-def _closed(journal: Path) -> bool:
-    """Whether a journal's last event is `close`, which is a short one."""
-    with journal.open("rb") as file:
-        file.seek(max(0, journal.stat().st_size - 1000))
-        last = file.read().splitlines(keepends=True)[-1:]
-    return bool(last) and last[0].endswith(b"\n") and b'"type":"close"' in last[0]
 
 
 def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Plan, RunFolder]], list[Outcome]]:
