@@ -170,6 +170,7 @@ def correct(
             correction = Correction(test=test, score=value, why=why, by=by or user())
         except ValidationError as error:
             raise InputError(f"correction: {first_problem(error)}") from None
+        folder.check()
         folder.correct(correction)
         result = next(each for each in grade_again(folder).tests if each.id == test)
     typer.echo(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")

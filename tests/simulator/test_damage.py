@@ -160,7 +160,7 @@ COMMANDS: dict[str, Callable[[RunFolder], list[object]]] = {
     "replay": lambda run: ["replay", run.path],
     "resume": lambda run: ["resume", run.path, "--yes"],
     "compare": lambda run: ["compare", run.path],
-    "export": lambda run: ["export", run.path, "--out", run.path.parent / "exported"],
+    "export": lambda run: ["export", run.path, "--format", "csv", "--out", run.path.parent / "exported"],
     "publish": lambda run: ["publish", run.path, "--out", run.path.parent / "published.json"],
     "correct": lambda run: ["correct", run.path, "colours-1", "--score", "1", "--why", "so"],
 }
@@ -170,7 +170,9 @@ COMMANDS: dict[str, Callable[[RunFolder], list[object]]] = {
 def test_a_damaged_journal_is_named_with_its_line(command: str, run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     damage(run, 15)
     before = run.journal("main").read_bytes()
+    files = {path.name for path in run.path.iterdir()} | {".lock"}
     code, out, err = commanded(capsys, *COMMANDS[command](run))
+    assert {path.name for path in run.path.iterdir()} | {".lock"} == files
     assert code in (1, 2)
     assert out == ""
     assert "main/journal.jsonl: damaged at line 15: its checksum does not match; restore the file from a copy, or grade" in err
@@ -228,7 +230,7 @@ def test_an_edited_file_is_damaged(file: str, run: RunFolder, capsys: pytest.Cap
     assert (code, out) == (2, "")
     assert f"{file}: damaged: its checksum does not match; " in err
     change_json(path, lambda content: None)
-    assert "damaged" not in commanded(capsys, "compare", run.path)[2]
+    assert "its result.json does not match its manifest" in commanded(capsys, "compare", run.path)[2]
 
 
 def test_a_correction_that_is_lost_is_told(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
