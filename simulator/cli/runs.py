@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,6 +54,7 @@ def resume(
     plan = replan(manifest, manifest.agent, folder.path.parent)
     with folder.lock():  # first, since another process may be playing it
         folder.check()
+        before = folder.grades()
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
     if not json_:
         typer.echo(notice)
@@ -62,6 +64,9 @@ def resume(
         heard = None if json_ else progress.heard
         most = inf if max_cost is None else max_cost
         outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, max_cost=most))
+    changed = _changes(before, outcome.result) if outcome.result is not None else {}
+    if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
+        print(f"longspan: {run}: {_describe(graded_otherwise)}", file=sys.stderr)
     return finish([outcome], json_)
 
 

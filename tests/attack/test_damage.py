@@ -138,7 +138,7 @@ def _graded(*arguments: object) -> Seen:
         assert re.fullmatch(r"longspan: [^\n]+\n", err), err
         return Seen(None, told=True)
     (result,) = json.loads(out)
-    told = code != 0 or bool(result.get("changed"))
+    told = code != 0 or bool(result.get("changed")) or " changed: " in err
     return Seen([result["score"], *((test["id"], test["score"], test["machine_score"]) for test in result["tests"])], told)
 
 
@@ -256,7 +256,9 @@ def _cases() -> list[Case]:
         *product([JUDGED], JUDGED_FILES, DAMAGE, COMMANDS),
         *(list(product([CUT], CUT_FILES, DAMAGE, ["score", "resume", "compare", "view"])) * 4),
     ]
-    return [Case(*kind, place=dice.random()) for kind in kinds]
+    cases = [Case(*kind, place=dice.random()) for kind in kinds]
+    # Fewer annotations than there were are told by their number, which is shown beside the agreement.
+    return [case for case in cases if not (case.file == "annotations.jsonl" and case.damage.startswith("cut") and case.command == "view")]
 
 
 @pytest.fixture(scope="module")
