@@ -7,6 +7,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
@@ -124,7 +125,7 @@ def _content(path: Path, *, strict: bool) -> Iterator[tuple[str, Any]]:
     content = read_packed(path, LARGEST)
     if content.startswith(ZIP):
         try:
-            yield from _in_zip(path)
+            yield from _in_zip(path, content)
         except InputError:
             if strict:
                 raise
@@ -136,13 +137,15 @@ def _content(path: Path, *, strict: bool) -> Iterator[tuple[str, Any]]:
             raise InputError(f"{path}: not JSON: {one_line(error)}") from error
 
 
-def _in_zip(path: Path) -> Iterator[tuple[str, Any]]:
+def _in_zip(path: Path, content: bytes) -> Iterator[tuple[str, Any]]:
+    left = LARGEST
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
             for entry in sorted(archive.infolist(), key=lambda each: each.filename):
                 if entry.filename.endswith(".json") and not entry.filename.startswith("__MACOSX"):
-                    if entry.file_size > LARGEST:
-                        raise InputError(f"{path}: {entry.filename!r:.80} is larger than {LARGEST:,} bytes")
+                    left -= entry.file_size
+                    if left < 0:
+                        raise InputError(f"{path}: its files are larger than {LARGEST:,} bytes; unpack it and give one of them")
                     yield f"{path}/{entry.filename}", json.loads(archive.read(entry, pwd=PASSWORD))
     except (RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, OSError, ValueError, RecursionError) as error:
         remedy = f"its password should be {PASSWORD.decode()}; or unpack it and give the folder"

@@ -11,15 +11,12 @@ from random import Random
 from typing import Any, Final, final
 
 from longspan.simulator.errors import InputError
-from longspan.simulator.files import read_packed
+from longspan.simulator.files import MAX_BYTES, read_packed
 from longspan.simulator.filler.filler import Count, Pair
 
 __all__ = ["Trivia"]
 
-MAX_BYTES: Final = 1 << 30
-"""Maximum bytes of an uncompressed file."""
-
-REMEDY = "use one of TriviaQA's question files with answers, as JSON or .gz"
+REMEDY: Final = "use one of TriviaQA's question files with answers, as JSON or .gz"
 
 
 @final

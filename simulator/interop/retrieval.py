@@ -16,6 +16,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.files import MAX_BYTES, read_packed
 from longspan.simulator.plugins import load
 
 if TYPE_CHECKING:
@@ -115,8 +116,8 @@ def _cached(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tupl
     """Return cached scores, or ask and cache them if `ask` says that they cost money. A cache that cannot be written is ignored."""
     key = hashlib.sha256(json.dumps(about, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
     path = _cache() / f"{key}.json"
-    with suppress(OSError, ValueError, RecursionError):
-        cached = json.loads(path.read_bytes())
+    with suppress(InputError, ValueError, RecursionError):
+        cached = json.loads(read_packed(path, MAX_BYTES))
         if _are_scores(cached, *shape):
             return cached  # type: ignore[no-any-return]
     scores, costly = ask()

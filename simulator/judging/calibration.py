@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError
+from longspan.simulator.files import read_packed
 from longspan.simulator.judging.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
 from longspan.simulator.judging.labels import Row, read_rows
 from longspan.simulator.judging.rubrics import Rubric
@@ -23,6 +24,9 @@ FOLDER: Final = "calibrations"
 """The folder for calibrations, in the folder of runs."""
 
 NAME: Final = "calibration.json"
+
+MAX_BYTES: Final = 1 << 20
+"""The largest calibration that is read: one has about 1,000 bytes."""
 
 LENGTH_GROUPS: Final = 3
 """The number of equal groups of items by length."""
@@ -220,6 +224,6 @@ def _known(folder: Path) -> Iterable[Calibration]:
     """Yield the calibrations in a folder, by name. Invalid ones are skipped: they may be incomplete, or from another version."""
     for path in sorted(folder.glob(f"*/{NAME}")):
         try:
-            yield Calibration.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError):
+            yield Calibration.model_validate_json(read_packed(path, MAX_BYTES))
+        except (InputError, ValidationError):
             continue
