@@ -47,12 +47,15 @@ def partial_of(path: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces `path` at the end. Raises OSError."""
+    """Yield a temporary path that replaces `path` at the end. Raises OSError, which names `path`."""
     partial = partial_of(path)
     partial.unlink(missing_ok=True)  # never write through a link that was left there
     try:
         yield partial
         partial.replace(path)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None  # a full disk raises it without a name
+        raise
     finally:
         with suppress(OSError):
             partial.unlink()
