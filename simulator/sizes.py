@@ -15,7 +15,7 @@ __all__ = ["MAX_TOKENS", "Tokens", "is_size", "parse_size"]
 MAX_TOKENS: Final = 1_000_000_000
 """The largest number of tokens: of a span, a window and the like."""
 
-_SIZE: Final = re.compile(r"([0-9]{1,12})|([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([km])", re.IGNORECASE | re.ASCII)
+_SIZE: Final = re.compile(r"(0|[1-9][0-9]{0,11})|((?:0|[1-9][0-9]{0,11})(?:\.[0-9]{1,6})?) ?([km])", re.IGNORECASE | re.ASCII)
 _UNITS: Final = {"k": 1_000, "m": 1_000_000}
 
 
