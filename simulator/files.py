@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
 import shutil
 import stat
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -23,6 +24,7 @@ __all__ = [
     "MAX_BYTES",
     "digest",
     "opened",
+    "parse_json",
     "partial_of",
     "read_packed",
     "replacing",
@@ -152,6 +154,17 @@ def read_packed(path: Path, max_bytes: int, remedy: str = "") -> bytes:
     if too_large or len(content) > max_bytes:
         raise InputError(f"{path}: larger than {max_bytes:,} bytes; {remedy or 'split it'}")
     return content
+
+
+def parse_json(content: str | bytes, where: str) -> Any:
+    """Return the value of a JSON text. Raises InputError, which begins with `where`."""
+    try:
+        return json.loads(content)
+    except RecursionError as error:
+        raise InputError(f"{where}: not JSON: nested too deeply") from error
+    except ValueError as error:
+        known = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
+        raise InputError(f"{where}: not JSON: {one_line(error) if known else 'a number has thousands of digits'}") from error
 
 
 def digest(path: Path, remedy: str = "") -> str:

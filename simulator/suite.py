@@ -122,11 +122,13 @@ def _joined(name: str, joined: Sequence[Suite]) -> Suite:
 
 def read_yaml(path: Path, what: str) -> Any:
     """Read a YAML file. `what` names its expected content in errors. Raises InputError."""
-    content = read_packed(path, MAX_BYTES)
     try:
-        return plain_yaml.load(content)
+        return plain_yaml.load(read_packed(path, MAX_BYTES))
+    except InputError as error:
+        raise InputError(f"{what} {error}") from error
     except Exception as error:  # YAML errors, and whatever its constructors raise for invalid values
-        raise InputError(f"{what} {path}: not YAML: {one_line(error)}") from error
+        why = "nested too deeply" if isinstance(error, RecursionError) else one_line(error)
+        raise InputError(f"{what} {path}: not YAML: {why}") from error
 
 
 def make_tests(suite: Suite, seed: int) -> list[Test]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 import zlib
@@ -14,7 +13,7 @@ from typing import Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from longspan.simulator.errors import InputError, first_problem, one_line
-from longspan.simulator.files import read_packed
+from longspan.simulator.files import parse_json, read_packed
 
 __all__ = ["Mode", "Place", "Question", "QuestionType", "Response", "Setting", "Sheet", "SheetMeeting", "Split", "read_sheets"]
 
@@ -131,10 +130,10 @@ def _content(path: Path, *, strict: bool) -> Iterator[tuple[str, Any]]:
                 raise
         return
     try:
-        yield str(path), json.loads(content)
-    except (ValueError, RecursionError) as error:
+        yield str(path), parse_json(content, str(path))
+    except InputError:
         if strict:
-            raise InputError(f"{path}: not JSON: {one_line(error)}") from error
+            raise
 
 
 def _in_zip(path: Path, content: bytes) -> Iterator[tuple[str, Any]]:
@@ -146,8 +145,8 @@ def _in_zip(path: Path, content: bytes) -> Iterator[tuple[str, Any]]:
                     left -= entry.file_size
                     if left < 0:
                         raise InputError(f"{path}: its files are larger than {LARGEST:,} bytes; unpack it and give one of them")
-                    yield f"{path}/{entry.filename}", json.loads(archive.read(entry, pwd=PASSWORD))
-    except (RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, OSError, ValueError, RecursionError) as error:
+                    yield f"{path}/{entry.filename}", parse_json(archive.read(entry, pwd=PASSWORD), f"{path}: {entry.filename!r:.80}")
+    except (RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, OSError, ValueError) as error:
         remedy = f"its password should be {PASSWORD.decode()}; or unpack it and give the folder"
         raise InputError(f"{path}: cannot be unpacked: {one_line(error)}; {remedy}") from error
 

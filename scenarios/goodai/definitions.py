@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import html
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from longspan.scenarios.ltm.wording import Wording
 from longspan.simulator import plain_yaml
 from longspan.simulator.definitions import Definition, Definitions
 from longspan.simulator.errors import InputError, ScenarioError, first_problem, one_line
-from longspan.simulator.files import read_packed
+from longspan.simulator.files import parse_json, read_packed
 from longspan.simulator.script import LAST, Line, Script
 from longspan.simulator.stage import MAX_WAIT
 
@@ -136,11 +135,9 @@ def _content(path: Path) -> bytes:
 
 def _parsed(path: Path, content: bytes) -> _Test:
     try:
-        return _Test.model_validate(json.loads(content))
+        return _Test.model_validate(parse_json(content, str(path)))
     except ValidationError as error:
         raise InputError(f"{path}: not a definition: {first_problem(error)}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {one_line(error)}") from error
 
 
 def _span(folder: Path) -> int | None:

@@ -11,8 +11,8 @@ from typing import Annotated, Any, NamedTuple, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from longspan.simulator.errors import InputError, first_problem, one_line
-from longspan.simulator.files import MAX_BYTES, read_packed
+from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.files import MAX_BYTES, parse_json, read_packed
 
 __all__ = ["RunStats", "Said", "TestRecord", "json_lines", "read_records", "run_stats"]
 
@@ -124,10 +124,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """The JSON values of a file, a line each, with the numbers of their lines. Raises InputError for a line that is none."""
     for number, line in enumerate(BytesIO(read_packed(path, MAX_BYTES)), 1):
         if line.strip():
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{path}, line {number}: not JSON: {one_line(error)}") from error
+            yield number, parse_json(line, f"{path}, line {number}")
 
 
 def _in_file(path: Path) -> Iterator[TestRecord]:

@@ -66,7 +66,7 @@ def _read(path: Path) -> Any:
     except RecursionError as error:
         raise InputError(f"{path}: nested too deeply: {REMEDY}") from error
     except ValueError as error:
-        raise InputError(f"{path}: cannot be read ({error}): {REMEDY}") from error
+        raise InputError(f"{path}: not JSON (a number has thousands of digits): {REMEDY}") from error
 
 
 def _pair(entry: Any, place: str) -> tuple[str, str]:

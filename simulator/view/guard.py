@@ -47,7 +47,7 @@ FORM_PATHS: Final = re.compile(r"/runs/[^/]+/annotate")
 KNOWN: Final = "longspan.known"
 """The key in a request's scope of a function that is called if the request has the token."""
 
-_STYLE: Final = "body{font:1rem/1.5 system-ui,sans-serif;margin:3rem auto;max-width:40rem;padding:0 1rem}"
+_STYLE: Final = "code{white-space:nowrap}body{font:1rem/1.5 system-ui,sans-serif;margin:3rem auto;max-width:40rem;padding:0 1rem}"
 
 _NO_TOKEN: Final = f"""<!doctype html>
 <html lang="en">

@@ -403,7 +403,7 @@ def test_trivia_texts_are_one_line_of_valid_unicode(text: str, folder: Path) -> 
         (b'{"Data": [\n{]}', r"line 2, column 2: not JSON"),
         (b"\xff\xfe{}", r"byte 0: not UTF-8"),
         (b"[" * 100_000, r"nested too deeply"),
-        (b'{"Data": [%s]}' % (b"9" * 5000), r"cannot be read \("),
+        (b'{"Data": [%s]}' % (b"9" * 5000), r"not JSON \(a number"),
         (b"[]", r'no list "Data" at the top'),
         (b"{}", r'no list "Data" at the top'),
         (b'{"Data": {"Question": "?"}}', r'no list "Data" at the top'),

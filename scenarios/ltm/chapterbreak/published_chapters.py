@@ -7,14 +7,13 @@ of other chapters). The levels of splits and works are optional.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.errors import InputError
-from longspan.simulator.files import MAX_BYTES, read_packed, stamp
+from longspan.simulator.files import MAX_BYTES, parse_json, read_packed, stamp
 
 __all__ = ["Example", "examples"]
 
@@ -61,10 +60,7 @@ def _parsed(path: Path) -> Any:
     content = read_packed(path, MAX_BYTES, REMEDY)
     if content.startswith(ZSTD) or path.suffix in (".zst", ".zstd"):
         content = _unpacked(content, path)
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {' '.join(str(error).split())[:200]}") from error
+    return parse_json(content, str(path))
 
 
 def _unpacked(content: bytes, path: Path) -> bytes:
