@@ -178,6 +178,6 @@ def _score(value: Any) -> float | None:
         return None
     try:
         score = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return score if 1 <= score <= 10 else None

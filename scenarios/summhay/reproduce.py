@@ -176,7 +176,7 @@ def _evaluated(value: Any, where: str) -> list[Evaluated]:
 def _linked(annotated: _Annotated, answer: Evaluated) -> Iterator[bool]:
     """Yield whether both name the same bullet, if the annotators selected one and the model named exactly one."""
     if type(answer.bullet_id) is int and annotated.candidate_id.isdecimal():
-        yield answer.bullet_id - 1 == int(annotated.candidate_id)
+        yield annotated.candidate_id == str(answer.bullet_id - 1)
 
 
 def _level(coverage: str, where: str) -> float:

@@ -10,13 +10,13 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from math import isfinite
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from longspan.simulator.errors import AgentError, InputError
 from longspan.simulator.files import MAX_BYTES, read_packed
+from longspan.simulator.integers import is_finite
 from longspan.simulator.plugins import load
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _are_scores(content: Any, rows: int, columns: int) -> bool:
     """Whether a file's content is a matrix of finite numbers of this shape."""
     if not isinstance(content, list) or len(content) != rows or not all(isinstance(row, list) and len(row) == columns for row in content):
         return False
-    return all(type(value) in (int, float) and isfinite(value) for row in content for value in row)
+    return all(is_finite(value) for row in content for value in row)
 
 
 def _cache() -> Path:

@@ -34,7 +34,7 @@ class Row(dict[str, Any]):
             return float(value.strip().casefold() in ("true", "yes"))
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not isfinite(number):
             raise InputError(f"{self.where}: {column} must be a number, true or false; got {value!r:.60}")

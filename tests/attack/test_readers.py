@@ -19,7 +19,8 @@ from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError
 from longspan.simulator.files import digest, opened, read_packed
-from longspan.simulator.integers import parse_integer
+from longspan.simulator.integers import is_finite, parse_integer
+from longspan.simulator.judging.labels import read_rows
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.run_folder import MANIFEST
@@ -323,6 +324,15 @@ def test_yaml_reads_what_people_mean() -> None:
     for hostile in (LAUGHS, "&a [*a]", "&a {b: *a}", "!!int 0x10"):
         with pytest.raises((yaml.YAMLError, ValueError)):
             plain_yaml.load(hostile)
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("nan"), float("inf"), True, "7", None])
+def test_what_no_float_can_hold_is_not_finite(value: Any, tmp_path: Path) -> None:
+    assert not is_finite(value)
+    (tmp_path / "labels").write_text(json.dumps({"label": value}))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with pytest.raises(InputError, match="must be a number"):
+            read_rows(tmp_path / "labels", ["label"])[0].number("label")
 
 
 @pytest.mark.parametrize("value", [7, -7, 0, "7", "-7", "0", "9" * 18])

@@ -49,6 +49,7 @@ def test_a_full_disk_behind_the_output_is_named(monkeypatch: pytest.MonkeyPatch,
 
 def test_a_full_disk_for_temporary_files_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    monkeypatch.setattr(sys, "stdout", sys.stdout)  # it is replaced when a command fails
     error = failed(capsys, "estimate", "--scenario", "colours", "--tests", "1")
     sys.stdout.close()
     assert error.startswith("longspan: /nowhere/tmp")
