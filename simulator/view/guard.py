@@ -91,9 +91,7 @@ class AccessGuard:
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-        elif scope["type"] == "http":
+        if scope["type"] == "http":
             refusal = self._refusal(scope)
             if refusal is None and KNOWN in scope:
                 scope[KNOWN]()

@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from longspan.simulator.files import digest, opened, read_packed
 from longspan.simulator.integers import is_finite, parse_integer
 from longspan.simulator.judging.labels import read_rows
 from longspan.simulator.manifest import Manifest
-from longspan.simulator.plugins import make_scenario
+from longspan.simulator.plugins import installed, load, make_scenario
 from longspan.simulator.run_folder import MANIFEST
 from longspan.simulator.suite import load_suite
 from longspan.simulator.sweeps.sweep import read_sweep
@@ -287,6 +287,26 @@ def test_every_whole_number_of_the_command_line_is_read_strictly() -> None:
     assert len(found) > 8
     for parameter in found:
         assert parameter.type_descriptor.parameter_info.parser is not None, parameter.name
+
+
+@pytest.mark.parametrize("group", ["longspan.scenarios", "longspan.agents", "longspan.writers"])
+def test_every_whole_number_has_a_maximum(group: str) -> None:
+    for name in installed(group):
+        loaded = load(group, "plugin", name)
+        model = loaded if group == "longspan.scenarios" else loaded.Options if group == "longspan.agents" else loaded().Settings
+        assert list(unlimited(model.model_json_schema())) == [], name
+
+
+def unlimited(schema: Any, where: str = "") -> Iterator[str]:
+    """Yield where a JSON schema allows an integer of any size. Limits of fields that read sizes have pydantic's names."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "integer" and not schema.keys() & {"maximum", "exclusiveMaximum", "le", "lt"}:
+            yield where
+        for key, value in schema.items():
+            yield from unlimited(value, f"{where}.{key}")
+    elif isinstance(schema, list):
+        for number, value in enumerate(schema):
+            yield from unlimited(value, f"{where}.{number}")
 
 
 @pytest.mark.parametrize(
