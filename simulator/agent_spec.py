@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.agent import Agent
 from longspan.simulator.errors import InputError, LongspanError, one_line
+from longspan.simulator.fields import validated
 from longspan.simulator.plugins import load
 
 __all__ = ["GROUP", "AgentSpec", "make_agent", "needs_trust"]
@@ -102,7 +103,7 @@ def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
             if name not in known:
                 raise InputError(f"agent {spec}: unknown option {name!r:.40}; {options_text}")
     try:
-        return model.model_validate(dict(spec.options))
+        return validated(model, spec.options)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(map(str, first["loc"])) or "options"

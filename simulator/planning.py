@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,6 +13,7 @@ from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Setting
 from longspan.simulator.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.errors import InputError
+from longspan.simulator.files import digest, resolved
 from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.trivia import Trivia
@@ -65,7 +65,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         update={
             "suite": settings.suite.counted_in(settings.tokenizer),
             "agent": str(spec),
-            "filler": settings.filler.resolve() if settings.filler else None,
+            "filler": resolved(settings.filler) if settings.filler else None,
             "definitions": definitions.folder if definitions else None,
         }
     )
@@ -86,7 +86,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
     nonce = token_hex(32)
     manifest = Manifest(
         **dict(settings),
-        filler_sha256=_sha256(settings.filler) if settings.filler else None,
+        filler_sha256=digest(settings.filler) if settings.filler else None,
         definitions_sha256=definitions.sha256 if definitions else None,
         conversations={id: [_planned(test) for test in group] for id, group in conversations.items()},
         left_out=left_out,
@@ -112,7 +112,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
     if any(id not in tests for id in ids):
         raise InputError("the manifest lists tests that its suite does not have: it was changed or needs another version of longspan")
-    if manifest.filler is not None and _sha256(manifest.filler) != manifest.filler_sha256:
+    if manifest.filler is not None and digest(manifest.filler) != manifest.filler_sha256:
         raise InputError(f"filler {manifest.filler}: not the file that the run was created with")
     definitions = (tests[id].definition() for id in ids)
     if commit(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
@@ -154,10 +154,3 @@ def _setting(settings: RunSettings, id: str, *, alone: bool = False) -> Setting:
         starts_at=settings.starts_at,
         pace=timedelta(seconds=settings.pace_s),
     )
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error

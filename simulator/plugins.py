@@ -15,6 +15,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from longspan.simulator.errors import InputError, first_problem, one_line
+from longspan.simulator.fields import validated
 from longspan.simulator.scenario import Scenario, Skill
 
 __all__ = ["SCENARIOS", "find_class", "installed", "installed_scenarios", "load", "make_scenario", "scenario_class"]
@@ -87,7 +88,7 @@ def make_scenario(name: str, parameters: Mapping[str, Any]) -> Scenario:
     """Create a scenario with its parameters. Raises InputError for an unknown or invalid parameter."""
     cls = scenario_class(name)
     try:
-        return cls.model_validate(dict(parameters))
+        return validated(cls, parameters)
     except ValidationError as error:
         known = f"its parameters are {', '.join(cls.model_fields)}" if cls.model_fields else "it has no parameters"
         raise InputError(f"scenario {cls.name}: {first_problem(error)}; {known}") from None

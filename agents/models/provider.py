@@ -42,7 +42,7 @@ class ProviderOptions(CoreOptions):
     base_url: str | None = None
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
     at_once: int | None = Field(default=None, ge=1, le=10_000)
-    rpm: int | None = Field(default=None, ge=1)
+    rpm: int | None = Field(default=None, ge=1, le=10_000_000)
     tpm: Tokens | None = None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longspan.simulator.cli.options import refuse_code
+from longspan.simulator.integers import whole
 
 if TYPE_CHECKING:
     from longspan.simulator.planning import Plan
@@ -22,7 +23,7 @@ __all__ = ["sweep"]
 def sweep(
     file: Annotated[Path, typer.Argument(help="A YAML file that defines the runs.", metavar="FILE")],
     out: Annotated[Path | None, typer.Option(help="The sweep's folder.", metavar="DIR", show_default="runs/ and FILE's name")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes, each of which plays one run at a time.", min=1, max=1000, metavar="N")] = 1,
+    jobs: Annotated[int, typer.Option(help="Processes, each of which plays one run at a time.", parser=whole(1, 1000), metavar="N")] = 1,
     on: Annotated[str | None, typer.Option(help="ray: play each run as a task of a Ray cluster.", metavar="WHERE")] = None,
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole sweep, including earlier cost.", min=0, metavar="USD")

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.checksums import checked
 from longspan.simulator.errors import InputError
+from longspan.simulator.files import read_packed
 from longspan.simulator.judging.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
 from longspan.simulator.judging.labels import Row, read_rows
 from longspan.simulator.judging.rubrics import Rubric
@@ -24,6 +25,9 @@ FOLDER: Final = "calibrations"
 """The folder for calibrations, in the folder of runs."""
 
 NAME: Final = "calibration.json"
+
+MAX_BYTES: Final = 1 << 20
+"""The largest calibration that is read: one has about 1,000 bytes."""
 
 LENGTH_GROUPS: Final = 3
 """The number of equal groups of items by length."""
@@ -226,10 +230,10 @@ def _known(folder: Path) -> tuple[list[Calibration], list[str]]:
     known, unusable = [], []
     for path in sorted(folder.glob(f"*/{NAME}")):
         try:
-            content = checked(path.read_bytes(), path.relative_to(folder), "measure it again with longspan calibrate")
+            content = checked(read_packed(path, MAX_BYTES), path.relative_to(folder), "measure it again with longspan calibrate")
             known.append(Calibration.model_validate_json(content))
         except InputError as error:
             unusable.append(str(error))
-        except (OSError, ValidationError):
+        except ValidationError:
             continue
     return known, unusable

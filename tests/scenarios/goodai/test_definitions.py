@@ -518,7 +518,7 @@ def missing(field: str) -> bytes:
         (b"", "not JSON"),
         (b"{", "not JSON"),
         (b"\xff\xfe\x00", "not JSON"),
-        (b"[" * 100_000, "not JSON: RecursionError"),
+        (b"[" * 100_000, "not JSON: nested too deeply"),
         (b"[]", "not a definition"),
         (b'{"script": ["a"]}', "is_question: Field required"),
         (missing("script"), "script: Field required"),
@@ -575,7 +575,7 @@ def pipe(folder: Path, outside: Path) -> None:
 @pytest.mark.parametrize("place", [link_file, link_dataset, link_configuration, pipe])
 def test_links_and_pipes_are_not_read(place: Callable[[Path, Path], None], written: Path, tmp_path: Path) -> None:
     place(written, tmp_path / "outside")
-    with pytest.raises(InputError, match="a link"):
+    with pytest.raises(InputError, match=r"a (link|pipe)"):
         read(written)
 
 
