@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any, Literal, final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from longspan.simulator.settings import RunSettings
 
@@ -54,6 +54,9 @@ class Manifest(RunSettings):
 
     `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit`). Published before the run, it
     proves afterwards which tests were played. An `imported` run has no valid commitment and cannot be resumed.
+
+    `allowed` is not part of the file: what the manifest names that the user has allowed to be run, called or read (see `gate`).
+    `where` is the folder that it was read from, for errors.
     """
 
     format: Literal[1] = 1
@@ -66,6 +69,21 @@ class Manifest(RunSettings):
     nonce: str = Field(pattern=r"^[0-9a-f]{64}$")
     commitment: str = Field(pattern=r"^[0-9a-f]{64}$")
     versions: dict[str, str]
+    _allowed: frozenset[str] = PrivateAttr(default=frozenset())
+    _where: str = PrivateAttr(default="the manifest")
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        return self._allowed
+
+    @property
+    def where(self) -> str:
+        return self._where
+
+    def allow(self, names: Iterable[str], where: str | None = None) -> None:
+        """Allow what has these names to be run, called or read. Only the gate calls this."""
+        self._allowed |= frozenset(names)
+        self._where = where or self._where
 
     @property
     def alone(self) -> bool:

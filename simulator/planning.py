@@ -17,6 +17,7 @@ from longspan.simulator.errors import InputError
 from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.trivia import Trivia
+from longspan.simulator.gate import clear, vouch
 from longspan.simulator.judging.cached_model import check_model
 from longspan.simulator.manifest import Manifest, PlannedTest, commit, versions
 from longspan.simulator.plugins import make_scenario
@@ -51,6 +52,8 @@ class Plan:
 
 def plan(settings: RunSettings, out: Path) -> Plan:
     """Create a run's tests, or take those of its definitions, and check everything that can be checked beforehand.
+
+    The settings are the user's own: what they name is run, called and read.
 
     Raises InputError for invalid settings, and if no test fits in the span.
     """
@@ -95,14 +98,17 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         commitment=commit(nonce, settings.seed, (test.definition() for test in tests)),
         versions=versions(),
     )
+    vouch(manifest)
     return Plan(manifest, conversations, spec, out)
 
 
 def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     """Plan a run again from its manifest, for `agent`.
 
-    Raises InputError if this version of longspan generates different tests, and for an imported run.
+    Raises InputError if this version of longspan generates different tests, for an imported run, and for anything in the manifest
+    that the user has not allowed (see `gate`).
     """
+    clear(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
     if manifest.imported is not None:
         raise InputError(
             f"the run was imported from {manifest.imported.file}: it cannot be resumed or played with another agent; "

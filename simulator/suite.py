@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, final, get_args
+from typing import Any, final
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem, one_line
-from longspan.simulator.plugins import make_scenario, scenario_class
+from longspan.simulator.plugins import make_scenario, path_parameters, scenario_class
 from longspan.simulator.scenario import Scenario, Test
 from longspan.simulator.script import Script
 
@@ -197,9 +197,8 @@ def _takers(scenarios: Mapping[str, Scenario]) -> dict[str, list[tuple[str, str]
     """Return the (scenario, parameter) pairs that take a path, by their name in --data."""
     takers: dict[str, list[tuple[str, str]]] = {}
     for scenario, instance in scenarios.items():
-        for parameter, field in type(instance).model_fields.items():
-            if Path in (field.annotation, *get_args(field.annotation)):
-                takers.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
+        for parameter in sorted(path_parameters(type(instance))):
+            takers.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
     return takers
 
 
