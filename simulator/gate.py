@@ -3,9 +3,9 @@
 A run's folder may come from a stranger, and so may a sweep's file. A manifest read from a folder is therefore not allowed
 anything that could do harm. `clear` refuses to go on with such a manifest. It is called where things happen: where tests and
 scenarios are made of a manifest, and where its agent or judge is made. So a command that forgets to ask is refused; it cannot
-run what a stranger's folder names. `admit` is how a command asks: it allows what the user has named or trusts, now or before.
+run what a stranger's folder names. `admit` is how a command asks: it allows what the user has named or trusts.
 
-What was trusted is remembered outside the folder, in the user's own (see `cache`), by a digest of the folder's path and of all
+What was allowed is remembered outside the folder, in the user's own (see `cache`), by a digest of the folder's path and of all
 that the manifest could have run. A change of either asks again.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 from urllib.parse import unquote
 
 from longspan.simulator import cache
@@ -101,12 +101,14 @@ def named_in(manifest: Manifest, parts: Collection[Part] = PARTS) -> list[Named]
 
 def clear(manifest: Manifest, *parts: Part) -> None:
     """Raise InputError if these parts of a manifest name anything that could do harm and that the user has not allowed."""
-    _refuse(manifest.where, [each for each in named_in(manifest, parts) if each.name not in manifest.allowed])
+    found = [each for each in named_in(manifest, parts) if each.name not in manifest.allowed]
+    if found and not (manifest.folder and _is_known(_run_key(manifest.folder, manifest))):
+        _refuse(manifest.folder or "the manifest", found)
 
 
 def admit(folder: Path, manifest: Manifest, *, trust: bool = False, given: Iterable[str] = ()) -> None:
     """Allow what a run's manifest names: all of it if the user trusts it or has trusted it before, else what the user has `given`."""
-    manifest.allow(given, str(folder))
+    manifest.allow(given)
     if trust or is_trusted(folder, manifest):
         vouch(manifest)
     remember(folder, manifest)
@@ -137,7 +139,7 @@ def admit_file(file: str | Path, specs: Collection[str], given: Collection[str] 
         if trust:
             _remember(key)
         elif not _is_known(key):
-            _refuse(str(file), found)
+            _refuse(file, found)
 
 
 def _sources(scenario: str, parameters: dict[str, Any]) -> Iterator[Named]:
@@ -165,12 +167,10 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _refuse(where: str, found: Collection[Named]) -> None:
-    if found:
-        how = min((each.how for each in found), key=list(WORDING).index)
-        what, does = WORDING[how]
-        names = ", ".join(dict.fromkeys(each.name for each in found))
-        raise InputError(f"{where} names {what}: {names}; --trust {does} it, if you trust its author")
+def _refuse(where: str | Path, found: Collection[Named]) -> NoReturn:
+    what, does = WORDING[min((each.how for each in found), key=list(WORDING).index)]
+    names = ", ".join(dict.fromkeys(each.name for each in found))
+    raise InputError(f"{where} names {what}: {names}; --trust {does} it, if you trust its author")
 
 
 def _run_key(folder: Path, manifest: Manifest) -> bytes:

@@ -84,11 +84,9 @@ class RunFolder:
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:
-            manifest = Manifest.model_validate_json(content)
+            return Manifest.read(self.path, content)
         except ValidationError as error:
             raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
-        manifest.allow((), where=str(self.path))
-        return manifest
 
     def journal(self, conversation: str) -> Path:
         """Return the path of a conversation's journal."""

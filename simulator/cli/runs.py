@@ -174,7 +174,7 @@ def correct(
 
 
 def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
-    """Open a run's folder. What its manifest names is allowed if the user trusts it, now or before, or has named it as `agent`."""
+    """Open a run's folder. What its manifest names is allowed if the user trusts it, or has named it as `agent`."""
     from longspan.simulator.gate import admit
     from longspan.simulator.run_folder import RunFolder
 
