@@ -142,7 +142,8 @@ def _late(suite: Suite) -> list[str]:
 
 
 def setting_of(manifest: Manifest, conversation: str) -> Setting:
-    """Return the setting of one conversation of a run."""
+    """Return the setting of one conversation of a run. Raises InputError for what the user has not allowed (see `gate`)."""
+    clear(manifest, "sources")
     return _setting(manifest, conversation, alone=any(planned.alone for planned in manifest.conversations[conversation]))
 
 
