@@ -42,6 +42,9 @@ MODELS: Final = ("openai", "anthropic", "google")
 PLAIN: Final = re.compile(r"[^/\\:]*")
 """A parameter's value that is neither an address, nor a path, nor a model."""
 
+MAX_NAME: Final = 500
+"""Characters of a name that an error shows."""
+
 
 class Named(NamedTuple):
     """Something that a file names and that could do harm: `how` it would be used, and its `name`."""
@@ -169,8 +172,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _refuse(where: str | Path, found: Collection[Named]) -> NoReturn:
     what, does = WORDING[min((each.how for each in found), key=list(WORDING).index)]
-    names = ", ".join(dict.fromkeys(each.name for each in found))
+    names = ", ".join(dict.fromkeys(_shortened(each.name) for each in found))
     raise InputError(f"{where} names {what}: {names}; --trust {does} it, if you trust its author")
+
+
+def _shortened(name: str) -> str:
+    """Return a name for an error. If some of it is left out, it says how much, since that could be what matters."""
+    return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}... (and {len(name) - MAX_NAME:,} more characters)"
 
 
 def _run_key(folder: Path, manifest: Manifest) -> bytes:

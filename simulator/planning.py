@@ -108,12 +108,12 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     Raises InputError if this version of longspan generates different tests, for an imported run, and for anything in the manifest
     that the user has not allowed (see `gate`).
     """
-    clear(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
     if manifest.imported is not None:
         raise InputError(
             f"the run was imported from {manifest.imported.file}: it cannot be resumed or played with another agent; "
             "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"
         )
+    clear(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
     tests = tests_of(manifest)
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
     if any(id not in tests for id in ids):
