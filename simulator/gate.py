@@ -147,16 +147,16 @@ def admit_file(file: str | Path, specs: Collection[str], given: Collection[str] 
 
 def _sources(scenario: str, parameters: dict[str, Any]) -> Iterator[Named]:
     """Yield the files, models and addresses among a scenario's parameters."""
+    texts = [(name, text) for name, value in parameters.items() for text in _texts(value)]
     paths: set[str] = set()
-    if ":" not in scenario:
+    if texts and ":" not in scenario:
         try:
             paths = path_parameters(scenario_class(scenario))
         except InputError:  # it cannot be made either
             return
-    for name, value in parameters.items():
-        for text in _texts(value):
-            if name in paths or not PLAIN.fullmatch(text):
-                yield Named("call" if "://" in text else "use", text)
+    for name, text in texts:
+        if name in paths or not PLAIN.fullmatch(text):
+            yield Named("call" if "://" in text else "use", text)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -15,14 +15,19 @@ from pathlib import Path
 from typing import Any, final
 
 import pytest
+import trio
 
 from longspan.simulator import definitions
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError
+from longspan.simulator.errors import InputError, LongspanError
 from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.judging.annotation import sheets
-from longspan.simulator.planning import replan
+from longspan.simulator.ledger import Ledger
+from longspan.simulator.locks import locked
+from longspan.simulator.planning import Plan, replan, setting_of
 from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.runner import check_limit, play_runs, resume
+from longspan.simulator.sweeps.processes import play_in_processes
 from longspan.simulator.sweeps.ray.node import Order, play
 from longspan.simulator.sweeps.ray.segment_store import SegmentStore
 from longspan.simulator.view.annotating import can_be_judged
@@ -268,18 +273,45 @@ def test_a_manifest_that_names_nothing_is_played_and_graded_by_every_command(pre
         assert command([part.replace("{run}", str(run)) for part in COMMANDS[name]]) == 0, name
 
 
-@pytest.mark.parametrize(("field", "spec"), [("agent", "exec:touch touched"), ("judge", "openai/m?base_url=http://{address}")])
-def test_a_worker_plays_what_the_sweeps_file_says(field: str, spec: str, prey: Prey) -> None:
-    """A manifest that is exchanged after the sweep has checked it does not reach the workers, here or on a cluster."""
+def test_a_sweep_does_not_take_over_a_finished_run_of_something_else(prey: Prey, capsys: pytest.CaptureFixture[str]) -> None:
+    run = prey.lay("score", changed("agent", "oracle"))
+    assert command(["sweep", "s.yaml", "--out", "runs"]) == 1
+    assert "agent is 'oracle', but the sweep's file says 'silent'" in capsys.readouterr().out
+    assert json.loads((prey.here / "runs" / "sweep.json").read_bytes())["runs"][0]["state"] == "interrupted"
+    assert run.exists()
+
+
+def on_a_cluster(planned: Plan, run: RunFolder) -> LongspanError | None:
+    """Have a node of a cluster play a run."""
+    store = SegmentStore({run.path.name: run.path})
+    order = Order(run.path.name, store.grant(run.path.name, None), planned.manifest.model_dump_json(), inf, str(Path.cwd()), ())
+    answer = play(Coordinator(store), order)
+    store.release(run.path.name)
+    return LongspanError(answer["error"]) if answer["error"] is not None else None
+
+
+def in_a_process(planned: Plan, run: RunFolder) -> LongspanError | None:
+    """Have another process play a run."""
+    with locked(run.path.parent, "sweep") as lock:
+        return trio.run(lambda: play_in_processes([(planned, run)], 1, lock=lock))[0].error
+
+
+@pytest.mark.parametrize(
+    ("field", "spec", "played"),
+    [
+        ("agent", "exec:touch touched", on_a_cluster),
+        ("agent", "exec:touch touched", in_a_process),
+        ("judge", "openai/m?base_url=http://{address}", on_a_cluster),
+    ],
+)
+def test_a_worker_plays_what_the_sweeps_file_says(
+    field: str, spec: str, played: Callable[[Plan, RunFolder], LongspanError | None], prey: Prey
+) -> None:
+    """A manifest that is exchanged after the sweep has checked it does not reach the workers."""
     run = RunFolder(prey.lay("resume", lambda manifest: None))
     planned = replan(run.manifest, "silent", run.path.parent)
-    checked = planned.manifest.model_dump_json()
     forge(run.path, changed(field, prey.fill(spec)))
-    store = SegmentStore({run.path.name: run.path})
-    lease = store.grant(run.path.name, None)
-    answer = play(Coordinator(store), Order(run.path.name, lease, checked, inf, str(prey.here), ()))
-    store.release(run.path.name)
-    assert answer == {"error": None, "stopped": False}
+    assert played(planned, run) is None
     assert json.loads((run.path / "result.json").read_bytes())["agent"] == "silent"
     prey.check_untouched()
     tried("forged manifests")
@@ -319,13 +351,20 @@ PLACES: dict[str, tuple[str, Callable[[RunFolder], object]]] = {
     "tests_of": ("scenario", lambda run: definitions.tests_of(run.manifest)),
     "Gradebook": ("scenario", lambda run: Gradebook(run.manifest)),
     "sheets": ("scenario", sheets),
+    "setting_of": ("filler", lambda run: setting_of(run.manifest, "main")),
+    "play_runs": (
+        "judge",
+        lambda run: trio.run(play_runs, [(replan(run.manifest, "oracle", run.path.parent), run)], Ledger()),
+    ),
+    "a limit": ("judge", lambda run: check_limit([replan(run.manifest, "oracle", run.path.parent)], 1.0)),
+    "resume": ("judge", lambda run: trio.run(resume, run, "oracle")),
 }
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_what_takes_a_manifest_refuses_it_even_if_a_command_forgot_to_ask(place: str, prey: Prey) -> None:
     field, use = PLACES[place]
-    value = {"agent": "exec:touch touched", "filler": "/dev/zero", "scenario": "python:canary:Song"}[field]
+    value = {"agent": "exec:touch touched", "filler": "/dev/zero", "scenario": "python:canary:Song", "judge": "exec:touch touched"}[field]
     run = prey.lay("replay", changed(field, value))
     with pytest.raises(InputError, match="--trust"):
         use(RunFolder(run))
