@@ -108,7 +108,8 @@ EXECUTORS = {
     "read_definitions": "cli/importing definitions grid planning",
     "Trivia": "planning",
     "Plan": "planning",
-    "vouch": "gate planning sweeps/processes sweeps/ray/node sweeps/sweep",
+    "admit": "cli/runs sweeps/sweep",
+    "vouch": "gate planning sweeps/processes sweeps/ray/node",
     "allow": "gate",
 }
 """Where what a text names is run, called or read, and where it is allowed. Each of these places gets its text from the user's own

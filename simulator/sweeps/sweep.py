@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.files import partial_of, write_text
-from longspan.simulator.gate import vouch
+from longspan.simulator.gate import admit
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.grid import Grid
 from longspan.simulator.manifest import Manifest
@@ -136,12 +136,13 @@ def _closed(journal: Path) -> bool:
 def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Plan, RunFolder]], list[Outcome]]:
     """Return the unfinished runs as they were started, and the outcomes of the others: results, or why they cannot be played.
 
-    The sweep's file says what is played. A run whose manifest says something else is not played.
+    The sweep's file says what is played: a run whose manifest says something else is not, and what it names is otherwise allowed.
     """
     left, known = [], []
     for planned, run in pairs:
         try:
             _check_same(planned.manifest, run)
+            admit(run.path, run.manifest, trust=True)
             result = finished(run)
             if result is not None:
                 known.append(Outcome(run.path, result, None))
@@ -155,7 +156,7 @@ def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Pl
 
 
 def _check_same(planned: Manifest, run: RunFolder) -> None:
-    """Allow what a run's manifest names if it is that of the planned run. Raises InputError if it differs from it."""
+    """Raise InputError if a run's manifest is not that of the planned run."""
     difference = _difference(_content(planned), _content(run.manifest))
     if difference is not None:
         field, wanted, found = difference
@@ -163,7 +164,6 @@ def _check_same(planned: Manifest, run: RunFolder) -> None:
             f"{run.path / MANIFEST}: {field} is {found!r:.80}, but the sweep's file says {wanted!r:.80}; "
             "move the run elsewhere to have it played as the file says"
         )
-    vouch(run.manifest)
 
 
 def _difference(wanted: Any, found: Any, field: str = "") -> tuple[str, Any, Any] | None:

@@ -174,9 +174,7 @@ def test_a_run_played_again_with_another_agent_is_ones_own(tmp_path: Path) -> No
     assert not asks(again)
 
 
-def test_a_file_that_was_trusted_is_not_asked_about_until_it_names_something_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_was_trusted_is_asked_about_when_it_names_more(tmp_path: Path, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "s.yaml"
     sweep = ("sweep", file, "--out", tmp_path / "out")
     content = {"agents": [CODE], "scenarios": ["colours"], "tests": 1, "spans": [1500], "filler_size": 500}
@@ -186,6 +184,10 @@ def test_a_file_that_was_trusted_is_not_asked_about_until_it_names_something_els
     assert command(*sweep, "--trust") == 0
     assert command(*sweep) == 0
     (run,) = (path.parent for path in (tmp_path / "out").glob("*/manifest.json"))
+    assert not asks(run)
+    shutil.rmtree(state)
+    assert asks(run)
+    assert command(*sweep, "--trust") == 0
     assert not asks(run)
     file.write_text(json.dumps(content | {"agents": [CODE, f"{CODE}?x=1"]}))
     assert command(*sweep) == 2
