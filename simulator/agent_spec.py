@@ -15,7 +15,7 @@ from longspan.simulator.errors import InputError, LongspanError, one_line
 from longspan.simulator.fields import validated
 from longspan.simulator.plugins import load
 
-__all__ = ["GROUP", "AgentSpec", "make_agent", "needs_trust"]
+__all__ = ["GROUP", "AgentSpec", "make_agent"]
 
 GROUP = "longspan.agents"
 """The entry-point group in which a distribution registers a kind of agent: the kind's name, and a class."""
@@ -78,14 +78,6 @@ def make_agent(spec: AgentSpec) -> Agent:
         raise InputError(f"agent {spec}: {_name(cls)} has no {', '.join(missing)}; derive it from longspan.BaseAgent")
     made: Agent = agent
     return made
-
-
-def needs_trust(spec: str) -> bool:
-    """Return whether a spec names code to run or an address to call.
-
-    API keys from the environment are sent to that address, so the user must trust a spec that came with someone else's file.
-    """
-    return re.match(r"\s*(python|exec|https?)\b", spec) is not None or "://" in unquote(spec)
 
 
 class _NoOptions(BaseModel):

@@ -17,6 +17,7 @@ from longspan.simulator.files import digest, resolved
 from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.trivia import Trivia
+from longspan.simulator.gate import clear, vouch
 from longspan.simulator.judging.cached_model import check_model
 from longspan.simulator.manifest import Manifest, PlannedTest, commit, versions
 from longspan.simulator.plugins import make_scenario
@@ -51,6 +52,8 @@ class Plan:
 
 def plan(settings: RunSettings, out: Path) -> Plan:
     """Create a run's tests, or take those of its definitions, and check everything that can be checked beforehand.
+
+    The settings are the user's own: what they name is run, called and read.
 
     Raises InputError for invalid settings, and if no test fits in the span.
     """
@@ -95,19 +98,22 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         commitment=commit(nonce, settings.seed, (test.definition() for test in tests)),
         versions=versions(),
     )
+    vouch(manifest)
     return Plan(manifest, conversations, spec, out)
 
 
 def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     """Plan a run again from its manifest, for `agent`.
 
-    Raises InputError if this version of longspan generates different tests, and for an imported run.
+    Raises InputError if this version of longspan generates different tests, for an imported run, and for anything in the manifest
+    that the user has not allowed (see `gate`).
     """
     if manifest.imported is not None:
         raise InputError(
             f"the run was imported from {manifest.imported.file}: it cannot be resumed or played with another agent; "
             "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"
         )
+    clear(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
     tests = tests_of(manifest)
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
     if any(id not in tests for id in ids):
@@ -136,7 +142,8 @@ def _late(suite: Suite) -> list[str]:
 
 
 def setting_of(manifest: Manifest, conversation: str) -> Setting:
-    """Return the setting of one conversation of a run."""
+    """Return the setting of one conversation of a run. Raises InputError for what the user has not allowed (see `gate`)."""
+    clear(manifest, "sources")
     return _setting(manifest, conversation, alone=any(planned.alone for planned in manifest.conversations[conversation]))
 
 

@@ -18,7 +18,7 @@ from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.fields import validated
 from longspan.simulator.scenario import Scenario, Skill
 
-__all__ = ["SCENARIOS", "find_class", "installed", "installed_scenarios", "load", "make_scenario", "scenario_class"]
+__all__ = ["SCENARIOS", "find_class", "installed", "installed_scenarios", "load", "make_scenario", "path_parameters", "scenario_class"]
 
 NAME = r"[a-z][a-z0-9_]{0,60}"
 """A pattern for scenario names, which become part of folder names."""
@@ -82,6 +82,11 @@ def scenario_class(name: str) -> type[Scenario]:
     if not re.fullmatch(NAME, cls.name):
         raise InputError(f"scenario {name}: its name must be lower case letters, digits and underscores, got {cls.name!r:.60}")
     return cls
+
+
+def path_parameters(cls: type[Scenario]) -> set[str]:
+    """Return the names of a scenario's parameters that take a path."""
+    return {name for name, field in cls.model_fields.items() if Path in (field.annotation, *get_args(field.annotation))}
 
 
 def make_scenario(name: str, parameters: Mapping[str, Any]) -> Scenario:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Final, final, get_args
+from typing import Annotated, Any, Final, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,7 +14,7 @@ from longspan.simulator import plain_yaml
 from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.fields import Span, Whole
 from longspan.simulator.files import read_packed, resolved
-from longspan.simulator.plugins import make_scenario, scenario_class
+from longspan.simulator.plugins import make_scenario, path_parameters, scenario_class
 from longspan.simulator.scenario import Scenario, Test
 from longspan.simulator.script import Script
 
@@ -206,9 +206,8 @@ def _takers(scenarios: Mapping[str, Scenario]) -> dict[str, list[tuple[str, str]
     """Return the (scenario, parameter) pairs that take a path, by their name in --data."""
     takers: dict[str, list[tuple[str, str]]] = {}
     for scenario, instance in scenarios.items():
-        for parameter, field in type(instance).model_fields.items():
-            if Path in (field.annotation, *get_args(field.annotation)):
-                takers.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
+        for parameter in sorted(path_parameters(type(instance))):
+            takers.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
     return takers
 
 

@@ -1,9 +1,8 @@
-"""The options of the commands that plan runs, and the check that --trust skips."""
+"""The options of the commands that plan runs."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from inspect import Parameter, signature
@@ -17,7 +16,7 @@ from longspan.simulator.integers import whole
 if TYPE_CHECKING:
     from longspan.simulator.grid import Grid
 
-__all__ = ["GridOptions", "refuse_code", "takes_grid"]
+__all__ = ["GridOptions", "takes_grid"]
 
 P = ParamSpec("P")
 
@@ -71,11 +70,12 @@ class GridOptions:
         from pydantic import ValidationError
 
         from longspan.simulator.errors import InputError, first_problem
+        from longspan.simulator.gate import admit_file
         from longspan.simulator.grid import Grid
         from longspan.simulator.sizes import parse_size
         from longspan.simulator.suite import load_suite
 
-        refuse_code(self.suite, load_suite(self.suite).scenarios, self.scenario or [], self.trust)
+        admit_file(self.suite, load_suite(self.suite).scenarios, self.scenario or [], trust=self.trust)
         listed = {"suites": self.suite, "agents": self.agent, "seeds": self.seed, "scenarios": self.scenario or []}
         listed |= {"spans": [parse_size(span) for span in self.span or []], "set": self.set_ or [], "data": self.data or []}
         single = {each.name: getattr(self, each.name) for each in fields(self) if each.name in Grid.model_fields.keys() - listed.keys()}
@@ -100,15 +100,3 @@ def takes_grid(command: Callable[Concatenate[GridOptions, P], int]) -> Callable[
     options_ = [Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]) for name, default in options.items()]
     spread.__signature__ = signature(command).replace(parameters=[*options_, *others])  # type: ignore[attr-defined]
     return spread
-
-
-def refuse_code(where: str | Path, names: Iterable[str], given: Iterable[str], trust: bool) -> None:
-    """Raise InputError if a file names code to run or addresses to call that are neither trusted nor given on the command line."""
-    from longspan.simulator.agent_spec import needs_trust
-    from longspan.simulator.errors import InputError
-
-    untrusted = [spec for spec in names if needs_trust(spec) and spec not in given]
-    if untrusted and not trust:
-        code = any(re.match(r"\s*(python|exec)\b", spec) for spec in untrusted)
-        what, does = ("code to run", "runs") if code else ("an address to call", "calls")
-        raise InputError(f"{where} names {what}: {', '.join(untrusted)}; --trust {does} it, if you trust its author")

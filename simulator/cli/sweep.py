@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.cli.options import refuse_code
 from longspan.simulator.integers import whole
 
 if TYPE_CHECKING:
@@ -38,8 +37,10 @@ def sweep(
     """
     from longspan.simulator.cli.run import exit_code, finish
     from longspan.simulator.errors import InputError
+    from longspan.simulator.gate import admit_file
     from longspan.simulator.locks import locked
     from longspan.simulator.runner import check_limit
+    from longspan.simulator.suite import load_suite
     from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
 
     if on not in (None, "ray"):
@@ -52,9 +53,9 @@ def sweep(
         import_ray()
     grids = read_sweep(file)
     specs = [name for grid in grids for name in [*grid.agents, *grid.scenarios, *([grid.judge] if grid.judge else [])]]
-    refuse_code(file, specs, [], trust)
+    admit_file(file, specs, trust=trust)
     for suite in {name for grid in grids for name in grid.suites}:
-        _refuse_code_of(suite, trust)
+        admit_file(suite, load_suite(suite).scenarios, trust=trust)
     out = out or Path("runs") / file.stem
     plans = plans_of(grids, out)
     limit = inf if max_cost is None else max_cost
@@ -75,12 +76,6 @@ def sweep(
         return finish(ordered, json_)
     _print_summary(out, entries, ordered, sum(outcome.error is None for outcome in finished))
     return exit_code(ordered)
-
-
-def _refuse_code_of(suite: str, trust: bool) -> None:
-    from longspan.simulator.suite import load_suite
-
-    refuse_code(suite, load_suite(suite).scenarios, [], trust)
 
 
 def _play(

@@ -137,7 +137,8 @@ def test_a_run_from_elsewhere_runs_no_code_unless_trusted(tmp_path: Path) -> Non
     spec = "python:dying:Dying"
     longspan("run", "--scenario", "colours", "--span", "2k", "--agent", spec, where=tmp_path)
     (tmp_path / "was-imported").unlink()
-    run = "runs/ltm-2k-python-dying-Dying-seed0"
+    run = "runs/elsewhere"
+    (tmp_path / "runs/ltm-2k-python-dying-Dying-seed0").rename(tmp_path / run)
     refused = longspan("resume", run, where=tmp_path)
     assert refused.returncode == 2
     assert f"names code to run: {spec}; --trust runs it" in refused.stderr

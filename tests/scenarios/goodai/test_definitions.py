@@ -23,6 +23,7 @@ from longspan.simulator.analysis.commitment import publish, read_published, veri
 from longspan.simulator.cli import main
 from longspan.simulator.definitions import Definition, Definitions, read_definitions
 from longspan.simulator.errors import InputError, ScenarioError
+from longspan.simulator.gate import vouch
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest
@@ -349,9 +350,12 @@ def test_the_configuration_may_change_once_a_run_has_its_span(written: Path, tmp
 
 @pytest.mark.parametrize("place", ["\0", "nowhere", "a" * 5000, "\ud800"])
 def test_a_manifest_may_name_any_folder(place: str, written: Path, tmp_path: Path) -> None:
-    made = planned(read_definitions(written), tmp_path).manifest
+    changed = planned(read_definitions(written), tmp_path).manifest.model_copy(update={"definitions": Path(place)})
+    with pytest.raises(InputError, match="names a file or a model to use"):
+        replan(changed, "silent", tmp_path)
+    vouch(changed)
     with pytest.raises(InputError, match="folder does not exist"):
-        replan(made.model_copy(update={"definitions": Path(place)}), "silent", tmp_path)
+        replan(changed, "silent", tmp_path)
 
 
 # The command line.
