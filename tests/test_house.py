@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -121,6 +122,40 @@ def test_all_that_is_printed_goes_through_one_module() -> None:
     assert found == PRINTING | {"simulator/cli/console.py"}, "the last is Rich's console with the same filter"
 
 
+EXECUTORS = {
+    "make_agent": "cli/chat cli/runs judging/cached_model planning runner sweeps/ray/driver sweeps/ray/node tools/checkup tools/estimate",
+    "CachedModel": "arena/evaluate cli/runs interop/data_writers judging/calibrate runner",
+    "check_model": "arena/evaluate interop/data_writers judging/calibrate planning runner",
+    "scenario_class": "cli/listing gate interop/imports plugins suite view/annotating",
+    "make_scenario": "grading/grades interop/imports planning plugins suite",
+    "scenarios_in": "definitions suite",
+    "read_definitions": "cli/importing definitions grid planning",
+    "Trivia": "planning",
+    "Plan": "planning",
+    "admit": "cli/runs sweeps/sweep",
+    "vouch": "gate planning sweeps/processes sweeps/ray/node",
+    "allow": "gate",
+}
+"""Where what a text names is run, called or read, and where it is allowed. Each of these places gets its text from the user's own
+settings or from a Plan, or has it cleared by the gate (simulator/gate.py). Make sure of that before you add a place."""
+
+
+def called(node: ast.AST) -> str:
+    """Return the name of the function that code calls, or nothing."""
+    match node:
+        case ast.Call(func=ast.Name(name)) | ast.Call(func=ast.Attribute(attr=name)):
+            return name
+    return ""
+
+
+def test_what_a_text_names_is_made_in_few_places() -> None:
+    found: dict[str, set[str]] = {name: set() for name in EXECUTORS}
+    for path in (ROOT / "simulator").rglob("*.py"):
+        for name in found.keys() & set(map(called, ast.walk(ast.parse(path.read_text("utf-8"))))):
+            found[name].add(path.relative_to(ROOT / "simulator").with_suffix("").as_posix())
+    assert found == {name: set(places.split()) for name, places in EXECUTORS.items()}
+
+
 def test_the_transcript_does_not_import_grading() -> None:
     flat = [(path, name) for path, name in imports("simulator") if path.name in ("transcript.py", "run_folder.py")]
     assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.grading")] == []
@@ -157,6 +192,23 @@ def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> No
     wanted = [*project["dependencies"], *(requirement for extra in project["optional-dependencies"].values() for requirement in extra)]
     names = {requirement.partition("[")[0].partition(">")[0].partition("=")[0].lower() for requirement in wanted} - {"longspan"}
     assert names <= pinned
+
+
+def test_the_lock_has_the_pinned_versions_with_hashes_and_no_address() -> None:
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    assert "://" not in lock
+    entries = [entry.split() for entry in lock.replace("\\\n", " ").splitlines() if not entry.startswith("#")]
+    assert all(sum(word.startswith("--hash=sha256:") for word in entry) >= 1 for entry in entries)
+    locked = {entry[0].lower().replace("_", "-") for entry in entries}
+    pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pinned = {line.lower().replace("_", "-") for line in pins if "==" in line}
+    elsewhere = {"colorama", "httpx2-jsfetch"}
+    """Needed on other systems only, on which constraints.txt was not tried."""
+    assert {pin for pin in locked - pinned if pin.partition("==")[0] not in elsewhere} == set()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [*project["dependencies"], *(requirement for extra in project["optional-dependencies"].values() for requirement in extra)]
+    names = {re.split(r"[\[>=]", requirement)[0].lower() for requirement in wanted} - {"longspan"}
+    assert names <= {pin.partition("==")[0] for pin in locked}
 
 
 def test_a_short_run_loads_and_computes_no_more_than_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,9 +145,10 @@ def _main(arguments: Sequence[str] | None) -> int:
         return _fail("nothing was done: there was no answer; --yes skips the question", 1)
     except typer.TyperException as error:
         return _fail(_invalid(error), 2)
-    except OSError as error:  # a closed pipe, or a full disk behind the output: runs themselves raise LongspanError
+    except OSError as error:  # it has the name of a file, but for those of a closed pipe or a full disk behind the output
+        where = error.filename or ("temporary files" if isinstance(error, FileNotFoundError) else "standard output")
         give_up_output()
-        return 1 if isinstance(error, BrokenPipeError) else _fail(f"cannot write: {error.strerror}", 1)
+        return 1 if isinstance(error, BrokenPipeError) else _fail(f"{where}: cannot be read or written: {error.strerror or error}", 1)
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:
         cause = _cause(error)
         match cause:

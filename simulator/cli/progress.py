@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, final
@@ -13,13 +14,14 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
-from longspan.simulator.agent_spec import needs_trust
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import print_table
-from longspan.simulator.errors import AgentError
+from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.gate import is_trusted
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.planning import Plan
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, RunEvent
 from longspan.simulator.terminal import as_line, complain
 
@@ -177,7 +179,7 @@ def print_outcome(outcome: Outcome, console: Console | None = None) -> None:
         tell_interruption(outcome)
         if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
             console.say(f"details {outcome.folder / 'incidents.jsonl'}")
-        code = " --trust" if outcome.result is not None and needs_trust(outcome.result.agent) else ""
+        code = " --trust" if _needs_trust(outcome.folder) else ""
         console.say(f"resume  longspan resume {outcome.folder}{code}")
     for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
         console.say(f"{label:8}{path}")
@@ -187,6 +189,13 @@ def tell_interruption(outcome: Outcome) -> None:
     """Print why a run was interrupted on standard error. Does nothing if it was not."""
     if outcome.error is not None:
         complain(f"longspan: {outcome.folder.name}: interrupted: {outcome.error}")
+
+
+def _needs_trust(folder: Path) -> bool:
+    """Return whether resuming a run asks for --trust."""
+    with suppress(InputError):
+        return not is_trusted(folder, RunFolder(folder).manifest)
+    return False
 
 
 def print_scores(result: Result, console: Console | None = None) -> None:
@@ -220,6 +229,8 @@ def print_scores(result: Result, console: Console | None = None) -> None:
     if unfinished := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
         text = f"{unfinished} of {len(result.tests)} tests have no score: the conversation ended before they did"
         console.print(text, style="yellow")
+    for sentence in result.damage:
+        console.say(sentence, "red")
     low, high = result.score_bounds
     total = f"{result.score:.2f}" if result.score is not None else f"between {low:.2f} and {high:.2f}"
     console.print(

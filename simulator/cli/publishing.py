@@ -24,7 +24,7 @@ def publish(
     """
     from longspan.simulator.analysis.commitment import publish as write
 
-    folder = open_run(run, trust, [], agents=False)
+    folder = open_run(run, trust)
     path = out or Path(f"published-{folder.manifest.commitment[:12]}.json")
     published = write(folder, path)
     say(f"{path}: score {published.score} of {published.max_score}, commitment {published.commitment}")
@@ -41,7 +41,7 @@ def verify(
     from longspan.simulator.analysis.commitment import verify as check
 
     valid = True
-    for finding in check(read_published(published), open_run(run, trust, [], agents=False)):
+    for finding in check(read_published(published), open_run(run, trust)):
         say(f"{'ok ' if finding.holds else 'NO '} {finding.name:12}{finding.found}")
         valid = valid and finding.holds
     return 0 if valid else 1

@@ -24,6 +24,7 @@ from longspan.agents.outside import human
 from longspan.simulator.cli import app, main
 from tests.attack import sample, tried
 from tests.loopback import Service
+from tests.sealing import resealed, write_json, write_lines
 
 MARK: Final = "\x1b]0;owned\x07\x1b[2J\x1b[38;5;201;7m\x9b31m\x8d\x08\x7f\rOWNED\u202egnp\u2066\x1b\\"
 """Sets the title, clears the screen, colours, goes back and turns the text around. Harmless to file names and YAML keys."""
@@ -325,7 +326,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {"conversation": "main", "type": "agent_error", "error": "it broke", "traceback": "line 1"},
             {"conversation": "", "type": "judge_error", "about": "0" * 64, "error": "no answer"},
         ]
-        (run / "incidents.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_lines(run / "incidents.jsonl", lines)
     return folder / run
 
 
@@ -354,7 +355,10 @@ def test_forged_run_folders(here: Path, played: Path) -> None:
         content = (target / file).read_text("utf-8")
         parts = content.splitlines() if file.endswith("l") else [content]
         parts[number] = json.dumps(marked(json.loads(parts[number]), place))
-        (target / file).write_text("".join(part + "\n" for part in parts), "utf-8")
+        if file.endswith("l"):
+            (target / file).write_bytes(resealed("".join(part + "\n" for part in parts).encode()))
+        else:
+            write_json(target / file, json.loads(parts[0]))
         both("forged run folders", *of_a_run(target)[name])
 
 
