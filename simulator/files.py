@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import shutil
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from longspan.simulator.errors import InputError, one_line
+from longspan.simulator.folders import remove
 
 __all__ = ["partial_of", "read_packed", "replacing", "stamp", "write_json", "write_text", "writing", "writing_folder"]
 
@@ -67,7 +67,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}; choose another with --out") from error
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove(partial)
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:

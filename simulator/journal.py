@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError, ReplayError, StoppedError
+from longspan.simulator.folders import open_file
 from longspan.simulator.json_lines import cut_torn
 
 __all__ = ["Journal", "is_closed", "read_journal"]
@@ -40,7 +41,7 @@ def read_journal(path: Path) -> Iterator[events.Event]:
 def is_closed(path: Path) -> bool:
     """Return whether a journal ends with a Close event. Raises JournalError if it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_file(path, "rb") as file:
             file.seek(max(0, path.stat().st_size - MAX_CLOSE_BYTES))
             end = file.read()
     except FileNotFoundError:
@@ -54,10 +55,8 @@ def is_closed(path: Path) -> bool:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    if path.exists() and not path.is_file():
-        raise JournalError(f"{path}: not a file")
     try:
-        file = path.open("rb")
+        file = open_file(path, "rb")
     except OSError as error:
         raise JournalError(f"{path}: cannot read the journal: {error.strerror}") from error
     with file:
@@ -105,12 +104,10 @@ class Journal:
         self.seq = 0
         self.torn = False
         self._replay_only = replay_only
-        if path.is_symlink():
-            raise JournalError(f"{path}: is a symbolic link; longspan does not write through links")
         try:
             self._recorded = [_entry(line, number, path) for number, line in enumerate(_lines(path))] if path.exists() else []
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("rb" if replay_only else "ab", buffering=0)
+            self._file = open_file(path, "rb" if replay_only else "ab", buffering=0)
             if not replay_only:
                 self.torn = cut_torn(path)
         except OSError as error:

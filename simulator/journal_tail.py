@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError, first_problem
+from longspan.simulator.folders import open_file
 
 __all__ = ["MAX_LINES", "JournalTail"]
 
@@ -33,7 +34,7 @@ class JournalTail:
     def read(self) -> list[events.Event]:
         """Return the next events, at most MAX_LINES; none if there is no complete new line. Raises JournalError for a damaged journal."""
         try:
-            if self._path.is_symlink() or not self._path.exists() or self._path.stat().st_size == self._offset:
+            if not self._path.exists() or self._path.stat().st_size == self._offset:
                 return []
             if self._path.stat().st_size < self._offset:
                 raise JournalError(f"{self._path.name}: became shorter while it was being followed")
@@ -42,7 +43,7 @@ class JournalTail:
             raise JournalError(f"{self._path.name}: cannot be read: {error.strerror}") from error
 
     def _events(self) -> Iterator[events.Event]:
-        with self._path.open("rb") as file:
+        with open_file(self._path, "rb") as file:
             file.seek(self._offset)
             for _ in range(MAX_LINES):
                 line = file.readline(MAX_LINE_BYTES)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 from longspan.simulator.errors import JournalError, one_line
+from longspan.simulator.folders import open_file, read_file
 
 __all__ = ["JsonLines", "cut_torn"]
 
@@ -23,11 +24,9 @@ class JsonLines:
         """Append entries and sync them to disk. Raises JournalError if they cannot be written or the file is a link."""
         text = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
         try:
-            if self.path.is_symlink():
-                raise JournalError(f"{self.path}: is a symbolic link; longspan does not write through links")
             if self.path.exists():
                 cut_torn(self.path)
-            with self.path.open("ab") as file:
+            with open_file(self.path, "ab") as file:
                 file.write(text.encode("utf-8", "backslashreplace"))
                 file.flush()
                 os.fsync(file.fileno())
@@ -36,10 +35,10 @@ class JsonLines:
 
     def read(self) -> list[Any]:
         """Return all entries; none if there is no file. Raises JournalError for a line that is not JSON."""
-        if not self.path.exists():
-            return []
         try:
-            *lines, _ = self.path.read_bytes().split(b"\n")
+            *lines, _ = read_file(self.path).split(b"\n")
+        except FileNotFoundError:
+            return []
         except OSError as error:
             raise JournalError(f"{self.path}: cannot be read: {error.strerror}") from error
         entries = []
@@ -57,8 +56,9 @@ class JsonLines:
 
 def cut_torn(path: Path) -> bool:
     """Cut off an incomplete last line, left by a crash. Return whether there was one."""
-    content = path.read_bytes()
-    end = content.rfind(b"\n") + 1
-    if end < len(content):
-        os.truncate(path, end)
+    with open_file(path, "r+b") as file:
+        content = file.read()
+        end = content.rfind(b"\n") + 1
+        if end < len(content):
+            file.truncate(end)
     return end < len(content)

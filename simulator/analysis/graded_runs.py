@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, final
 from pydantic import ValidationError
 
 from longspan.simulator.errors import InputError, LongspanError, first_problem
+from longspan.simulator.folders import inside, read_file
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.manifest import Manifest
@@ -101,7 +102,7 @@ def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
 
 
 def _folders(path: Path) -> Iterable[Path]:
-    """Return the resolved folders of the runs in a path."""
+    """Return the folders of the runs in a path: resolved, so that none is read twice, unless they are links in it."""
     if (path / MANIFEST).exists():
         return [path.resolve()]
     if not path.is_dir():
@@ -109,11 +110,11 @@ def _folders(path: Path) -> Iterable[Path]:
     runs = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith("."))
     if not runs:
         raise InputError(f"{path}: no runs graded; name a run's folder or a folder of runs")
-    return [run.resolve() for run in runs]
+    return [run if run.is_symlink() else run.resolve() for run in runs]
 
 
 def _read(path: Path) -> Graded:
-    folder = RunFolder(path)
+    folder = RunFolder(inside(path.parent, path.name))
     manifest = folder.manifest
     result = _result(path / "result.json", path)
     planned = sorted(plan.id for group in manifest.conversations.values() for plan in group)
@@ -127,7 +128,7 @@ def _read(path: Path) -> Graded:
 
 def _result(file: Path, path: Path) -> Result:
     try:
-        result = Result.model_validate_json(file.read_bytes())
+        result = Result.model_validate_json(read_file(file))
     except FileNotFoundError:
         what = "has no results: it is being played or was interrupted"
         raise InputError(f"{path}: {what}; continue it with `longspan resume`, or grade what there is with `longspan score`") from None

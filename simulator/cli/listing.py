@@ -68,9 +68,11 @@ def suites() -> None:
 def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs")) -> None:
     """List the runs in a folder with their scores."""
     import json
+    import os
 
     from longspan.simulator.cli.tables import print_table, wide_console
-    from longspan.simulator.errors import InputError
+    from longspan.simulator.errors import InputError, LongspanError
+    from longspan.simulator.folders import inside, read_file
     from longspan.simulator.run_folder import MANIFEST, RunFolder
     from longspan.simulator.tables import Table
 
@@ -83,11 +85,11 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     rows: list[list[str]] = []
     for folder in folders:
         try:
-            manifest = RunFolder(folder).manifest
-            result = json.loads((folder / "result.json").read_text("utf-8")) if (folder / "result.json").exists() else None
+            manifest = RunFolder(inside(out, folder.name)).manifest
+            result = json.loads(read_file(folder / "result.json")) if os.path.lexists(folder / "result.json") else None
             score = "unfinished" if result is None else _score(result)
-        except (InputError, OSError, RecursionError, ValueError, KeyError, TypeError) as error:
-            why = str(error) if isinstance(error, InputError) else "its result.json is damaged; `longspan score` rewrites it"
+        except (LongspanError, OSError, RecursionError, ValueError, KeyError, TypeError) as error:
+            why = str(error) if isinstance(error, LongspanError) else "its result.json is damaged; `longspan score` rewrites it"
             rows.append([folder.name, "", "", "", "", f"unreadable: {why}"])
             continue
         span = "-" if manifest.alone else f"{manifest.span:,}"

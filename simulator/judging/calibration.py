@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError
+from longspan.simulator.folders import read_file, subfolders
 from longspan.simulator.judging.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
 from longspan.simulator.judging.labels import Row, read_rows
 from longspan.simulator.judging.rubrics import Rubric
@@ -204,7 +205,7 @@ def _length_groups(pairs: Sequence[Compared]) -> Iterable[LengthGroup]:
 def calibration_notes(run: RunFolder) -> list[str]:
     """Return a sentence for each judge and prompt that answered in a run: its calibration, or that there is none."""
     judges = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore(run.path).entries() if isinstance(entry.get("by"), str))
-    known = list(_known(run.path.parent / FOLDER))
+    known = list(_known(run.path.parent)) if judges else []
     sentences = []
     for by in judges:
         judge, _, version = by.rpartition(", prompt ")
@@ -216,10 +217,13 @@ def calibration_notes(run: RunFolder) -> list[str]:
     return sentences
 
 
-def _known(folder: Path) -> Iterable[Calibration]:
-    """Yield the calibrations in a folder, by name. Invalid ones are skipped: they may be incomplete, or from another version."""
-    for path in sorted(folder.glob(f"*/{NAME}")):
+def _known(runs: Path) -> Iterable[Calibration]:
+    """Yield the calibrations in a folder of runs, by name.
+
+    Invalid ones are skipped, since they may be incomplete or from another version. Raises JournalError if one is a link.
+    """
+    for folder in subfolders(runs, FOLDER):
         try:
-            yield Calibration.model_validate_json(path.read_bytes())
+            yield Calibration.model_validate_json(read_file(folder / NAME))
         except (OSError, ValidationError):
             continue
