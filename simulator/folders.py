@@ -83,8 +83,9 @@ def below(folder: Path) -> Iterator[Path]:
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder with everything in it; links in it are deleted, not followed. A link is not deleted, and errors are ignored."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Delete a folder with everything in it. Links in it are deleted, not followed. Anything else is left, and errors are ignored."""
+    if not folder.is_symlink() and folder.is_dir():  # otherwise rmtree would open it, and wait for a named pipe's other end
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check(path: Path, wanted: Callable[[int], bool], kind: str) -> None:
