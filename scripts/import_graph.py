@@ -33,6 +33,7 @@ FLOORS: Final = (
 FOUNDATION: Final = frozenset(
     {
         "cache",
+        "checksums",
         "clock",
         "errors",
         "files",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from longspan.simulator.checksums import sealed
 from longspan.simulator.errors import InputError, one_line
 from longspan.simulator.folders import remove
 
@@ -79,8 +80,8 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 
 def write_json(path: Path, model: BaseModel) -> None:
-    """Write a pydantic model as a JSON file. Raises OSError as `write_text` does."""
-    write_text(path, model.model_dump_json(indent=1) + "\n")
+    """Write a pydantic model as a JSON file with a checksum, see `checksums`. Raises OSError as `write_text` does."""
+    write_text(path, sealed(model.model_dump_json(indent=1)))
 
 
 def read_packed(path: Path, max_bytes: int, remedy: str = "") -> bytes:

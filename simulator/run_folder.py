@@ -10,11 +10,12 @@ from typing import Any, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from longspan.simulator.checksums import checked
 from longspan.simulator.errors import InputError, JournalError, first_problem
 from longspan.simulator.events import Event
 from longspan.simulator.files import write_json
 from longspan.simulator.folders import inside, read_file
-from longspan.simulator.journal import read_journal
+from longspan.simulator.journal import check_journal, read_journal
 from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.locks import locked
 from longspan.simulator.manifest import Manifest
@@ -24,9 +25,11 @@ __all__ = ["Correction", "RunFolder"]
 
 MANIFEST = "manifest.json"
 
+RESULT = "result.json"
+
 INCIDENTS = "incidents.jsonl"
 
-RESULTS = ("result.json", "report.html")
+RESULTS = (RESULT, "report.html")
 """Files that are written whole, and again whenever a run is scored."""
 
 
@@ -82,7 +85,7 @@ class RunFolder:
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:
-            return Manifest.model_validate_json(content)
+            return Manifest.model_validate_json(checked(content, path, "restore it from a copy"))
         except ValidationError as error:
             raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
 
@@ -107,6 +110,12 @@ class RunFolder:
             except JournalError as error:
                 raise JournalError(f"{self.journal(conversation)}, line {number}: {error}") from error
 
+    def check(self) -> None:
+        """Check the journals' checksums. Raises DamageError for a line that is not as it was written."""
+        for id in self.manifest.conversations:
+            if self.journal(id).exists():
+                check_journal(self.journal(id))
+
     def transcripts(self, on_change: Callable[[str, Transcript, Change], None] | None = None) -> dict[str, Transcript]:
         """Return the transcripts of the conversations that have begun, by id.
 
@@ -129,7 +138,7 @@ class RunFolder:
             self._lines(INCIDENTS).append(entry)
 
     def incidents(self) -> list[dict[str, Any]]:
-        return self._lines(INCIDENTS).objects()
+        return self._lines(INCIDENTS).read()
 
     def correct(self, correction: Correction) -> None:
         """Add a person's correction. The last one for a test counts."""
@@ -145,7 +154,7 @@ class RunFolder:
 
     def grades(self) -> list[dict[str, Any]]:
         """Return all lines of grades.jsonl, from every round of grading."""
-        return self._lines("grades.jsonl").objects()
+        return self._lines("grades.jsonl").read()
 
     def add_grades(self, entries: list[dict[str, Any]]) -> None:
         self._lines("grades.jsonl").append(*entries)
@@ -154,7 +163,7 @@ class RunFolder:
         """Store a person's annotation."""
         self._lines("annotations.jsonl").append(entry)
 
-    def annotations(self) -> list[Any]:
+    def annotations(self) -> list[dict[str, Any]]:
         """Return all lines of annotations.jsonl."""
         return self._lines("annotations.jsonl").read()
 

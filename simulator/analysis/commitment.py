@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator import events
+from longspan.simulator.checksums import checked
 from longspan.simulator.definitions import tests_of
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.files import write_json
@@ -85,7 +86,7 @@ def publish(run: RunFolder, path: Path) -> Published:
 def read_published(path: Path) -> Published:
     """Read a file that `publish` wrote. Raises InputError for anything else."""
     try:
-        return Published.model_validate_json(path.read_bytes())
+        return Published.model_validate_json(checked(path.read_bytes(), path, "get the file again as it was published"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:

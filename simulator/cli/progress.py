@@ -213,6 +213,8 @@ def print_scores(result: Result, console: Console | None = None) -> None:
     if unfinished := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
         text = f"{unfinished} of {len(result.tests)} tests have no score: the conversation ended before they did"
         console.print(Text(text, style="yellow"))
+    for sentence in result.damage:
+        console.print(Text(sentence, style="red"), soft_wrap=True)
     low, high = result.score_bounds
     total = f"{result.score:.2f}" if result.score is not None else f"between {low:.2f} and {high:.2f}"
     console.print(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,6 +53,8 @@ def resume(
     folder = open_run(run, trust, [agent] if agent else [])
     plan = replan(manifest, manifest.agent, folder.path.parent)
     with folder.lock():  # first, since another process may be playing it
+        folder.check()
+        before = folder.grades()
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
     if not json_:
         typer.echo(notice)
@@ -61,6 +64,9 @@ def resume(
         heard = None if json_ else progress.heard
         most = inf if max_cost is None else max_cost
         outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, max_cost=most))
+    changed = _changes(before, outcome.result) if outcome.result is not None else {}
+    if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
+        print(f"longspan: {run}: {_describe(graded_otherwise)}", file=sys.stderr)
     return finish([outcome], json_)
 
 
@@ -107,6 +113,7 @@ def replay(
 def score(
     run: RunArgument,
     judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot.", metavar="SPEC")] = None,
+    before_damage: Annotated[bool, typer.Option("--before-damage", help="Grade a damaged journal up to its damage.")] = False,
     trust: TrustOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
@@ -124,7 +131,7 @@ def score(
 
     folder = open_run(run, trust, [], agents=False)
     with folder.lock():
-        scoring = Scoring(folder)
+        scoring = Scoring(folder, before_damage=before_damage)
         scoring.read()
         if judge is not None:
             trio.run(judge_run, scoring.gradebook, CachedModel(judge, AnswerStore(folder.path)))
@@ -168,6 +175,7 @@ def correct(
             correction = Correction(test=test, score=value, why=why, by=by or user())
         except ValidationError as error:
             raise InputError(f"correction: {first_problem(error)}") from None
+        folder.check()
         folder.correct(correction)
         result = next(each for each in grade_again(folder).tests if each.id == test)
     typer.echo(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
@@ -187,10 +195,15 @@ def open_run(run: Path, trust: bool, named: list[str], *, agents: bool = True) -
 
 
 def _changes(grades: list[dict[str, Any]], result: Result) -> dict[str, tuple[float | None, float | None]]:
-    """Return the tests whose grade differs from the last one in grades.jsonl, with the previous and the current score."""
-    previous = {str(entry.get("id")): entry.get("machine_score") for entry in grades}
-    current = {test.id: test.machine_score for test in result.tests}
-    return {id: (previous[id], score) for id, score in current.items() if id in previous and previous[id] != score}
+    """Return the tests whose score differs from the last one in grades.jsonl, by the grader or corrected, with both scores."""
+    previous = {str(entry.get("id")): entry for entry in grades}
+    changed: dict[str, tuple[float | None, float | None]] = {}
+    for test in result.tests:
+        was = previous.get(test.id)
+        for name, score in (("score", test.score), ("machine_score", test.machine_score)):
+            if was is not None and was.get(name) != score:
+                changed[test.id] = was.get(name), score
+    return changed
 
 
 def _describe(changed: dict[str, tuple[float | None, float | None]]) -> str:

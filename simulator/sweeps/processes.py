@@ -22,9 +22,8 @@ from typing import IO, Any, Final, cast, final
 import trio
 
 from longspan.simulator import events
-from longspan.simulator.errors import AgentError, JournalError, LongspanError, StoppedError
-from longspan.simulator.folders import read_file
-from longspan.simulator.grading.grades import Gradebook, Result
+from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
+from longspan.simulator.grading.grades import Gradebook, Result, read_result
 from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Listener, Outcome, RunEvent, cost_so_far, resume
@@ -171,8 +170,8 @@ def _exit_text(code: int) -> str:
 def result_of(run: RunFolder) -> Result | None:
     """Return the results that the process that played a run has written, or None if there are none."""
     try:
-        return Result.model_validate_json(read_file(run.path / "result.json"))
-    except (OSError, ValueError, JournalError):
+        return read_result(run)
+    except (OSError, InputError, JournalError):
         return None
 
 

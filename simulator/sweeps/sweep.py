@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.errors import InputError, JournalError, LongspanError, first_problem
 from longspan.simulator.files import partial_of, write_text
-from longspan.simulator.folders import inside, open_file, read_file
-from longspan.simulator.grading.grades import Result
+from longspan.simulator.folders import inside
+from longspan.simulator.grading.grades import Result, read_result
 from longspan.simulator.grid import Grid
+from longspan.simulator.journal import is_closed
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan, plan, replan
 from longspan.simulator.run_folder import MANIFEST, RunFolder
@@ -122,19 +123,11 @@ def _remove_half_made(path: Path) -> None:
 def finished(run: RunFolder) -> Result | None:
     """Return the results of a finished run, or None for any other."""
     try:
-        if not all(_closed(run.journal(id)) for id in run.manifest.conversations):
+        if not all(is_closed(run.journal(id)) for id in run.manifest.conversations):
             return None
-        return Result.model_validate_json(read_file(run.path / "result.json"))
-    except (OSError, ValueError, LongspanError):  # an unreadable run is resumed, which reports the problem
+        return read_result(run)
+    except (OSError, LongspanError):  # an unreadable run is resumed, which reports the problem
         return None
-
-
-def _closed(journal: Path) -> bool:
-    """Whether a journal's last event is `close`, which is a short one."""
-    with open_file(journal, "rb") as file:
-        file.seek(max(0, journal.stat().st_size - 1000))
-        last = file.read().splitlines(keepends=True)[-1:]
-    return bool(last) and last[0].endswith(b"\n") and b'"type":"close"' in last[0]
 
 
 def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Plan, RunFolder]], list[Outcome]]:

@@ -11,7 +11,8 @@ from typing import BinaryIO, Final, Literal, final
 
 from longspan.simulator.analysis.graded_runs import Graded, load
 from longspan.simulator.errors import InputError, JournalError, LongspanError
-from longspan.simulator.folders import check_file, open_file, read_file
+from longspan.simulator.folders import check_file, open_file
+from longspan.simulator.grading.grades import read_result
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 
@@ -107,6 +108,7 @@ class RunList:
             return Entry(name, "damaged", 0.0, why=str(error))
 
     def _read(self, name: str, run: RunFolder, changed: float) -> Entry:
+        run.check()
         if not has_results(run):
             return Entry(name, "no results yet", changed, run.manifest)
         result = self.graded(name).result
@@ -127,10 +129,9 @@ def has_results(run: RunFolder) -> bool:
     if all(journal.st_mtime_ns <= results.st_mtime_ns for journal in journals):
         return True
     try:
-        tokens = json.loads(read_file(run.path / "result.json"))["tokens"]
-    except (OSError, JournalError, ValueError, LookupError, TypeError, RecursionError):
+        return read_result(run).tokens == sum(map(_tokens, journals_of(run)))
+    except (OSError, InputError, JournalError):
         return True  # reported as damage when they are loaded
-    return bool(tokens == sum(map(_tokens, journals_of(run))))
 
 
 def _tokens(journal: Path) -> int:

@@ -54,7 +54,7 @@ def journals(out: Path) -> dict[str, list[dict[str, Any]]]:
     for path in sorted(out.glob("*/manifest.json")):
         lines = RunFolder(path.parent).journal("main").read_text("utf-8").splitlines()
         found[path.parent.name] = [
-            {key: value for key, value in json.loads(line).items() if key not in ("measured", "repeated")} for line in lines
+            {key: value for key, value in json.loads(line).items() if key not in ("measured", "repeated", "sum")} for line in lines
         ]
     return found
 

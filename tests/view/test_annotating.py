@@ -6,6 +6,7 @@ import http.client
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -19,6 +20,7 @@ from longspan.simulator.runner import play
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from tests.browser import Open
+from tests.sealing import change_json
 from tests.view.serving import Server, serving
 
 NAME = "summhay-oracle-seed0"
@@ -121,13 +123,16 @@ def test_only_runs_with_summaries_can_be_judged(server: Server, made: Path) -> N
 def test_a_run_that_names_code_cannot_be_judged_and_nothing_is_written_through_a_link(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path / "runs")
     run = tmp_path / "runs" / NAME
-    manifest = (run / "manifest.json").read_text("utf-8")
+
+    def evil(manifest: dict[str, Any]) -> None:
+        manifest["suite"]["scenarios"] = {"python:evil:Evil": {}} | manifest["suite"]["scenarios"]
+
     target = tmp_path / "elsewhere"
     (run / "annotations.jsonl").symlink_to(target)
     with serving(tmp_path / "runs") as server:
         assert post(server, GOOD)[0] == 422
         (run / "annotations.jsonl").unlink()
-        (run / "manifest.json").write_text(manifest.replace('"summhay": {', '"python:evil:Evil": {}, "summhay": {', 1), "utf-8")
+        change_json(run / "manifest.json", evil)
         status, text = post(server, GOOD)
         assert status == 422
         assert "none of its tests can be judged here" in text

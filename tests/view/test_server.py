@@ -17,6 +17,7 @@ from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report import write_report
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.guard import HEADERS
+from tests.sealing import change_json
 from tests.view.conftest import ORACLE, SILENT
 from tests.view.serving import Server, serving
 
@@ -199,8 +200,7 @@ def damaged(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
     os.utime(journal, ns=times)
     (runs / "manifest" / "manifest.json").write_text('{"format": "<script>"}')
     (runs / "result" / "result.json").write_text("{")
-    text = (runs / "impossible" / "result.json").read_text()
-    (runs / "impossible" / "result.json").write_text(text.replace('"chance": 0.0', '"chance": -7.0'))
+    change_json(runs / "impossible" / "result.json", lambda result: result["tests"][0].update(chance=-7.0))
     (runs / "unfinished" / "result.json").unlink()
     with serving(runs) as server:
         yield server
@@ -215,11 +215,11 @@ def test_a_report_html_in_the_folder_is_not_served(damaged: Server) -> None:
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("/runs/journal/report", "line 1: not JSON; the journal is damaged there"),
-        ("/runs/manifest/report", "not a manifest"),
-        ("/runs/manifest/live", "not a manifest"),
-        ("/runs/manifest/events", "not a manifest"),
-        ("/runs/result/report", "not results of this version"),
+        ("/runs/journal/report", "damaged at line 1: it has no checksum"),
+        ("/runs/manifest/report", "manifest.json: damaged: it has no checksum"),
+        ("/runs/manifest/live", "manifest.json: damaged: it has no checksum"),
+        ("/runs/manifest/events", "manifest.json: damaged: it has no checksum"),
+        ("/runs/result/report", "result.json: damaged: it has no checksum"),
         ("/runs/impossible/report", "is out of range; `longspan score` rewrites it"),
         ("/runs/unfinished/report", "has no results"),
         ("/compare?run=unfinished", "no run can be used"),
@@ -236,8 +236,8 @@ def test_the_error_page_has_the_reason(damaged: Server, path: str, text: str) ->
 def test_damaged_runs_are_listed_with_the_others(damaged: Server) -> None:
     listed = damaged.get("/")
     assert listed.status == 200
-    assert listed.text.count("damaged: ") == 3
-    assert listed.text.count('name="run"') == 2
+    assert listed.text.count(' class="why">damaged: ') == 4
+    assert listed.text.count('name="run"') == 1
     assert damaged.get("/runs/unfinished/live").status == 200
 
 
