@@ -15,6 +15,7 @@ from longspan.agents.base import BaseAgent
 from longspan.agents.models.limits import Limiter, Slot
 from longspan.simulator.agent_spec import AgentSpec
 from longspan.simulator.errors import InputError, JournalError, StoppedError
+from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.messages import Message, Reply
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
@@ -29,6 +30,7 @@ from longspan.simulator.sweeps.ray.segments import Answer, Piece, Segment, Shipp
 LINES = [b'{"seq":0}\n', b'{"seq":1}\n', b'{"seq":2}\n']
 JOURNAL = "conversations/main/journal.jsonl"
 SNAPSHOTS = "conversations/main/snapshots"
+RECORD = "conversations/main/snapshots.jsonl"
 
 
 class Clock:
@@ -201,7 +203,7 @@ def test_two_snapshots_are_kept_and_no_others_seen(tmp_path: Path, store: Segmen
     for turn in (10, 20, 30):
         trio.run(Snapshots(one / SNAPSHOTS).save, Saves(), turn)
         shipper.heartbeat()
-    write(one, b'{"turn": 40}\n', "conversations/main/snapshots.jsonl")
+    JsonLines(one / RECORD).append({"turn": 40})
     shipper.heartbeat()
     write(home, b"half", f"{SNAPSHOTS}/.00000040.partial/state.txt")
     for foreign in ("20240617", ".20240617.partial"):
@@ -216,7 +218,8 @@ def test_two_snapshots_are_kept_and_no_others_seen(tmp_path: Path, store: Segmen
 
 def test_a_node_replaces_only_what_the_records_name(tmp_path: Path, store: SegmentStore, home: Path) -> None:
     store.grant("run")
-    write(home, b'{"turn": 10}\n', "conversations/main/snapshots.jsonl")
+    (home / RECORD).parent.mkdir(parents=True)
+    JsonLines(home / RECORD).append({"turn": 10})
     for source, target in (
         (f"{SNAPSHOTS}/.20240617.partial", f"{SNAPSHOTS}/20240617"),
         (f"{SNAPSHOTS}/20240617", f"{SNAPSHOTS}/00000010"),
