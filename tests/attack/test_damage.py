@@ -92,6 +92,12 @@ def _byte(content: bytes, at: int, dice: random.Random) -> bytes:
     return content[:at] + bytes([dice.choice([other for other in kind if other != content[at]])]) + content[at + 1 :]
 
 
+def _digit(content: bytes, at: int, dice: random.Random) -> bytes:
+    """Another digit in place of the next one: a figure that is still one."""
+    digits = [place for place, byte in enumerate(content) if byte in b"0123456789"]
+    return _byte(content, next((place for place in digits if place >= at), digits[-1]), dice)
+
+
 def _lines(change: Callable[[list[bytes], int], object]) -> Callable[[bytes, int, random.Random], bytes]:
     def changed(content: bytes, at: int, dice: random.Random) -> bytes:
         lines = content.splitlines(keepends=True)
@@ -104,6 +110,7 @@ def _lines(change: Callable[[list[bytes], int], object]) -> Callable[[bytes, int
 DAMAGE: Final[dict[str, Callable[[bytes, int, random.Random], bytes]]] = {
     "a bit flipped": _bit,
     "a byte changed": _byte,
+    "a digit changed": _digit,
     "a byte deleted": lambda content, at, dice: content[:at] + content[at + 1 :],
     "a byte inserted": lambda content, at, dice: content[:at] + bytes([dice.randrange(256)]) + content[at:],
     "cut off": lambda content, at, dice: content[:at],
