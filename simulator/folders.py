@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -48,7 +49,7 @@ def _open(path: str, flags: int) -> int:
         raise
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        check_file(Path(path))
+        raise _other_than("a regular file", path)
     return handle
 
 
@@ -69,23 +70,26 @@ def subfolders(root: Path, *names: str) -> list[Path]:
 
 
 def below(folder: Path) -> Iterator[Path]:
-    """Yield the regular files and the folders at any depth below a folder, in the order of their names.
+    """Yield the regular files and the folders at any depth below a folder, in an order that depends on their names alone.
 
     Raises JournalError for anything else, and OSError.
     """
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        path = Path(entry.path)
-        yield path
-        if entry.is_dir(follow_symlinks=False):
-            yield from below(path)
-        else:
-            check_file(path)
+    left = [folder]  # not by recursion, because somebody else may have nested the folders
+    while left:
+        for entry in sorted(os.scandir(left.pop()), key=lambda entry: entry.name):
+            path = Path(entry.path)
+            if entry.is_dir(follow_symlinks=False):
+                left.append(path)
+            else:
+                check_file(path)
+            yield path
 
 
 def remove(folder: Path) -> None:
     """Delete a folder with everything in it. Links in it are deleted, not followed. Anything else is left, and errors are ignored."""
     if not folder.is_symlink() and folder.is_dir():  # otherwise rmtree would open it, and wait for a named pipe's other end
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(RecursionError):  # too deeply nested
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check(path: Path, wanted: Callable[[int], bool], kind: str) -> None:
@@ -98,4 +102,8 @@ def _check(path: Path, wanted: Callable[[int], bool], kind: str) -> None:
     if stat.S_ISLNK(mode):
         raise JournalError(f"{path}: is a symbolic link; longspan follows no links inside its folders: replace it by what it points to")
     if not wanted(mode):
-        raise JournalError(f"{path}: is not {kind}; move it elsewhere")
+        raise _other_than(kind, path)
+
+
+def _other_than(kind: str, path: Path | str) -> JournalError:
+    return JournalError(f"{path}: is not {kind}; move it elsewhere")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -127,6 +128,21 @@ def test_a_snapshot_that_is_not_as_it_was_saved_counts_as_damaged(damage: Callab
     damage(Snapshots(folder).path(20))
     assert restored(folder) == (10, "10")
     assert not Snapshots(folder).path(20).exists()
+
+
+def test_a_snapshot_with_deeply_nested_folders_counts_as_damaged(folder: Path) -> None:
+    depth = Snapshots(folder).path(20)
+    here = os.open(depth, os.O_RDONLY)
+    for _ in range(1_500):
+        os.mkdir("d", dir_fd=here)
+        here, above = os.open("d", os.O_RDONLY, dir_fd=here), here
+        os.close(above)
+    os.close(here)
+    try:
+        (depth / "three").touch()
+        assert restored(folder) == (10, "10")
+    finally:
+        subprocess.run(["rm", "-rf", depth], check=True)
 
 
 @pytest.mark.parametrize("content", [b"[]\n", b'{"turn": -1}\n', b'{"turn": 10, "path": ".."}\n', b'{"turn": "10"}\n', b"no\n"])
