@@ -15,6 +15,7 @@ from longspan.simulator.errors import InputError, JournalError, first_problem
 from longspan.simulator.events import Event
 from longspan.simulator.files import write_json
 from longspan.simulator.folders import inside, read_file
+from longspan.simulator.gate import remember
 from longspan.simulator.journal import check_journal, read_journal
 from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.locks import locked
@@ -51,14 +52,21 @@ class RunFolder:
 
     Reading `manifest` raises InputError if it is not a run's folder. Every method raises JournalError if what it needs is or goes
     through a link.
+
+    What a manifest that is read names is not allowed to be run, called or read (see `gate`). `manifest`: one that is known.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, manifest: Manifest | None = None) -> None:
         self.path = path
+        if manifest is not None:
+            self.manifest = manifest
 
     @classmethod
     def create(cls, out: Path, name: str, manifest: Manifest) -> RunFolder:
-        """Create a run's folder in `out`, with its manifest. A number is added to a name that is taken."""
+        """Create a run's folder in `out`, with its manifest. A number is added to a name that is taken.
+
+        What the user has allowed the manifest to name is remembered, so that resuming the run does not ask.
+        """
         number = 1
         while True:
             path = out / (name if number == 1 else f"{name}-{number}")
@@ -75,7 +83,8 @@ class RunFolder:
                 with suppress(OSError):
                     path.rmdir()
                 raise InputError(f"{path}: cannot write the manifest: {error.strerror}; choose another folder with --out") from error
-            return cls(path)
+            remember(path, manifest)
+            return cls(path, manifest)
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -85,7 +94,7 @@ class RunFolder:
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:
-            return Manifest.model_validate_json(checked(content, path, "restore it from a copy"))
+            return Manifest.read(self.path, checked(content, path, "restore it from a copy"))
         except ValidationError as error:
             raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
 

@@ -32,8 +32,8 @@ def resume(
 ) -> int:
     """Continue an interrupted run exactly where it stopped.
 
-    The agent is restored from its last snapshot and shown the turns after it; what that takes is shown first. To trust an agent
-    that is code, repeat its name with --agent.
+    The agent is restored from its last snapshot and shown the turns after it; what that takes is shown first. A run that was
+    played here resumes without --trust.
     """
     import trio
 
@@ -41,16 +41,15 @@ def resume(
     from longspan.simulator.cli.run import finish
     from longspan.simulator.errors import InputError
     from longspan.simulator.planning import replan
-    from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.runner import describe_catch_up
     from longspan.simulator.runner import resume as continue_run
 
-    manifest = RunFolder(run).manifest
+    folder = open_run(run, trust, agent)
+    manifest = folder.manifest
     if agent is not None and agent != manifest.agent and manifest.imported is None:
         raise InputError(
             f"{run} was played with {manifest.agent}, not {agent}; to play its tests with another agent, use `longspan replay --agent`"
         )
-    folder = open_run(run, trust, [agent] if agent else [])
     plan = replan(manifest, manifest.agent, folder.path.parent)
     with folder.lock():  # first, since another process may be playing it
         folder.check()
@@ -92,7 +91,7 @@ def replay(
     from longspan.simulator.runner import play
     from longspan.simulator.runner import replay as play_again
 
-    folder = open_run(run, trust, [agent] if agent else [], agents=False)
+    folder = open_run(run, trust, agent)
     if agent is None:
         result = trio.run(lambda: play_again(folder))
         changed = _changes(folder.grades(), result)
@@ -129,7 +128,7 @@ def score(
     from longspan.simulator.judging.cached_model import CachedModel
     from longspan.simulator.scoring import Scoring
 
-    folder = open_run(run, trust, [], agents=False)
+    folder = open_run(run, trust)
     with folder.lock():
         scoring = Scoring(folder, before_damage=before_damage)
         scoring.read()
@@ -164,7 +163,7 @@ def correct(
     from longspan.simulator.run_folder import Correction
     from longspan.simulator.scoring import score as grade_again
 
-    folder = open_run(run, trust, [], agents=False)
+    folder = open_run(run, trust)
     known = [plan.id for group in folder.manifest.conversations.values() for plan in group]
     if test not in known:
         raise InputError(f"{run} has no test {test!r:.60}; it has {', '.join(known)}")
@@ -182,15 +181,13 @@ def correct(
     return 0
 
 
-def open_run(run: Path, trust: bool, named: list[str], *, agents: bool = True) -> RunFolder:
-    """Open a run's folder. Raises InputError if playing or grading it would run untrusted code."""
-    from longspan.simulator.cli.options import refuse_code
+def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
+    """Open a run's folder. What its manifest names is allowed if the user trusts it, or has named it as `agent`."""
+    from longspan.simulator.gate import admit
     from longspan.simulator.run_folder import RunFolder
 
     folder = RunFolder(run)
-    code = [folder.manifest.agent, folder.manifest.judge or ""] if agents else []
-    code += list(folder.manifest.suite.scenarios)
-    refuse_code(run, code, named, trust)
+    admit(folder.path, folder.manifest, trust=trust, given=[agent] if agent is not None else [])
     return folder
 
 

@@ -17,6 +17,7 @@ from longspan.simulator.checksums import checked
 from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.events import Event
 from longspan.simulator.folders import read_file
+from longspan.simulator.gate import clear
 from longspan.simulator.grading.needle_fates import NeedleFates
 from longspan.simulator.ledger import Spending, tally
 from longspan.simulator.manifest import Manifest, PlannedTest
@@ -331,7 +332,8 @@ def _rounded(value: float) -> float:
 
 
 def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
-    """Return a run's scenarios by name."""
+    """Return a run's scenarios by name. Raises InputError for code that the user has not allowed (see `gate`)."""
+    clear(manifest, "scenarios")
     scenarios = (make_scenario(name, parameters) for name, parameters in manifest.suite.scenarios.items())
     return {scenario.name: scenario for scenario in scenarios}
 

@@ -26,6 +26,9 @@ FOLDER: Final = "calibrations"
 
 NAME: Final = "calibration.json"
 
+MAX_BYTES: Final = 1 << 20
+"""The largest calibration that is read: one has about 1,000 bytes."""
+
 LENGTH_GROUPS: Final = 3
 """The number of equal groups of items by length."""
 

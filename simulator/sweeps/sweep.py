@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from longspan.simulator.errors import InputError, JournalError, LongspanError, first_problem
 from longspan.simulator.files import partial_of, write_text
 from longspan.simulator.folders import inside
+from longspan.simulator.gate import admit
 from longspan.simulator.grading.grades import Result, read_result
 from longspan.simulator.grid import Grid
 from longspan.simulator.journal import is_closed
@@ -91,8 +92,12 @@ def plans_of(grids: Sequence[Grid], out: Path) -> dict[str, Plan]:
 
 def _digest(manifest: Manifest) -> str:
     """A hash that tells a run from others of its name: of its manifest, without what is new each time it is made."""
-    content = manifest.model_dump(mode="json", exclude={"nonce", "commitment", "versions"}, exclude_none=True)
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
+    return hashlib.sha256(json.dumps(_content(manifest), sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _content(manifest: Manifest) -> dict[str, Any]:
+    """Return a manifest without what is new each time it is made."""
+    return manifest.model_dump(mode="json", exclude={"nonce", "commitment", "versions"}, exclude_none=True)
 
 
 def make_folders(plans: dict[str, Plan], out: Path) -> list[tuple[Plan, RunFolder]]:
@@ -131,20 +136,49 @@ def finished(run: RunFolder) -> Result | None:
 
 
 def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Plan, RunFolder]], list[Outcome]]:
-    """Return the unfinished runs as they were started, and the outcomes of the others: results, or why they cannot be played."""
+    """Return the unfinished runs as they were started, and the outcomes of the others: results, or why they cannot be played.
+
+    The sweep's file says what is played: a run whose manifest says something else is not, and what it names is otherwise allowed.
+    """
     left, known = [], []
     for planned, run in pairs:
-        result = finished(run)
-        if result is not None:
-            known.append(Outcome(run.path, result, None))
-            continue
         try:
+            _check_same(planned.manifest, run)
+            admit(run.path, run.manifest, trust=True)
+            result = finished(run)
+            if result is not None:
+                known.append(Outcome(run.path, result, None))
+                continue
             with run.lock():
-                started = planned if run.manifest == planned.manifest else replan(run.manifest, run.manifest.agent, run.path.parent)
+                started = planned if run.manifest is planned.manifest else replan(run.manifest, planned.manifest.agent, run.path.parent)
             left.append((started, run))
         except LongspanError as error:
             known.append(Outcome(run.path, None, error))
     return left, known
+
+
+def _check_same(planned: Manifest, run: RunFolder) -> None:
+    """Raise InputError if a run's manifest is not that of the planned run."""
+    difference = _difference(_content(planned), _content(run.manifest))
+    if difference is not None:
+        field, wanted, found = difference
+        raise InputError(
+            f"{run.path / MANIFEST}: {field} is {found!r:.80}, but the sweep's file says {wanted!r:.80}; "
+            "move the run elsewhere to have it played as the file says"
+        )
+
+
+def _difference(wanted: Any, found: Any, field: str = "") -> tuple[str, Any, Any] | None:
+    """Return the first field in which two values differ, with both values, or None if they are equal."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for name in wanted | found:
+            inner = _difference(wanted.get(name), found.get(name), f"{field}.{name}".removeprefix("."))
+            if inner is not None:
+                return inner
+        return None
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        return _difference(dict(enumerate(wanted)), dict(enumerate(found)), field)
+    return None if wanted == found else (field, wanted, found)
 
 
 def write_index(out: Path, pairs: Sequence[tuple[Plan, RunFolder]]) -> list[Indexed]:
@@ -158,6 +192,14 @@ def write_index(out: Path, pairs: Sequence[tuple[Plan, RunFolder]]) -> list[Inde
     return entries
 
 
+def _finished_as_planned(planned: Plan, run: RunFolder) -> Result | None:
+    try:
+        _check_same(planned.manifest, run)
+    except LongspanError:
+        return None
+    return finished(run)
+
+
 def _has_started(planned: Plan, run: RunFolder) -> bool:
     try:
         return any(run.journal(id).exists() for id in planned.tests)
@@ -166,7 +208,7 @@ def _has_started(planned: Plan, run: RunFolder) -> bool:
 
 
 def _indexed(planned: Plan, run: RunFolder) -> Indexed:
-    result = finished(run)
+    result = _finished_as_planned(planned, run)
     started = _has_started(planned, run)
     return Indexed(
         folder=run.path.name,

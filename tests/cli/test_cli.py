@@ -30,13 +30,13 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "--agent", "?"], "an agent spec looks like KIND/MODEL"),
         (["run", "--agent", "python:nowhere:Agent"], "there is no module 'nowhere'"),
         (["run", "--agent", "python:json:Nothing"], "json has no class 'Nothing'"),
-        (["run", "--starts-at", "9500-01-01"], "--starts-at: Input should be less than 9000-01-01"),
-        (["run", "--span", "0"], "a size must be a whole number of tokens, at least 1"),
+        (["run", "--starts-at", "9500-01-01"], "--starts-at: expected a date before 9000-01-01"),
+        (["run", "--span", "0"], "a size must be a whole number of tokens from 1 to"),
         (["run", "--span", "2kk"], "a size must be a whole number of tokens"),
         (["run", "--span", "-5"], "a size must be a whole number of tokens"),
         (["run", "--span", "50"], "no test of suite ltm fits in a span of 50 tokens"),
-        (["run", "--seed", "one"], "--seed': Input should be a valid integer"),
-        (["run", "--tests", "0"], "--tests': Input should be greater than or equal to 1"),
+        (["run", "--seed", "one"], "--seed': expected one whole number in plain digits, such as 7; got 'one'"),
+        (["run", "--tests", "0"], "--tests': must be from 1 to 10,000"),
         (["run", "--placement", "late"], "'late' is not one of"),
         (["run", "--set", "changes=many"], "changes: Input should be a valid integer"),
         (["run", "--set", "colours.size=3"], "there is no parameter 'colours.size'; there are"),
@@ -137,7 +137,8 @@ def test_a_run_from_elsewhere_runs_no_code_unless_trusted(tmp_path: Path) -> Non
     spec = "python:dying:Dying"
     longspan("run", "--scenario", "colours", "--span", "2k", "--agent", spec, where=tmp_path)
     (tmp_path / "was-imported").unlink()
-    run = "runs/ltm-2k-python-dying-Dying-seed0"
+    run = "runs/elsewhere"
+    (tmp_path / "runs/ltm-2k-python-dying-Dying-seed0").rename(tmp_path / run)
     refused = longspan("resume", run, where=tmp_path)
     assert refused.returncode == 2
     assert f"names code to run: {spec}; --trust runs it" in refused.stderr

@@ -51,7 +51,7 @@ def unjudged(made: Path) -> None:
 def post(server: Server, form: dict[str, str] | bytes, path: str = PATH, **headers: str | None) -> tuple[int, str]:
     """The status, and the location or the text of the response."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    given = {"Origin": server.home.rstrip("/"), "Content-Type": "application/x-www-form-urlencoded"} | headers
+    given = {"Origin": server.home.rstrip("/"), "Content-Type": "application/x-www-form-urlencoded", "Cookie": server.cookie} | headers
     body = form if isinstance(form, bytes) else urlencode(form).encode()
     connection.request("POST", path, body, {name: value for name, value in given.items() if value is not None})
     response = connection.getresponse()
@@ -139,16 +139,14 @@ def test_a_run_that_names_code_cannot_be_judged_and_nothing_is_written_through_a
     assert not target.exists()
 
 
-def test_from_other_machines_judging_needs_the_token(made: Path) -> None:
-    with serving(made, "--host", "0.0.0.0") as server:  # noqa: S104
-        assert post(server, GOOD)[0] == 403
-        assert post(server, GOOD, Cookie=f"longspan-{server.port}={server.token}")[0] == 303
-    assert judged(made) == [("i1-1", "full", 1)]
+def test_judging_needs_the_token(server: Server, made: Path) -> None:
+    assert post(server, GOOD, Cookie=None)[0] == 403
+    assert judged(made) == []
 
 
 def test_a_person_in_the_browser(server: Server, made: Path, visit: Open) -> None:
     known = sheets(RunFolder(made / NAME))["summhay-1-1"]
-    visited = visit(server.home)
+    visited = visit(server.at())
     page = visited.page
     page.get_by_role("link", name=f"judge {NAME}").click()
     page.get_by_label("Your name").fill("Ada & Ben")

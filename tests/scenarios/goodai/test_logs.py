@@ -444,7 +444,7 @@ def test_a_log_that_unpacks_to_too_much_is_refused(file: Path, tmp_path: Path, m
     packed = tmp_path / "master_log.jsonl.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
     assert len(journal(imported(packed))) > 20
-    monkeypatch.setattr(files, "LARGEST", 2000)
+    monkeypatch.setattr(files, "MAX_BYTES", 2000)
     with pytest.raises(InputError, match=r"larger than 2,000 bytes"):
         imported(packed)
     monkeypatch.undo()
