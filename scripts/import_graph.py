@@ -38,6 +38,7 @@ FOUNDATION: Final = frozenset(
         "errors",
         "faults",
         "files",
+        "folders",
         "gather",
         "json_lines",
         "locks",

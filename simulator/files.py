@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 import os
-import shutil
 import stat
 import tempfile
 import zlib
@@ -20,6 +19,7 @@ from pydantic import BaseModel
 
 from longspan.simulator.checksums import sealed
 from longspan.simulator.errors import InputError, one_line
+from longspan.simulator.folders import remove
 
 __all__ = [
     "MAX_BYTES",
@@ -93,7 +93,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}; choose another with --out") from error
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove(partial)
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:

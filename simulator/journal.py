@@ -11,6 +11,7 @@ from typing import Any, Final, final
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError, ReplayError, StoppedError
+from longspan.simulator.folders import open_file
 from longspan.simulator.journal_lines import JournalLines, as_line, fields_of, parse_line
 from longspan.simulator.json_lines import cut_torn
 
@@ -40,7 +41,7 @@ def check_journal(path: Path) -> None:
 def is_closed(path: Path) -> bool:
     """Return whether a journal ends with a Close event. Raises JournalError if it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_file(path, "rb") as file:
             file.seek(max(0, path.stat().st_size - MAX_CLOSE_BYTES))
             end = file.read()
     except FileNotFoundError:
@@ -54,10 +55,8 @@ def is_closed(path: Path) -> bool:
 
 
 def _complete_lines(path: Path) -> Iterator[bytes]:
-    if path.exists() and not path.is_file():
-        raise JournalError(f"{path}: not a file")
     try:
-        file = path.open("rb")
+        file = open_file(path, "rb")
     except OSError as error:
         raise JournalError(f"{path}: cannot read the journal: {error.strerror}") from error
     with file:
@@ -83,14 +82,12 @@ class Journal:
         self._recorded: list[bytes] = []
         self._lines = JournalLines(path)
         self._replay_only = replay_only
-        if path.is_symlink():
-            raise JournalError(f"{path}: is a symbolic link; longspan does not write through links")
         try:
             for line in _complete_lines(path) if path.exists() else ():
                 self._lines.check(line)
                 self._recorded.append(line)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("rb" if replay_only else "ab", buffering=0)
+            self._file = open_file(path, "rb" if replay_only else "ab", buffering=0)
             if not replay_only:
                 self.torn = cut_torn(path)
         except OSError as error:

@@ -8,6 +8,7 @@ from typing import Final, final
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError
+from longspan.simulator.folders import open_file
 from longspan.simulator.journal_lines import JournalLines
 
 __all__ = ["MAX_LINES", "JournalTail"]
@@ -31,7 +32,7 @@ class JournalTail:
     def read(self) -> list[events.Event]:
         """Return the next events, at most MAX_LINES; none if there is no complete new line. Raises JournalError for a damaged journal."""
         try:
-            if self._path.is_symlink() or not self._path.exists() or self._path.stat().st_size == self._offset:
+            if not self._path.exists() or self._path.stat().st_size == self._offset:
                 return []
             if self._path.stat().st_size < self._offset:
                 raise JournalError(f"{self._path.name}: became shorter while it was being followed")
@@ -40,7 +41,7 @@ class JournalTail:
             raise JournalError(f"{self._path.name}: cannot be read: {error.strerror}") from error
 
     def _events(self) -> Iterator[events.Event]:
-        with self._path.open("rb") as file:
+        with open_file(self._path, "rb") as file:
             file.seek(self._offset)
             for _ in range(MAX_LINES):
                 line = file.readline(MAX_LINE_BYTES)

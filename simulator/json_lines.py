@@ -9,6 +9,7 @@ from typing import Any, Final, final
 
 from longspan.simulator.checksums import SEAL_LENGTH, ChecksumError, RunningSum
 from longspan.simulator.errors import DamageError, JournalError
+from longspan.simulator.folders import open_file, read_file
 
 __all__ = ["JsonLines", "cut_torn"]
 
@@ -28,13 +29,11 @@ class JsonLines:
         Raises JournalError if they cannot be written, the file is a link or its last line has no checksum.
         """
         try:
-            if self.path.is_symlink():
-                raise JournalError(f"{self.path}: is a symbolic link; longspan does not write through links")
             running = RunningSum()
             if self.path.exists():
                 cut_torn(self.path)
                 self._follow(running)
-            with self.path.open("ab") as file:
+            with open_file(self.path, "ab") as file:
                 file.write(b"".join(running.seal(_fields(entry)) for entry in entries))
                 file.flush()
                 os.fsync(file.fileno())
@@ -42,7 +41,7 @@ class JsonLines:
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def _follow(self, running: RunningSum) -> None:
-        *lines, _ = self.path.read_bytes().split(b"\n")
+        *lines, _ = read_file(self.path).split(b"\n")
         try:
             for last in lines[-1:]:
                 running.follow(last + b"\n")
@@ -51,10 +50,10 @@ class JsonLines:
 
     def read(self) -> list[dict[str, Any]]:
         """Return all entries; none if there is no file. Raises DamageError at a line that is not as it was written."""
-        if not self.path.exists():
-            return []
         try:
-            *lines, _ = self.path.read_bytes().split(b"\n")
+            *lines, _ = read_file(self.path).split(b"\n")
+        except FileNotFoundError:
+            return []
         except OSError as error:
             raise JournalError(f"{self.path}: cannot be read: {error.strerror}") from error
         running = RunningSum()
@@ -73,10 +72,11 @@ class JsonLines:
 
 def cut_torn(path: Path) -> bool:
     """Cut off an incomplete last line, left by a crash. Return whether there was one."""
-    content = path.read_bytes()
-    end = content.rfind(b"\n") + 1
-    if end < len(content):
-        os.truncate(path, end)
+    with open_file(path, "r+b") as file:
+        content = file.read()
+        end = content.rfind(b"\n") + 1
+        if end < len(content):
+            file.truncate(end)
     return end < len(content)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
@@ -15,6 +14,7 @@ from longspan.simulator.checksums import checked
 from longspan.simulator.errors import InputError, JournalError, first_problem
 from longspan.simulator.events import Event
 from longspan.simulator.files import write_json
+from longspan.simulator.folders import inside, read_file
 from longspan.simulator.gate import remember
 from longspan.simulator.journal import check_journal, read_journal
 from longspan.simulator.json_lines import JsonLines
@@ -29,6 +29,9 @@ MANIFEST = "manifest.json"
 RESULT = "result.json"
 
 INCIDENTS = "incidents.jsonl"
+
+RESULTS = (RESULT, "report.html")
+"""Files that are written whole, and again whenever a run is scored."""
 
 
 @final
@@ -45,7 +48,10 @@ class Correction(BaseModel):
 
 @final
 class RunFolder:
-    """The folder of an existing run. Reading `manifest` raises InputError if it is not a run's folder.
+    """The folder of an existing run, which may come from anybody.
+
+    Reading `manifest` raises InputError if it is not a run's folder. Every method raises JournalError if what it needs is or goes
+    through a link.
 
     What a manifest that is read names is not allowed to be run, called or read (see `gate`). `manifest`: one that is known.
     """
@@ -74,7 +80,8 @@ class RunFolder:
             try:
                 write_json(path / MANIFEST, manifest)
             except OSError as error:
-                shutil.rmtree(path, ignore_errors=True)
+                with suppress(OSError):
+                    path.rmdir()
                 raise InputError(f"{path}: cannot write the manifest: {error.strerror}; choose another folder with --out") from error
             remember(path, manifest)
             return cls(path, manifest)
@@ -83,7 +90,7 @@ class RunFolder:
     def manifest(self) -> Manifest:
         path = self.path / MANIFEST
         try:
-            content = path.read_bytes()
+            content = read_file(path)
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:
@@ -93,11 +100,11 @@ class RunFolder:
 
     def journal(self, conversation: str) -> Path:
         """Return the path of a conversation's journal."""
-        return self.path / "conversations" / conversation / "journal.jsonl"
+        return inside(self.path, "conversations", conversation) / "journal.jsonl"
 
     def snapshots(self, conversation: str) -> Path:
         """Return the folder of a conversation's snapshots."""
-        return self.path / "conversations" / conversation / "snapshots"
+        return inside(self.path, "conversations", conversation, "snapshots")
 
     def events(self, conversation: str) -> Iterator[Event]:
         """Yield the events of a conversation's journal; none if it has not begun. Raises JournalError for a damaged journal."""

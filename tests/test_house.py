@@ -156,6 +156,27 @@ def test_what_a_text_names_is_made_in_few_places() -> None:
     assert found == {name: set(places.split()) for name, places in EXECUTORS.items()}
 
 
+def callers(*names: str) -> set[str]:
+    """Return the modules that call functions or methods of these names."""
+    modules = [path for folder in ("simulator", "scenarios", "agents") for path in (ROOT / folder).rglob("*.py")]
+    found = {path for path in modules if not set(names).isdisjoint(map(called, ast.walk(ast.parse(path.read_text("utf-8")))))}
+    return {path.relative_to(ROOT).as_posix() for path in found}
+
+
+def test_folders_are_deleted_in_one_place() -> None:
+    assert callers("rmtree") == {"simulator/folders.py"}
+
+
+def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> None:
+    """Another module may be added here only if what it opens was named by the user, is longspan's own, or is being made."""
+    named = {"analysis/commitment", "arena/summaries", "filler/trivia", "judging/labels", "suite"}
+    own = {"cache", "cli/__init__", "filler/almanac", "filler/filler", "interop/retrieval", "report/page", "tokens", "view/pages"}
+    made = {"analysis/export", "cli/compare", "cli/plot", "files", "snapshots", "sweeps/ray/node"}
+    openers = callers("open", "opened", "read_bytes", "read_text", "read_packed", "write_bytes")
+    found = {path for path in openers if path.startswith("simulator/")}
+    assert found == {f"simulator/{name}.py" for name in named | own | made | {"folders"}}
+
+
 def test_the_transcript_does_not_import_grading() -> None:
     flat = [(path, name) for path, name in imports("simulator") if path.name in ("transcript.py", "run_folder.py")]
     assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.grading")] == []

@@ -7,7 +7,6 @@ preloaded, the clock starts at the time of the message that was sent and runs on
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Final, final
 
 from longspan.agents.base import AgentError, InputError
+from longspan.simulator.folders import remove
 
 __all__ = ["FakeClock"]
 
@@ -74,7 +74,7 @@ class FakeClock:
                 with suppress(OSError):
                     Path("/dev/shm", name.format(pid)).unlink()  # noqa: S108
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove(self._folder)
             self._folder = None
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.errors import InputError, LongspanError
+from longspan.simulator.folders import inside
 from longspan.simulator.grading.grades import Result, read_result
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.manifest import Manifest
@@ -99,7 +100,7 @@ def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
 
 
 def _folders(path: Path) -> Iterable[Path]:
-    """Return the resolved folders of the runs in a path."""
+    """Return the folders of the runs in a path: resolved, so that none is read twice, unless they are links in it."""
     if (path / MANIFEST).exists():
         return [path.resolve()]
     if not path.is_dir():
@@ -107,11 +108,11 @@ def _folders(path: Path) -> Iterable[Path]:
     runs = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith("."))
     if not runs:
         raise InputError(f"{path}: no runs graded; name a run's folder or a folder of runs")
-    return [run.resolve() for run in runs]
+    return [run if run.is_symlink() else run.resolve() for run in runs]
 
 
 def _read(path: Path) -> Graded:
-    folder = RunFolder(path)
+    folder = RunFolder(inside(path.parent, path.name))
     manifest = folder.manifest
     result = _result(folder)
     folder.check()

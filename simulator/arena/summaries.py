@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.files import MAX_BYTES, read_packed
+from longspan.simulator.folders import inside
 from longspan.simulator.grading.matching import some
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 
@@ -125,10 +126,10 @@ def _line(line: bytes, where: str) -> Summary:
 def _runs(path: Path) -> Iterable[Path]:
     if (path / MANIFEST).exists():
         return [path.resolve()]
-    runs = sorted(manifest.parent.resolve() for manifest in path.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith("."))
-    if not runs:
+    names = sorted(manifest.parent.name for manifest in path.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith("."))
+    if not names:
         raise InputError(f"{path}: no runs found; name a run's folder, a folder of runs, or a JSON lines file")
-    return runs
+    return [inside(path, name).resolve() for name in names]
 
 
 def _from_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[_Read]:

@@ -71,9 +71,12 @@ def suites() -> None:
 @app.command()
 def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs")) -> None:
     """List the runs in a folder with their scores."""
+    import os
+
     from longspan.simulator.cli.console import wide_console
     from longspan.simulator.cli.tables import print_table
     from longspan.simulator.errors import InputError, LongspanError
+    from longspan.simulator.folders import inside
     from longspan.simulator.grading.grades import read_result
     from longspan.simulator.run_folder import MANIFEST, RESULT, RunFolder
     from longspan.simulator.tables import Table
@@ -87,10 +90,10 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     rows: list[list[str]] = []
     for folder in folders:
         try:
-            run = RunFolder(folder)
+            run = RunFolder(inside(out, folder.name))
             manifest = run.manifest
             run.check()
-            result = read_result(run) if (folder / RESULT).exists() else None
+            result = read_result(run) if os.path.lexists(folder / RESULT) else None
         except (LongspanError, OSError) as error:
             rows.append([folder.name, "", "", "", "", f"unreadable: {error}"])
             continue

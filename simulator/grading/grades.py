@@ -18,6 +18,7 @@ from longspan.simulator.checksums import checked
 from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.events import Event
 from longspan.simulator.faults import at_line, is_fault
+from longspan.simulator.folders import read_file
 from longspan.simulator.gate import clear
 from longspan.simulator.grading.needle_fates import NeedleFates
 from longspan.simulator.ledger import Spending, tally
@@ -367,7 +368,7 @@ def read_result(run: RunFolder) -> Result:
     """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used."""
     path = run.path / RESULT
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from longspan.simulator.coherence import check_coherence
 from longspan.simulator.definitions import Definitions
 from longspan.simulator.errors import InputError, LongspanError
 from longspan.simulator.files import digest, resolved
+from longspan.simulator.folders import remove
 from longspan.simulator.journal import Journal
 from longspan.simulator.manifest import ImportSource, Manifest, PlannedTest, commit, versions
 from longspan.simulator.plugins import load, make_scenario, scenario_class
@@ -121,7 +121,7 @@ def import_run(kind: str, file: Path, out: Path, options: ImportOptions) -> Impo
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}; choose another with --out") from error
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove(partial)
     return imported
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import JournalError, StoppedError
 from longspan.simulator.files import digest, write_json
+from longspan.simulator.folders import inside
 from longspan.simulator.judging.cached_model import CachedModel, check_model
 from longspan.simulator.judging.calibration import FOLDER, NAME, Calibration, measure, read_labels
 from longspan.simulator.judging.rubrics import rubric
@@ -38,7 +39,7 @@ async def calibrate(
     queries = [chosen.query(item.row) for item in items]
     check_model(judge, max_cost)
     sha256 = digest(labels)
-    folder = out / FOLDER / _name(f"{judge} {name}", sha256)
+    folder = inside(out, FOLDER, _name(f"{judge} {name}", sha256))
     store = AnswerStore.create(folder)
     with store.lock("calibration"):
         model = CachedModel(judge, store, Ledger(max_cost))

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.checksums import checked
-from longspan.simulator.errors import InputError
-from longspan.simulator.files import read_packed
+from longspan.simulator.errors import InputError, JournalError
+from longspan.simulator.folders import read_file, subfolders
 from longspan.simulator.judging.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
 from longspan.simulator.judging.labels import Row, read_rows
 from longspan.simulator.judging.rubrics import Rubric
@@ -214,7 +214,7 @@ def calibration_notes(run: RunFolder) -> list[str]:
     judges = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore(run.path).entries() if isinstance(entry.get("by"), str))
     if not judges:
         return []
-    known, sentences = _known(run.path.parent / FOLDER)
+    known, sentences = _known(run.path.parent)
     for by in judges:
         judge, _, version = by.rpartition(", prompt ")
         matching = [calibration for calibration in known if (calibration.judge, calibration.version) == (judge, version)]
@@ -225,15 +225,18 @@ def calibration_notes(run: RunFolder) -> list[str]:
     return sentences
 
 
-def _known(folder: Path) -> tuple[list[Calibration], list[str]]:
-    """Return the calibrations in a folder, by name, and why others cannot be used. Those of other versions are skipped."""
+def _known(runs: Path) -> tuple[list[Calibration], list[str]]:
+    """Return the calibrations in a folder of runs, by name, and why others cannot be used. Those of other versions are skipped.
+
+    Raises JournalError if one of their folders is a link.
+    """
     known, unusable = [], []
-    for path in sorted(folder.glob(f"*/{NAME}")):
+    for folder in subfolders(runs, FOLDER):
         try:
-            content = checked(read_packed(path, MAX_BYTES), path.relative_to(folder), "measure it again with longspan calibrate")
+            content = checked(read_file(folder / NAME), Path(folder.name, NAME), "measure it again with longspan calibrate")
             known.append(Calibration.model_validate_json(content))
-        except InputError as error:
+        except (InputError, JournalError) as error:
             unusable.append(str(error))
-        except ValidationError:
+        except (OSError, ValidationError):
             continue
     return known, unusable

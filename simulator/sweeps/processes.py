@@ -22,7 +22,7 @@ from typing import IO, Any, Final, cast, final
 import trio
 
 from longspan.simulator import events
-from longspan.simulator.errors import AgentError, InputError, LongspanError, StoppedError
+from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
 from longspan.simulator.gate import vouch
 from longspan.simulator.grading.grades import Gradebook, Result, read_result
 from longspan.simulator.manifest import Manifest
@@ -175,7 +175,7 @@ def result_of(run: RunFolder) -> Result | None:
     """Return the results that the process that played a run has written, or None if there are none."""
     try:
         return read_result(run)
-    except (OSError, InputError):
+    except (OSError, InputError, JournalError):
         return None
 
 

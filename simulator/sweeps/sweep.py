@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.errors import InputError, JournalError, LongspanError, first_problem
 from longspan.simulator.files import partial_of, write_text
+from longspan.simulator.folders import inside
 from longspan.simulator.gate import admit
 from longspan.simulator.grading.grades import Result, read_result
 from longspan.simulator.grid import Grid
@@ -103,17 +103,26 @@ def _content(manifest: Manifest) -> dict[str, Any]:
 def make_folders(plans: dict[str, Plan], out: Path) -> list[tuple[Plan, RunFolder]]:
     """Return the folders of a sweep's runs in the plans' order, and make those that are missing. The caller has `out` locked.
 
-    Raises InputError for a folder of that name that holds something else.
+    Raises InputError for a folder of that name that holds something else, JournalError for a link.
     """
     pairs = []
     for name, planned in plans.items():
-        path = out / name
-        if path.exists() and not (path / MANIFEST).exists():  # left by a crash while it was made
-            if any(entry.name != partial_of(path / MANIFEST).name for entry in path.iterdir()):
-                raise InputError(f"{path}: not a run, it has no manifest; move it elsewhere")
-            shutil.rmtree(path)
+        path = inside(out, name)
+        if path.exists() and not (path / MANIFEST).exists():
+            _remove_half_made(path)
         pairs.append((planned, RunFolder(path) if path.exists() else RunFolder.create(out, name, planned.manifest)))
     return pairs
+
+
+def _remove_half_made(path: Path) -> None:
+    """Remove a run's folder that a crash left while it was made. Raises InputError if there is more in it than half a manifest."""
+    try:
+        partial = partial_of(path / MANIFEST)
+        if list(path.iterdir()) == [partial]:
+            partial.unlink()
+        path.rmdir()
+    except OSError as error:
+        raise InputError(f"{path}: not a run, it has no manifest; move it elsewhere") from error
 
 
 def finished(run: RunFolder) -> Result | None:
@@ -122,7 +131,7 @@ def finished(run: RunFolder) -> Result | None:
         if not all(is_closed(run.journal(id)) for id in run.manifest.conversations):
             return None
         return read_result(run)
-    except (OSError, InputError):  # an unreadable run is resumed, which reports the problem
+    except (OSError, LongspanError):  # an unreadable run is resumed, which reports the problem
         return None
 
 
@@ -143,7 +152,7 @@ def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Pl
             with run.lock():
                 started = planned if run.manifest is planned.manifest else replan(run.manifest, planned.manifest.agent, run.path.parent)
             left.append((started, run))
-        except InputError as error:
+        except LongspanError as error:
             known.append(Outcome(run.path, None, error))
     return left, known
 
@@ -186,14 +195,21 @@ def write_index(out: Path, pairs: Sequence[tuple[Plan, RunFolder]]) -> list[Inde
 def _finished_as_planned(planned: Plan, run: RunFolder) -> Result | None:
     try:
         _check_same(planned.manifest, run)
-    except InputError:
+    except LongspanError:
         return None
     return finished(run)
 
 
+def _has_started(planned: Plan, run: RunFolder) -> bool:
+    try:
+        return any(run.journal(id).exists() for id in planned.tests)
+    except JournalError:  # reported when it is played
+        return True
+
+
 def _indexed(planned: Plan, run: RunFolder) -> Indexed:
     result = _finished_as_planned(planned, run)
-    started = any(run.journal(id).exists() for id in planned.tests)
+    started = _has_started(planned, run)
     return Indexed(
         folder=run.path.name,
         suite=planned.manifest.suite.name,

@@ -322,10 +322,10 @@ def test_a_snapshot_outlives_an_agent_that_cannot_be_reached(make: Make, tmp_pat
 
     async def script() -> None:
         await agent.observe(message("told"), "OK.")
-        await Snapshots(tmp_path).save(agent, 3)
+        await Snapshots(tmp_path / "snapshots").save(agent, 3)
         with pytest.raises(AgentError):
-            await Snapshots(tmp_path).restore(gone, 5)
-        assert await Snapshots(tmp_path).restore(agent, 5) == 3
+            await Snapshots(tmp_path / "snapshots").restore(gone, 5)
+        assert await Snapshots(tmp_path / "snapshots").restore(agent, 5) == 3
         assert heard(await agent.reply(message("x"))) == ["told", "x"]
 
     play([agent], script)

@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -284,7 +285,7 @@ def on_a_cluster(planned: Plan, run: RunFolder) -> LongspanError | None:
     """Have a node of a cluster play a run."""
     store = SegmentStore({run.path.name: run.path})
     order = Order(run.path.name, store.grant(run.path.name, None), planned.manifest.model_dump_json(), inf, str(Path.cwd()), ())
-    answer = play(Coordinator(store), order)
+    answer = copy_context().run(play, Coordinator(store), order)  # it sets the limits that its process shares with others
     store.release(run.path.name)
     return LongspanError(answer["error"]) if answer["error"] is not None else None
 

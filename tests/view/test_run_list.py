@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.errors import InputError
+from longspan.simulator.errors import InputError, JournalError
 from longspan.simulator.view.run_list import Entry, MissingError, RunList, matching
 from tests.sealing import change_json
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
@@ -115,7 +115,7 @@ def test_links_are_not_followed(runs: Path, tmp_path: Path, file: str) -> None:
         elsewhere.write_text("{}\n")
     path.symlink_to(elsewhere)
     run_list = RunList(runs)
-    with pytest.raises(InputError, match="is a link; links are not followed"):
+    with pytest.raises(JournalError, match="is a symbolic link"):
         run_list.run(ORACLE)
     assert states(run_list)[ORACLE] == "damaged"
 
@@ -124,7 +124,7 @@ def test_a_journal_that_is_a_link_is_not_followed(runs: Path, tmp_path: Path) ->
     path = runs / ORACLE / "conversations" / "main" / "journal.jsonl"
     shutil.move(path, tmp_path / "journal.jsonl")
     path.symlink_to(tmp_path / "journal.jsonl")
-    with pytest.raises(InputError, match=r"journal\.jsonl: is a link"):
+    with pytest.raises(JournalError, match=r"journal\.jsonl: is a symbolic link"):
         RunList(runs).run(ORACLE)
 
 

@@ -228,8 +228,8 @@ class _Driver:
                 self._gradebooks[run.path] = Gradebook(planned.manifest)
             gradebook = self._gradebooks[run.path]
             for id in planned.tests:
-                tail = self._tails.setdefault((run.path, id), JournalTail(run.journal(id)))
                 try:
+                    tail = self._tails.setdefault((run.path, id), JournalTail(run.journal(id)))
                     while batch := tail.read():
                         for event in batch:
                             change = gradebook.add(id, event)
