@@ -21,7 +21,7 @@ _CARDINALS = "one two three four five six seven eight nine ten eleven twelve".sp
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
 _VALUES = {word: at for words in (_CARDINALS, _ORDINALS) for at, word in enumerate(words, 1)} | {"zero": 0}
 
-_TOKENS = re.compile(r"(?<!\S)-?\d+(?:\.\d+)?(?:st|nd|rd|th)?(?!\w)|\d+(?:\.\d+)?(?:st|nd|rd|th)?(?!\w)|[a-z']+|\n|[^\w\s]", re.IGNORECASE)
+_TOKENS = re.compile(r"(?:(?<!\S)-|(?<!\d))\d++(?:\.\d++)?(?:st|nd|rd|th)?(?!\w)|[a-z']+|\n|[^\w\s]", re.IGNORECASE)
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(st|nd|rd|th)?")
 
 _OPTION = frozenset("option opening choice number no nr beginning candidate continuation alternative #".split())
