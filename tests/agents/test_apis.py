@@ -481,11 +481,10 @@ def test_any_server_response_is_an_answer_or_an_agent_error(server: Server, kind
         chat.core.provider._options = chat.core.provider._options.model_copy(update={"timeout": 0.05})  # type: ignore[attr-defined]
 
     async def talk() -> str:
-        with trio.fail_after(15):
-            try:
-                reply = await chat.reply(message())
-            except AgentError as error:
-                return str(error)
+        try:
+            reply = await chat.reply(message())
+        except AgentError as error:
+            return str(error)
         assert reply.usage is not None
         assert 0 <= reply.usage.cached_tokens <= reply.usage.input_tokens <= 10**9
         reply.text.encode()

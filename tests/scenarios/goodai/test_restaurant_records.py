@@ -230,17 +230,20 @@ def test_no_record_raises(log: list[str], fifths: int, expected: list[Any], auto
     assert (found.category is None) == (abs(found.score - fifths / 5) < 1e-3)
 
 
-def test_a_hostile_menu_takes_no_time() -> None:
-    items = "\n".join(f"{n}. {' '.join(f'w{(n + k) % 70}' for k in range(60))}" for n in range(5000))
-    turns = [
-        Said(f"Waiter: menu\n{items}\nlike to drink", " ".join(f"w{k % 70}" for k in range(3000))),
-        Said("Waiter: like to eat", "please w1 " * 2000),
-        Said("Waiter: unavailable " + "Here is your " * 20_000, "w2 please? " * 2000),
-    ]
-    began = time.perf_counter()
-    grade_visit(turns)
+def test_a_hostile_menu_takes_time_in_proportion() -> None:
+    def seconds(size: int) -> float:
+        """Process seconds that `size` items, words and pleas take."""
+        items = "\n".join(f"{n}. {' '.join(f'w{(n + k) % 70}' for k in range(60))}" for n in range(size))
+        turns = [
+            Said(f"Waiter: menu\n{items}\nlike to drink", " ".join(f"w{k % 70}" for k in range(size))),
+            Said("Waiter: like to eat", "please w1 " * size),
+            Said("Waiter: unavailable " + "Here is your " * (4 * size), "w2 please? " * size),
+        ]
+        began = time.process_time()
+        grade_visit(turns)
+        return time.process_time() - began
 
-    assert time.perf_counter() - began < 10
+    assert seconds(1000) < 10 * max(seconds(250), 0.005)
 
 
 # The published records.
