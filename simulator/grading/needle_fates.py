@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 from longspan.simulator.grading.matching import plain
+from longspan.simulator.record import readable
 from longspan.simulator.transcript import Evidence, Transcript, Turn
 
 __all__ = ["Fate", "NeedleFates", "Traces"]
@@ -90,7 +91,7 @@ class NeedleFates:
         if message.kind == "question" and message.test is not None:
             for needle in message.needs or ():
                 needle_text = transcript.history[needle].text
-                self._fates[needle, reply.turn] = self._traces.fate(needle, needle_text, message.text, reply.text, reply.trace)
+                self._fates[needle, reply.turn] = self._traces.fate(needle, needle_text, message.text, readable(reply.text), reply.trace)
 
     def with_fate(self, evidence: Evidence) -> Evidence:
         """Return the evidence with its needle's fate."""
