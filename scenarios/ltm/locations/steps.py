@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from longspan.simulator.grading.matching import split_json
+from longspan.simulator.grading.matching import normalised, split_json
 
 __all__ = ["MARKER", "lay_out"]
 
@@ -58,7 +57,7 @@ def _normal(text: str) -> str:
     """
     text = re.sub(r"\\(?:text|mathrm|textbf|mathbf)\s?\{([^{}]*)\}|\\[,;: ]|\$", r"\1 ", text)
     text = re.sub("[\u00bc-\u00be]", lambda match: _HALVES[match[0]], text)
-    text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", unicodedata.normalize("NFKC", text))
+    text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", normalised(text))
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
     text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
     text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
