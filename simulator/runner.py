@@ -335,10 +335,10 @@ class _Hearing:
 
     def add(self, event: RunEvent) -> None:
         """Add the conversation's next event."""
-        self._unheard.append(event)
-        ended = isinstance(event.change, PlayedTest) and event.change.status == "played"
-        if len(self._unheard) == 1 and not ended:
-            self.end()
+        if self._unheard or (isinstance(event.change, PlayedTest) and event.change.status == "played"):
+            self._unheard.append(event)
+        else:
+            self._pass_on(event)
 
     async def catch_up(self) -> None:
         """Grade the tests that have ended, and pass on all events."""

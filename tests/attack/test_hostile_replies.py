@@ -113,7 +113,7 @@ GENERATORS: Final[dict[str, Generator]] = {
     "initials": of("A. "),
     "sentences without letters": of("[3]. ", "It was so. "),
     "alternatives": of("red or not blue, "),
-    "a long clause and many answers": halves("lorem ipsum ", ", red", "not "),
+    "a long clause and many answers": halves("lorem ipsum ", ", red", "red "),
     "denials": of("not the the "),
     "legs": of("Go 2 km north. Then turn left and walk 1 mile. "),
     "routes": halves("2 km north, ", "from the Mill go 1 km east, "),
