@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.agent import Agent
 from longspan.simulator.errors import InputError, LongspanError, one_line
+from longspan.simulator.fields import validated
 from longspan.simulator.plugins import load
 
-__all__ = ["GROUP", "AgentSpec", "make_agent", "needs_trust"]
+__all__ = ["GROUP", "AgentSpec", "make_agent"]
 
 GROUP = "longspan.agents"
 """The entry-point group in which a distribution registers a kind of agent: the kind's name, and a class."""
@@ -79,14 +80,6 @@ def make_agent(spec: AgentSpec) -> Agent:
     return made
 
 
-def needs_trust(spec: str) -> bool:
-    """Return whether a spec names code to run or an address to call.
-
-    API keys from the environment are sent to that address, so the user must trust a spec that came with someone else's file.
-    """
-    return re.match(r"\s*(python|exec|https?)\b", spec) is not None or "://" in unquote(spec)
-
-
 class _NoOptions(BaseModel):
     """The options of an agent that takes none."""
 
@@ -102,7 +95,7 @@ def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
             if name not in known:
                 raise InputError(f"agent {spec}: unknown option {name!r:.40}; {options_text}")
     try:
-        return model.model_validate(dict(spec.options))
+        return validated(model, spec.options)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(map(str, first["loc"])) or "options"

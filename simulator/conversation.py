@@ -415,7 +415,8 @@ class Conversation:
                 measured={"latency_s": round(time.monotonic() - began, 6)},
             )
             if reply.trace is not None or reply.besides:  # the rest is text without surrogates, and numbers
-                event = events.Reply.model_validate_json(events.as_json(event))  # as it is read back: tuples become lists
+                read_back = events.Reply.model_validate_json(events.as_json(event))  # tuples become lists
+                event = read_back.model_copy(update={"measured": event.measured})
         except Exception as error:
             problem = "the agent's reply has usage or a trace that cannot be journaled"
             raise AgentError(f"turn {self.turns}: {problem}: {journal_text(error)}") from error

@@ -6,10 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import ValidationError
 
 __all__ = [
     "AgentError",
+    "DamageError",
     "InputError",
     "JournalError",
     "LongspanError",
@@ -44,6 +47,14 @@ class ScenarioError(LongspanError):
 
 class JournalError(LongspanError):
     """A journal cannot be read or written: a damaged line, an unknown event, a disk error."""
+
+
+class DamageError(JournalError):
+    """A line of a file is not as it was written. `line` counts from 1."""
+
+    def __init__(self, path: Path, line: int, what: str, remedy: str) -> None:
+        super().__init__(f"{path}: damaged at line {line}: {what}; {remedy}")
+        self.line = line
 
 
 class ReplayError(JournalError):

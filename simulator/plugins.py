@@ -15,9 +15,10 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from longspan.simulator.errors import InputError, first_problem, one_line
+from longspan.simulator.fields import validated
 from longspan.simulator.scenario import Scenario, Skill
 
-__all__ = ["SCENARIOS", "find_class", "installed", "installed_scenarios", "load", "make_scenario", "scenario_class"]
+__all__ = ["SCENARIOS", "find_class", "installed", "installed_scenarios", "load", "make_scenario", "path_parameters", "scenario_class"]
 
 NAME = r"[a-z][a-z0-9_]{0,60}"
 """A pattern for scenario names, which become part of folder names."""
@@ -83,11 +84,16 @@ def scenario_class(name: str) -> type[Scenario]:
     return cls
 
 
+def path_parameters(cls: type[Scenario]) -> set[str]:
+    """Return the names of a scenario's parameters that take a path."""
+    return {name for name, field in cls.model_fields.items() if Path in (field.annotation, *get_args(field.annotation))}
+
+
 def make_scenario(name: str, parameters: Mapping[str, Any]) -> Scenario:
     """Create a scenario with its parameters. Raises InputError for an unknown or invalid parameter."""
     cls = scenario_class(name)
     try:
-        return cls.model_validate(dict(parameters))
+        return validated(cls, parameters)
     except ValidationError as error:
         known = f"its parameters are {', '.join(cls.model_fields)}" if cls.model_fields else "it has no parameters"
         raise InputError(f"scenario {cls.name}: {first_problem(error)}; {known}") from None

@@ -11,10 +11,12 @@ from typing import Any, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from longspan.simulator.checksums import checked
 from longspan.simulator.errors import InputError, JournalError, first_problem
 from longspan.simulator.events import Event
 from longspan.simulator.files import write_json
-from longspan.simulator.journal import read_journal
+from longspan.simulator.gate import remember
+from longspan.simulator.journal import check_journal, read_journal
 from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.locks import locked
 from longspan.simulator.manifest import Manifest
@@ -23,6 +25,8 @@ from longspan.simulator.transcript import Change, Transcript
 __all__ = ["Correction", "RunFolder"]
 
 MANIFEST = "manifest.json"
+
+RESULT = "result.json"
 
 INCIDENTS = "incidents.jsonl"
 
@@ -41,14 +45,22 @@ class Correction(BaseModel):
 
 @final
 class RunFolder:
-    """The folder of an existing run. Reading `manifest` raises InputError if it is not a run's folder."""
+    """The folder of an existing run. Reading `manifest` raises InputError if it is not a run's folder.
 
-    def __init__(self, path: Path) -> None:
+    What a manifest that is read names is not allowed to be run, called or read (see `gate`). `manifest`: one that is known.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest | None = None) -> None:
         self.path = path
+        if manifest is not None:
+            self.manifest = manifest
 
     @classmethod
     def create(cls, out: Path, name: str, manifest: Manifest) -> RunFolder:
-        """Create a run's folder in `out`, with its manifest. A number is added to a name that is taken."""
+        """Create a run's folder in `out`, with its manifest. A number is added to a name that is taken.
+
+        What the user has allowed the manifest to name is remembered, so that resuming the run does not ask.
+        """
         number = 1
         while True:
             path = out / (name if number == 1 else f"{name}-{number}")
@@ -64,7 +76,8 @@ class RunFolder:
             except OSError as error:
                 shutil.rmtree(path, ignore_errors=True)
                 raise InputError(f"{path}: cannot write the manifest: {error.strerror}; choose another folder with --out") from error
-            return cls(path)
+            remember(path, manifest)
+            return cls(path, manifest)
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -74,7 +87,7 @@ class RunFolder:
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:
-            return Manifest.model_validate_json(content)
+            return Manifest.read(self.path, checked(content, path, "restore it from a copy"))
         except ValidationError as error:
             raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
 
@@ -99,6 +112,12 @@ class RunFolder:
             except JournalError as error:
                 raise JournalError(f"{self.journal(conversation)}, line {number}: {error}") from error
 
+    def check(self) -> None:
+        """Check the journals' checksums. Raises DamageError for a line that is not as it was written."""
+        for id in self.manifest.conversations:
+            if self.journal(id).exists():
+                check_journal(self.journal(id))
+
     def transcripts(self, on_change: Callable[[str, Transcript, Change], None] | None = None) -> dict[str, Transcript]:
         """Return the transcripts of the conversations that have begun, by id.
 
@@ -121,7 +140,7 @@ class RunFolder:
             self._lines(INCIDENTS).append(entry)
 
     def incidents(self) -> list[dict[str, Any]]:
-        return self._lines(INCIDENTS).objects()
+        return self._lines(INCIDENTS).read()
 
     def correct(self, correction: Correction) -> None:
         """Add a person's correction. The last one for a test counts."""
@@ -137,7 +156,7 @@ class RunFolder:
 
     def grades(self) -> list[dict[str, Any]]:
         """Return all lines of grades.jsonl, from every round of grading."""
-        return self._lines("grades.jsonl").objects()
+        return self._lines("grades.jsonl").read()
 
     def add_grades(self, entries: list[dict[str, Any]]) -> None:
         self._lines("grades.jsonl").append(*entries)
@@ -146,7 +165,7 @@ class RunFolder:
         """Store a person's annotation."""
         self._lines("annotations.jsonl").append(entry)
 
-    def annotations(self) -> list[Any]:
+    def annotations(self) -> list[dict[str, Any]]:
         """Return all lines of annotations.jsonl."""
         return self._lines("annotations.jsonl").read()
 

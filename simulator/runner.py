@@ -23,6 +23,7 @@ from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.coherence import check_coherence
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.errors import AgentError, LongspanError, StoppedError
+from longspan.simulator.gate import clear
 from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
 from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal import Journal, is_closed
@@ -127,11 +128,11 @@ async def resume(
 
 def check_limit(plans: Sequence[Plan], max_cost: float) -> None:
     """Check that a limit of `max_cost` dollars (inf for none) can be enforced. Raises InputError if a price is unknown."""
-    if max_cost < inf:
-        for plan in plans:
-            check_priced(make_agent(plan.agent), str(plan.agent))
-            if plan.manifest.judge is not None:
-                check_model(plan.manifest.judge, max_cost)
+    for plan in plans if max_cost < inf else ():
+        clear(plan.manifest, "agent", "judge")
+        check_priced(make_agent(plan.agent), str(plan.agent))
+        if plan.manifest.judge is not None:
+            check_model(plan.manifest.judge, max_cost)
 
 
 def cost_so_far(run: RunFolder) -> float:
@@ -174,8 +175,11 @@ async def play_runs(
 ) -> list[Outcome]:
     """Play runs from the end of their journals, new ones from the beginning, and grade them; see `play`.
 
-    They stop after the current turn once `stop` is set. Raises InputError if another process is playing one of them.
+    They stop after the current turn once `stop` is set. Raises InputError if another process is playing one of them, and for what
+    the user has not allowed (see `gate`).
     """
+    for plan, _ in pairs:
+        clear(plan.manifest, "judge")
     player = _Player(trio.CapacityLimiter(MAX_CONVERSATIONS), listener, ledger)
     outcomes: dict[Path, Outcome] = {}
 

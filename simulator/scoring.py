@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
-from longspan.simulator.errors import JournalError
+from longspan.simulator.errors import DamageError, JournalError
 from longspan.simulator.events import Event
 from longspan.simulator.files import write_json
 from longspan.simulator.grading.grades import Gradebook, Result, TestResult
 from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.report import Reading, write_report
-from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.run_folder import RESULT, RunFolder
 from longspan.simulator.transcript import Change
 
 __all__ = ["Scoring", "score"]
@@ -20,9 +20,13 @@ __all__ = ["Scoring", "score"]
 
 @final
 class Scoring:
-    """Collects a run's results and report from its events, as they are played or read. Each event is processed once."""
+    """Collects a run's results and report from its events, as they are played or read. Each event is processed once.
 
-    def __init__(self, run: RunFolder) -> None:
+    With `before_damage`, a damaged journal is read up to its damage, and the results say so.
+    """
+
+    def __init__(self, run: RunFolder, *, before_damage: bool = False) -> None:
+        self._before_damage = before_damage
         self.gradebook = Gradebook(run.manifest)
         self.worker = GradingWorker(self.gradebook)
         self._run = run
@@ -35,14 +39,19 @@ class Scoring:
         return change
 
     def read(self) -> None:
-        """Read the journals that have events not yet added. Raises JournalError for a damaged journal."""
+        """Read the journals that have events not yet added. Raises DamageError for a damaged journal, unless `before_damage`."""
         for id in self._run.manifest.conversations:
             transcript = self.gradebook.transcripts.get(id)
             if (transcript.events if transcript is not None else 0) != _lines(self._run.journal(id)):
                 self.gradebook.forget(id)
                 self._reading.forget(id)
-                for _ in self._run.fold(id, partial(self.add, id)):
-                    pass
+                try:
+                    for _ in self._run.fold(id, partial(self.add, id)):
+                        pass
+                except DamageError as error:
+                    if not self._before_damage:
+                        raise
+                    self.gradebook.damage[id] = f"the journal of {id} is damaged at line {error.line}: it is graded up to there"
 
     def write(self) -> Result:
         """Grade the run and write its results; see `grade` and `save`."""
@@ -68,7 +77,7 @@ class Scoring:
             number = max((round for entry in known if isinstance(round := entry.get("round"), int)), default=0) + 1
             run.add_grades([{"round": number} | line for line in grades])
         try:
-            write_json(run.path / "result.json", result)
+            write_json(run.path / RESULT, result)
             write_report(run, result, self._reading)
         except OSError as error:
             raise JournalError(
@@ -91,5 +100,6 @@ def _lines(journal: Path) -> int:
 
 
 def _grade_line(test: TestResult) -> dict[str, Any]:
-    line: dict[str, Any] = test.model_dump(mode="json", include={"id", "conversation", "status", "machine_score", "reason", "turns"})
+    names = {"id", "conversation", "status", "score", "machine_score", "reason", "turns"}
+    line: dict[str, Any] = test.model_dump(mode="json", include=names)
     return line

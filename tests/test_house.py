@@ -98,6 +98,40 @@ def test_only_the_transcript_and_what_writes_events_examine_their_types() -> Non
     assert found == {f"simulator/{name}.py" for name in ("transcript", "journal", "conversation")}
 
 
+EXECUTORS = {
+    "make_agent": "cli/chat cli/runs judging/cached_model planning runner sweeps/ray/driver sweeps/ray/node tools/checkup tools/estimate",
+    "CachedModel": "arena/evaluate cli/runs interop/data_writers judging/calibrate runner",
+    "check_model": "arena/evaluate interop/data_writers judging/calibrate planning runner",
+    "scenario_class": "cli/listing gate interop/imports plugins suite view/annotating",
+    "make_scenario": "grading/grades interop/imports planning plugins suite",
+    "scenarios_in": "definitions suite",
+    "read_definitions": "cli/importing definitions grid planning",
+    "Trivia": "planning",
+    "Plan": "planning",
+    "admit": "cli/runs sweeps/sweep",
+    "vouch": "gate planning sweeps/processes sweeps/ray/node",
+    "allow": "gate",
+}
+"""Where what a text names is run, called or read, and where it is allowed. Each of these places gets its text from the user's own
+settings or from a Plan, or has it cleared by the gate (simulator/gate.py). Make sure of that before you add a place."""
+
+
+def called(node: ast.AST) -> str:
+    """Return the name of the function that code calls, or nothing."""
+    match node:
+        case ast.Call(func=ast.Name(name)) | ast.Call(func=ast.Attribute(attr=name)):
+            return name
+    return ""
+
+
+def test_what_a_text_names_is_made_in_few_places() -> None:
+    found: dict[str, set[str]] = {name: set() for name in EXECUTORS}
+    for path in (ROOT / "simulator").rglob("*.py"):
+        for name in found.keys() & set(map(called, ast.walk(ast.parse(path.read_text("utf-8"))))):
+            found[name].add(path.relative_to(ROOT / "simulator").with_suffix("").as_posix())
+    assert found == {name: set(places.split()) for name, places in EXECUTORS.items()}
+
+
 def test_the_transcript_does_not_import_grading() -> None:
     flat = [(path, name) for path, name in imports("simulator") if path.name in ("transcript.py", "run_folder.py")]
     assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.grading")] == []

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, final
 
-from longspan.agents.base import InputError
+from longspan.agents.base import AgentError, InputError
 
 __all__ = ["FakeClock"]
 
@@ -61,8 +61,11 @@ class FakeClock:
             return
         offset = now.replace(tzinfo=UTC).timestamp() - time.time() if now is not None else 0.0
         partial = self._folder / "partial"
-        partial.write_text(f"{offset:+.6f}\n", "ascii")
-        partial.replace(self._folder / "now")  # atomic: it is read whenever the program asks for the time
+        try:
+            partial.write_text(f"{offset:+.6f}\n", "ascii")
+            partial.replace(self._folder / "now")  # atomic: it is read whenever the program asks for the time
+        except OSError as error:
+            raise AgentError(f"{partial}: the program's clock cannot be written: {error.strerror}") from error
 
     def close(self, pids: Iterable[int]) -> None:
         """Remove the files left by processes with these ids, which have ended."""

@@ -113,7 +113,7 @@ def marks_in_run(folder: Path) -> list[Mark]:
     try:
         result = json.loads(read_packed(path, LARGEST))
         marks = [mark for test in result["tests"] if test["scenario"] == "elitr" for mark in _items(result, test)]
-    except (ValueError, RecursionError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError, KeyError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: not the results of a run of elitr; `longspan score` makes them again") from error
     if not marks:
         raise InputError(f"{folder}: none of its tests asked questions of elitr; make such a run with `longspan run elitr`")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.files import MAX_BYTES, read_packed
 from longspan.simulator.grading.matching import some
 from longspan.simulator.record import MAX_CHARACTERS, readable
 from longspan.simulator.run_folder import MANIFEST, RunFolder
@@ -101,14 +103,10 @@ def _truncate(summary: Summary, notes: list[str]) -> Summary:
 
 
 def _lines(path: Path) -> Iterator[_Read]:
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    where = f"{path}, line {number}"
-                    yield _Read(_line(line, where), where)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; name a JSON lines file or a run's folder") from error
+    for number, line in enumerate(BytesIO(read_packed(path, MAX_BYTES, "name a JSON lines file or a run's folder")), 1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            yield _Read(_line(line, where), where)
 
 
 def _line(line: bytes, where: str) -> Summary:

@@ -144,9 +144,10 @@ def _main(arguments: Sequence[str] | None) -> int:
     except typer.TyperException as error:
         message: str = error.format_message() if hasattr(error, "format_message") else str(error)
         return _fail(message.replace(": Value error, ", ": "), 2)
-    except OSError as error:  # a closed pipe, or a full disk behind the output: runs themselves raise LongspanError
+    except OSError as error:  # it has the name of a file, but for those of a closed pipe or a full disk behind the output
+        where = error.filename or ("temporary files" if isinstance(error, FileNotFoundError) else "standard output")
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
-        return 1 if isinstance(error, BrokenPipeError) else _fail(f"cannot write: {error.strerror}", 1)
+        return 1 if isinstance(error, BrokenPipeError) else _fail(f"{where}: cannot be read or written: {error.strerror or error}", 1)
     except (KeyboardInterrupt, LongspanError, BaseExceptionGroup) as error:
         cause = _cause(error)
         match cause:

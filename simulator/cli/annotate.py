@@ -37,7 +37,7 @@ def annotate(
     from longspan.simulator.errors import InputError
     from longspan.simulator.judging.annotation import agreements, annotations_by, open_claims, sheets
 
-    folder = open_run(run, trust, [], agents=False)
+    folder = open_run(run, trust)
     known = sheets(folder)
     if unknown := [id for id in test or [] if id not in known]:
         raise InputError(f"{run} has no test {unknown[0]!r:.60} with a summary; it has {', '.join(known) or 'none'}")

@@ -10,6 +10,8 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from longspan.simulator.grading.grades import Result
+
 __all__ = ["app"]
 
 app = typer.Typer(help="List scenarios, agents, suites or runs.", no_args_is_help=True)
@@ -67,11 +69,10 @@ def suites() -> None:
 @app.command()
 def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs")) -> None:
     """List the runs in a folder with their scores."""
-    import json
-
     from longspan.simulator.cli.tables import print_table, wide_console
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.run_folder import MANIFEST, RunFolder
+    from longspan.simulator.errors import InputError, LongspanError
+    from longspan.simulator.grading.grades import read_result
+    from longspan.simulator.run_folder import MANIFEST, RESULT, RunFolder
     from longspan.simulator.tables import Table
 
     if not out.is_dir():
@@ -83,13 +84,14 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     rows: list[list[str]] = []
     for folder in folders:
         try:
-            manifest = RunFolder(folder).manifest
-            result = json.loads((folder / "result.json").read_text("utf-8")) if (folder / "result.json").exists() else None
-            score = "unfinished" if result is None else _score(result)
-        except (InputError, OSError, RecursionError, ValueError, KeyError, TypeError) as error:
-            why = str(error) if isinstance(error, InputError) else "its result.json is damaged; `longspan score` rewrites it"
-            rows.append([folder.name, "", "", "", "", f"unreadable: {why}"])
+            run = RunFolder(folder)
+            manifest = run.manifest
+            run.check()
+            result = read_result(run) if (folder / RESULT).exists() else None
+        except (LongspanError, OSError) as error:
+            rows.append([folder.name, "", "", "", "", f"unreadable: {error}"])
             continue
+        score = "unfinished" if result is None else _score(result)
         span = "-" if manifest.alone else f"{manifest.span:,}"
         rows.append([folder.name, manifest.suite.name, span, manifest.agent, str(manifest.seed), score])
     if rows:
@@ -98,9 +100,8 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
         print(f"{folder} contains more runs: longspan list runs {folder}")
 
 
-def _score(result: dict[str, object]) -> str:
-    score = result["score"]
-    return f"{score:.2f} of {result['max_score']}" if isinstance(score, int | float) else "incomplete"
+def _score(result: Result) -> str:
+    return f"{result.score:.2f} of {result.max_score}" if result.score is not None else "incomplete"
 
 
 def _row(table: Table, *cells: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, final
@@ -14,12 +15,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from longspan.simulator.agent_spec import needs_trust
 from longspan.simulator.cli.tables import print_table
-from longspan.simulator.errors import AgentError
+from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.gate import is_trusted
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.planning import Plan
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, RunEvent
 
 __all__ = ["Progress", "print_outcome", "print_scores"]
@@ -176,10 +178,17 @@ def print_outcome(outcome: Outcome, console: Console | None = None) -> None:
         console.print(Text(f"interrupted: {outcome.error}", style="red"))
         if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
             console.print(f"details {outcome.folder / 'incidents.jsonl'}", soft_wrap=True, highlight=False, markup=False)
-        code = " --trust" if outcome.result is not None and needs_trust(outcome.result.agent) else ""
+        code = " --trust" if _needs_trust(outcome.folder) else ""
         console.print(f"resume  longspan resume {outcome.folder}{code}", soft_wrap=True, highlight=False, markup=False)
     for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
         console.print(f"{label:8}{path}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _needs_trust(folder: Path) -> bool:
+    """Return whether resuming a run asks for --trust."""
+    with suppress(InputError):
+        return not is_trusted(folder, RunFolder(folder).manifest)
+    return False
 
 
 def print_scores(result: Result, console: Console | None = None) -> None:
@@ -213,6 +222,8 @@ def print_scores(result: Result, console: Console | None = None) -> None:
     if unfinished := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
         text = f"{unfinished} of {len(result.tests)} tests have no score: the conversation ended before they did"
         console.print(Text(text, style="yellow"))
+    for sentence in result.damage:
+        console.print(Text(sentence, style="red"), soft_wrap=True)
     low, high = result.score_bounds
     total = f"{result.score:.2f}" if result.score is not None else f"between {low:.2f} and {high:.2f}"
     console.print(

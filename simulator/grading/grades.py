@@ -10,18 +10,20 @@ from statistics import fmean, pstdev
 from types import MappingProxyType
 from typing import Any, Final, Literal, final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.answer_store import AnswerStore
-from longspan.simulator.errors import InputError, one_line
+from longspan.simulator.checksums import checked
+from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.events import Event
+from longspan.simulator.gate import clear
 from longspan.simulator.grading.needle_fates import NeedleFates
 from longspan.simulator.ledger import Spending, tally
 from longspan.simulator.manifest import Manifest, PlannedTest
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.queries import JudgeAnswers
 from longspan.simulator.record import Grade, Item, Marked
-from longspan.simulator.run_folder import Correction, RunFolder
+from longspan.simulator.run_folder import RESULT, Correction, RunFolder
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.tables import Table
 from longspan.simulator.transcript import Change, Evidence, PlayedTest, Transcript, Turn
@@ -35,6 +37,7 @@ __all__ = [
     "grade_run",
     "judge_answers",
     "judge_costs",
+    "read_result",
     "scenarios_of",
     "tables_of",
 ]
@@ -125,6 +128,7 @@ class Result(_Frozen):
     scenarios: dict[str, ScenarioResult]
     tests: list[TestResult]
     left_out: list[str]
+    damage: list[str] = []
 
 
 @final
@@ -132,13 +136,14 @@ class Gradebook:
     """The transcripts and the grades of a run. Each event is folded once and each test is graded once.
 
     `transcripts` are those of the conversations that have begun. `scenarios` are those used for grading, by default all of the
-    run's.
+    run's. `damage`: a sentence for each journal that was read only as far as it is as it was written.
     """
 
     def __init__(self, manifest: Manifest, scenarios: Mapping[str, Scenario] | None = None) -> None:
         self.manifest = manifest
         self.scenarios = scenarios_of(manifest) if scenarios is None else scenarios
         self.transcripts: dict[str, Transcript] = {}
+        self.damage: dict[str, str] = {}
         self._fates: dict[str, NeedleFates] = {}
         self._grades: dict[tuple[str, str], Grade] = {}
 
@@ -241,6 +246,7 @@ class Gradebook:
             scenarios={name: scenario_result(group) for name, group in sorted(by_scenario.items())},
             tests=tests,
             left_out=list(manifest.left_out),
+            damage=list(self.damage.values()),
         )
 
     def _outcome(
@@ -331,7 +337,8 @@ def _rounded(value: float) -> float:
 
 
 def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
-    """Return a run's scenarios by name."""
+    """Return a run's scenarios by name. Raises InputError for code that the user has not allowed (see `gate`)."""
+    clear(manifest, "scenarios")
     scenarios = (make_scenario(name, parameters) for name, parameters in manifest.suite.scenarios.items())
     return {scenario.name: scenario for scenario in scenarios}
 
@@ -339,6 +346,22 @@ def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
 def grade_run(run: RunFolder) -> Result:
     """Grade a run from its journals without writing anything. Raises JournalError for a damaged journal."""
     return Gradebook.of(run).result(run)
+
+
+def read_result(run: RunFolder) -> Result:
+    """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used."""
+    path = run.path / RESULT
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    remedy = "`longspan score` writes it again"
+    try:
+        return Result.model_validate_json(checked(content, path, remedy))
+    except ValidationError as error:
+        raise InputError(f"{path}: not results of this version: {first_problem(error)}; {remedy}") from None
 
 
 def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]]:

@@ -22,9 +22,11 @@ from typing import IO, Any, Final, cast, final
 import trio
 
 from longspan.simulator import events
-from longspan.simulator.errors import AgentError, LongspanError, StoppedError
-from longspan.simulator.grading.grades import Gradebook, Result
+from longspan.simulator.errors import AgentError, InputError, LongspanError, StoppedError
+from longspan.simulator.gate import vouch
+from longspan.simulator.grading.grades import Gradebook, Result, read_result
 from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Listener, Outcome, RunEvent, cost_so_far, resume
@@ -113,7 +115,8 @@ class _Dispatcher:
                 self.outcomes[run.path] = Outcome(run.path, finished(run), StoppedError("stopped before its first turn"))
                 continue
             try:
-                await _input(process).send_all(_line({"run": str(run.path), "max_cost": None if budget == inf else budget}))
+                order = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "max_cost": None if budget == inf else budget}
+                await _input(process).send_all(_line(order))
                 answer = await self._listen(plan, run, lines)
             except (_WorkerExitedError, trio.BrokenResourceError):
                 code = await process.wait()
@@ -178,8 +181,8 @@ def _exit_text(code: int) -> str:
 def result_of(run: RunFolder) -> Result | None:
     """Return the results that the process that played a run has written, or None if there are none."""
     try:
-        return Result.model_validate_json((run.path / "result.json").read_bytes())
-    except (OSError, ValueError):
+        return read_result(run)
+    except (OSError, InputError):
         return None
 
 
@@ -200,7 +203,9 @@ def main() -> None:
         threading.Thread(target=_read, args=(orders,), daemon=True).start()
         while True:
             order = orders.get()
-            _send(output, _play(Path(order["run"]), order["max_cost"], output))
+            manifest = Manifest.model_validate_json(order["manifest"])  # that which the parent process has checked
+            vouch(manifest)
+            _send(output, _play(RunFolder(Path(order["run"]), manifest), order["max_cost"], output))
 
 
 def _read(orders: queue.SimpleQueue[dict[str, Any]]) -> None:
@@ -217,9 +222,8 @@ def _send(output: IO[bytes], message: dict[str, Any]) -> None:
         os._exit(0)
 
 
-def _play(path: Path, left: float | None, output: IO[bytes]) -> dict[str, Any]:
+def _play(run: RunFolder, left: float | None, output: IO[bytes]) -> dict[str, Any]:
     """Play one run with `left` more dollars than it has already spent (None: no limit)."""
-    run = RunFolder(path)
 
     def send_event(heard: RunEvent) -> None:
         _send(output, {"conversation": heard.conversation, "event": heard.event.model_dump(mode="json")})

@@ -12,6 +12,7 @@ from typing import BinaryIO, Final, Literal, final
 
 from longspan.simulator.analysis.graded_runs import Graded, load
 from longspan.simulator.errors import InputError, LongspanError
+from longspan.simulator.grading.grades import read_result
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 
@@ -110,6 +111,7 @@ class RunList:
             return Entry(name, "damaged", 0.0, why=str(error))
 
     def _read(self, name: str, run: RunFolder, changed: float) -> Entry:
+        run.check()
         if not has_results(run):
             return Entry(name, "no results yet", changed, run.manifest)
         result = self.graded(name).result
@@ -130,10 +132,9 @@ def has_results(run: RunFolder) -> bool:
     if all(journal.st_mtime_ns <= results.st_mtime_ns for journal in journals):
         return True
     try:
-        tokens = json.loads((run.path / "result.json").read_bytes())["tokens"]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return read_result(run).tokens == sum(map(_tokens, journals_of(run)))
+    except (OSError, InputError):
         return True  # reported as damage when they are loaded
-    return bool(tokens == sum(map(_tokens, journals_of(run))))
 
 
 def _tokens(journal: Path) -> int:

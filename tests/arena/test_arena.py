@@ -21,6 +21,7 @@ from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.arena.evaluate import judge_and_rank
 from longspan.simulator.arena.results import Result, Rules
 from longspan.simulator.arena.summaries import Gathered, gather
+from longspan.simulator.checksums import checked
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.planning import plan
@@ -338,7 +339,8 @@ def test_what_it_prints_and_where_it_lands(tmp_path: Path, server: Server, capsy
     folder = tmp_path / "arena"
     assert f"report  {folder / 'conciseness-30.html'}" in out
     assert {path.name for path in folder.iterdir()} == {".lock", "judgements.jsonl", "conciseness-30.html", "conciseness-30.json"}
-    assert Result.model_validate_json((folder / "conciseness-30.json").read_bytes()).rules.facts == 30
+    path = folder / "conciseness-30.json"
+    assert Result.model_validate_json(checked(path.read_bytes(), path, "")).rules.facts == 30
 
 
 REFUSED = {

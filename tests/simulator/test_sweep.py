@@ -54,7 +54,7 @@ def journals(out: Path) -> dict[str, list[dict[str, Any]]]:
     for path in sorted(out.glob("*/manifest.json")):
         lines = RunFolder(path.parent).journal("main").read_text("utf-8").splitlines()
         found[path.parent.name] = [
-            {key: value for key, value in json.loads(line).items() if key not in ("measured", "repeated")} for line in lines
+            {key: value for key, value in json.loads(line).items() if key not in ("measured", "repeated", "sum")} for line in lines
         ]
     return found
 
@@ -228,7 +228,7 @@ def test_max_cost_requires_known_prices(tmp_path: Path) -> None:
         ("agents: []", "sweep s.yaml: agents: List should have at least 1 item"),
         ("spans: [0]", "sweep s.yaml: spans.0: a size must be a whole number of tokens"),
         ("runs: []", "sweep s.yaml: runs: expected a list of overrides"),
-        ("runs: [{seeds: [one]}]", "sweep s.yaml: runs.0: seeds.0: Input should be a valid integer"),
+        ("runs: [{seeds: [one]}]", "sweep s.yaml: runs.0: seeds.0: expected one whole number in plain digits, such as 7; got 'one'"),
         ("runs: [{agents: [gpt-9]}]", "there is no kind of agent 'gpt-9'"),
         ("suites: [elsewhere]", "there is no suite 'elsewhere'"),
         ("set: [colours.size=3]", "there is no parameter 'colours.size'"),

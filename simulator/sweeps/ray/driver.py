@@ -194,7 +194,7 @@ class _Driver:
     async def _try(self, planned: Plan, name: str, lease: int) -> tuple[dict[str, Any] | None, str | None]:
         """Have a node play a run. Return its answer, or None and why the node was lost."""
         cpus, gpus = required_resources(planned)
-        order = Order(name, lease, self._max_cost, str(Path.cwd()), tuple(sys.path))
+        order = Order(name, lease, planned.manifest.model_dump_json(), self._max_cost, str(Path.cwd()), tuple(sys.path))
         options = self._task.options(num_cpus=cpus, num_gpus=gpus, max_retries=0, name=f"longspan {name}")
         task = options.remote(self._coordinator, order)
         errors = self._ray.exceptions

@@ -274,7 +274,7 @@ def test_the_length_that_is_suggested_will_do() -> None:
 def test_data_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("A short text.", "utf-8")
     for data, settings, message in (
-        ("sky=none.txt", [], "does not exist"),
+        ("sky=none.txt", [], "No such file"),
         (f"sky={tmp_path / 'short.txt'}", [], "give a longer text or a smaller max_context"),
         (f"sky={tmp_path / 'short.txt'}", ["delivery=scatter"], "uses the conversation as its sky"),
         (f"stars={tmp_path / 'short.txt'}", [], "not a file of star lists"),
