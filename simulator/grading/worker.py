@@ -42,25 +42,25 @@ class GradingWorker:
         """Do work that calls graders, and return what it returns."""
         return await trio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._one_at_a_time)
 
-    async def grade(self, conversation: str, test: PlayedTest, answers: JudgeAnswers = MappingProxyType({})) -> Grade:
-        """Grade a finished test as `Gradebook.grade` does."""
-        return await self.do(partial(self._gradebook.grade, conversation, test, answers))
-
-    async def on_change(self, conversation: str, change: Change) -> None:
-        """Grade the test that ended with a change, if one did and its scenario is known. Call this with each change."""
-        if self._hurries or not isinstance(change, PlayedTest) or change.status != "played":
-            return
-        if change.definition.scenario not in self._gradebook.scenarios:
-            return
+    async def grade(self, conversation: str, test: PlayedTest, answers: JudgeAnswers = MappingProxyType({})) -> Grade | None:
+        """Grade a finished test as `Gradebook.grade` does. Return None after `hurry`."""
+        if self._hurries:
+            return None
         with trio.CancelScope() as scope:
             self._waiting.add(scope)
             try:
-                await self.grade(conversation, change)
+                return await self.do(partial(self._gradebook.grade, conversation, test, answers))
             finally:
                 self._waiting.discard(scope)
+        return None
+
+    async def on_change(self, conversation: str, change: Change) -> None:
+        """Grade the test that ended with a change, if one did and its scenario is known. Call this with each change."""
+        if isinstance(change, PlayedTest) and change.status == "played" and change.definition.scenario in self._gradebook.scenarios:
+            await self.grade(conversation, change)
 
     def hurry(self) -> None:
-        """Make `on_change` return at once, now and from now on, whether or not a test has been graded."""
+        """Wait for no single test's grade any longer, now and from now on."""
         self._hurries = True
         for scope in self._waiting:
             scope.cancel()

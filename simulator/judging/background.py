@@ -47,11 +47,14 @@ class Judging:
             self._nursery.start_soon(self._judge_test, conversation, change)
 
     async def _judge_test(self, conversation: str, played: PlayedTest) -> None:
-        """Ask a test's queries, grade it again, and repeat until there are no new ones. An error is raised on exit."""
+        """Ask a test's queries, grade it again, and repeat until there are no new ones or the run is stopped.
+
+        An error is raised on exit.
+        """
         answers: dict[str, dict[str, Any] | str] = {}
         while True:
             grade = await self._worker.grade(conversation, played, dict(answers))
-            queries = {query.about: query for query in grade.asks if query.about not in answers}
+            queries = {query.about: query for query in grade.asks if query.about not in answers} if grade is not None else {}
             if not queries:
                 return
             async with trio.open_nursery() as nursery:

@@ -54,9 +54,9 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocked]:
     grader.released.set()
 
 
-def planned(out: Path, tests: int = 2) -> Plan:
-    suite = load_suite("ltm").changed([], [], ["colours"], tests)
-    return plan(RunSettings(suite=suite, span=2000, seed=4, agent="oracle"), out)
+def planned(out: Path, judge: str | None = None) -> Plan:
+    suite = load_suite("ltm").changed([], [], ["colours"], 2)
+    return plan(RunSettings(suite=suite, span=2000, seed=4, agent="oracle", judge=judge), out)
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,13 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return RunFolder(outcome.folder)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_signals_stop_a_run_whose_grader_does_not_return(sent: signal.Signals, tmp_path: Path, blocked: Blocked) -> None:
+@pytest.mark.parametrize(
+    ("sent", "judge"), [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGTERM, "openai/gpt-4o?base_url=http://127.0.0.1:9/v1")]
+)
+def test_signals_stop_a_run_whose_grader_does_not_return(
+    sent: signal.Signals, judge: str | None, tmp_path: Path, blocked: Blocked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "never used")
     heard: list[RunEvent] = []
 
     async def main() -> Any:
@@ -79,7 +84,7 @@ def test_signals_stop_a_run_whose_grader_does_not_return(sent: signal.Signals, t
                     await trio.testing.wait_all_tasks_blocked()
 
             nursery.start_soon(interrupt)
-            return await play([planned(tmp_path)], listener=heard.append, signals=True)
+            return await play([planned(tmp_path, judge)], listener=heard.append, signals=True)
 
     (outcome,) = trio.run(main)
     assert isinstance(outcome.error, StoppedError)
