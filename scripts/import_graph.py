@@ -36,6 +36,7 @@ FOUNDATION: Final = frozenset(
         "checksums",
         "clock",
         "errors",
+        "faults",
         "files",
         "gather",
         "json_lines",
@@ -45,7 +46,9 @@ FOUNDATION: Final = frozenset(
         "sizes",
         "tables",
         "templating",
+        "terminal",
         "tokens",
+        "wording",
     }
 )
 RUNNER: Final = frozenset({"coherence", "grid", "planning", "runner", "scoring"})

@@ -11,7 +11,8 @@ from urllib.parse import unquote
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.agent import Agent
-from longspan.simulator.errors import InputError, LongspanError, one_line
+from longspan.simulator.errors import InputError, LongspanError, first_problem, one_line
+from longspan.simulator.faults import is_fault
 from longspan.simulator.fields import validated
 from longspan.simulator.plugins import load
 
@@ -71,7 +72,9 @@ def make_agent(spec: AgentSpec) -> Agent:
         agent = cls(spec.target, options)
     except LongspanError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise InputError(f"agent {spec}: {_name(cls)} could not be created: {one_line(error)}") from error
     missing = [name for name in _METHODS if not callable(getattr(agent, name, None))]
     if missing:
@@ -97,10 +100,7 @@ def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
     try:
         return validated(model, spec.options)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(map(str, first["loc"])) or "options"
-        why = " ".join(first["msg"].removeprefix("Value error, ").split())
-        raise InputError(f"agent {spec}: option {name}: {why}; {options_text}") from None
+        raise InputError(f"agent {spec}: {first_problem(error)}; {options_text}") from None
 
 
 def _name(cls: Any) -> str:

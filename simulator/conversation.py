@@ -16,6 +16,7 @@ from longspan.simulator import events
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
 from longspan.simulator.conductor import Conductor, Fill, Release, Speak, TestState
 from longspan.simulator.errors import AgentError, JournalError, ReplayError, StoppedError, journal_text
+from longspan.simulator.faults import is_fault
 from longspan.simulator.filler.filler import Distraction, Filler
 from longspan.simulator.journal import Journal
 from longspan.simulator.live_agent import LiveAgent
@@ -101,7 +102,8 @@ class Conversation:
     `before_turn` is awaited before each turn.
 
     A journal that already has events is replayed from the beginning, with its replies instead of the agent's. At its end, the
-    agent catches up and is asked from then on.
+    agent catches up and is asked from then on. `on_fault` is called with a test's id, its error as journaled, and the exception,
+    before an error of its own ends a test that is not replayed.
     """
 
     def __init__(
@@ -114,6 +116,7 @@ class Conversation:
         judge: Judge | None = None,
         listener: Callable[[events.Event], object] | None = None,
         before_turn: Callable[[], Awaitable[None]] | None = None,
+        on_fault: Callable[[str, str, BaseException], object] | None = None,
     ) -> None:
         self._setting = setting
         # The id may be a test's name, which the agent must not see in turn ids.
@@ -123,6 +126,7 @@ class Conversation:
         self._judge = judge
         self._listener = listener
         self._before_turn = before_turn
+        self._on_fault = on_fault
         self._clock = VirtualClock(setting.starts_at, setting.pace)
         self._count = setting.tokenizer.count
         self._position = 0
@@ -319,6 +323,8 @@ class Conversation:
         state = task.state
         more = self._conductor.ends(state)
         if task.error is not None:
+            if task.cause is not None and self._on_fault is not None and not self._journal.replaying:
+                self._on_fault(state.test.id, task.error, task.cause)
             self._write(events.ScenarioError(test=state.test.id, error=task.error))
         else:
             stopped = state.segment < len(state.outline) - 1
@@ -442,8 +448,10 @@ class Conversation:
             if watch.amend is not None and watch.turn == self.turns:
                 try:
                     ideal = watch.amend(watch.count, ideal)
-                except Exception as error:
-                    task.error = journal_text(error)
+                except BaseException as error:
+                    if not is_fault(error):
+                        raise
+                    task.fails(error)
                     await task.cancelled()
                     self._end(task)
         return ideal

@@ -103,7 +103,9 @@ class Journal:
         return self.seq < len(self._recorded)
 
     def recorded(self) -> events.Event | None:
-        """Return the recorded event at this position, or None after the last one."""
+        """Return the recorded event at this position, or None after the last one. Raises StoppedError there if nothing is written."""
+        if self._replay_only and not self.replaying:
+            raise self._end()
         return parse_line(self._recorded[self.seq], self.seq, self.path) if self.replaying else None
 
     def write(self, event: events.Event) -> None:
@@ -116,12 +118,16 @@ class Journal:
             if recorded != again:
                 _compare(json.loads(recorded + b"}"), json.loads(again + b"}"), self.path)
         elif self._replay_only:
-            raise StoppedError(f"{self.path}: the journal ends after {self.seq} events; `longspan resume` continues there")
+            raise self._end()
         else:
             self._append(self._lines.write(event))
         self.seq += 1
         if isinstance(event, events.End | events.ScenarioError):
             self.sync()
+
+    def _end(self) -> StoppedError:
+        where = f"the journal ends after {self.seq} events"
+        return StoppedError(f"{self.path}: the run was interrupted: {where}; `longspan resume` continues it, then replay it")
 
     def _append(self, line: bytes) -> None:
         if self._broken is not None:

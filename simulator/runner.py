@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -35,6 +34,7 @@ from longspan.simulator.planning import Plan, replan, setting_of
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import Scoring
 from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.terminal import complain
 from longspan.simulator.transcript import Change, PlayedTest
 
 __all__ = [
@@ -224,7 +224,7 @@ class _Player:
             async for _ in received:
                 if self._stopped:
                     break
-                print("stopping after the current turn; press Ctrl-C again to stop at once", file=sys.stderr, flush=True)
+                complain("stopping after the current turn; press Ctrl-C again to stop at once")
                 self._stop()
             self._at_once = True
             for scope in self._scopes:
@@ -285,6 +285,9 @@ class _Player:
                 judging.on_change(id, change)
             hearing.add(RunEvent(plan, run.path, scoring.gradebook, id, event, change))
 
+        def on_fault(test: str, error: str, cause: BaseException) -> None:
+            run.incident(conversation=id, type="scenario_error", test=test, error=error, traceback="".join(format_exception(cause)))
+
         with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
             conversation = Conversation(
                 setting_of(plan.manifest, id),
@@ -294,6 +297,7 @@ class _Player:
                 judge=judging.judge if judging is not None else None,
                 listener=on_event,
                 before_turn=hearing.catch_up,
+                on_fault=on_fault,
             )
             self._conversations.add(conversation)
             self._scopes.add(scope)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator import plain_yaml
 from longspan.simulator.errors import InputError, first_problem, one_line
+from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.fields import Span, Whole
 from longspan.simulator.files import read_packed, resolved
 from longspan.simulator.plugins import make_scenario, path_parameters, scenario_class
@@ -154,9 +155,11 @@ def _series(scenario: Scenario, tests: int, seed: int) -> list[tuple[str, Script
         series = [(id, script) for id, script in scenario.series(tests, f"{seed}/{scenario.name}")]
     except InputError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         where = f"scenario {scenario.name}: making its tests from seed {seed} failed"
-        raise InputError(f"{where}: {one_line(error)}") from error
+        raise InputError(f"{where}: {one_line(error)}{at_line(error, type(scenario))}") from error
     ids = [id for id, _ in series]
     if not ids:
         raise InputError(f"scenario {scenario.name}: series returned no tests")
@@ -188,8 +191,11 @@ def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script
             raise ValueError(f"chance must be a number in [0, 1], got {chance!r:.40}")
     except InputError:
         raise
-    except Exception as error:
-        raise InputError(f"scenario {scenario.name}: making a test from seed {test_seed} failed: {one_line(error)}") from error
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        why = f"{one_line(error)}{at_line(error, type(scenario))}"
+        raise InputError(f"scenario {scenario.name}: making a test from seed {test_seed} failed: {why}") from error
     if script.lines and type(scenario).grade is Scenario.grade and type(scenario).play is Scenario.play:
         raise InputError(f"scenario {scenario.name}: a scripted scenario must override grade")
     return Test(f"{scenario.name}-{id}", scenario, script, test_seed, order)

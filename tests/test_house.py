@@ -98,6 +98,30 @@ def test_only_the_transcript_and_what_writes_events_examine_their_types() -> Non
     assert found == {f"simulator/{name}.py" for name in ("transcript", "journal", "conversation")}
 
 
+PRINTING = {"simulator/terminal.py", "agents/outside/bridge.py", "agents/models/gguf/trial.py"}
+"""The modules that print: the one that all others print through, and two that run in a process of their own, whose output is read."""
+
+
+def prints(node: ast.AST) -> bool:
+    """Return whether code prints, or reads what is typed, without the module `terminal`."""
+    match node:
+        case ast.Call(func=ast.Name("print" | "input")):
+            return True
+        case ast.Attribute(value=ast.Name("typer" | "click"), attr="echo" | "secho" | "confirm" | "prompt"):
+            return True
+        case ast.Attribute(value=ast.Name("sys"), attr="stdout" | "stderr"):
+            return True
+        case ast.ImportFrom(module="rich" | "rich.console", names=names):
+            return any(alias.name in ("Console", "console", "print") for alias in names)
+    return False
+
+
+def test_all_that_is_printed_goes_through_one_module() -> None:
+    modules = (path for folder in ("simulator", "scenarios", "agents") for path in (ROOT / folder).rglob("*.py"))
+    found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(prints, ast.walk(ast.parse(path.read_text("utf-8")))))}
+    assert found == PRINTING | {"simulator/cli/console.py"}, "the last is Rich's console with the same filter"
+
+
 EXECUTORS = {
     "make_agent": "cli/chat cli/runs judging/cached_model planning runner sweeps/ray/driver sweeps/ray/node tools/checkup tools/estimate",
     "CachedModel": "arena/evaluate cli/runs interop/data_writers judging/calibrate runner",

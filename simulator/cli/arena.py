@@ -81,25 +81,22 @@ def _judge(gathered: Gathered, rules: Rules, judge: str, store: AnswerStore, lim
 
 
 def _print(result: Result, folder: Path, json_: bool) -> None:
-    import json
-
-    from rich.text import Text
-
     from longspan.simulator.arena.page import write
     from longspan.simulator.arena.tables import tables
-    from longspan.simulator.cli.tables import print_table, wide_console
-    from longspan.simulator.report.excerpts import visible
+    from longspan.simulator.cli.console import wide_console
+    from longspan.simulator.cli.tables import print_table
+    from longspan.simulator.terminal import say_json
 
     written, page = write(folder, result)
     if json_:
-        print(json.dumps(result.model_dump(mode="json"), ensure_ascii=False, indent=1))
+        say_json(result.model_dump(mode="json"))
         return
     console = wide_console()
     for table in tables(result) if result.matches else ():
         print_table(console, table)
     for warning in result.warnings:
-        console.print(Text(visible(warning)), style="yellow")
+        console.print(warning, style="yellow")
     for note in result.notes:
-        console.print(Text(visible(note)), style="dim")
+        console.print(note, style="dim")
     for label, path in (("result", written), ("report", page)):
-        console.print(f"{label:8}{path}", soft_wrap=True, highlight=False, markup=False)
+        console.say(f"{label:8}{path}")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longspan.simulator.terminal import say
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -28,11 +30,11 @@ def scenarios() -> None:
         try:
             cls = scenario_class(name)
         except InputError as error:
-            _row(table, name, "", "", str(error))
+            table.add_row(name, "", "", str(error))
             continue
         parameters = ", ".join(f"{field}={info.get_default(call_default_factory=True)}" for field, info in cls.model_fields.items())
         about = (cls.__doc__ or "").strip().splitlines()[0] if cls.__doc__ else ""
-        _row(table, name, ", ".join(cls.skills), parameters, about)
+        table.add_row(name, ", ".join(cls.skills), parameters, about)
     _print(table)
 
 
@@ -49,7 +51,7 @@ def agents() -> None:
             doc = (load(GROUP, "kind of agent", kind).__doc__ or "").strip().splitlines()
         except InputError as error:
             doc = [str(error)]
-        _row(table, kind, doc[0] if doc else "")
+        table.add_row(kind, doc[0] if doc else "")
     _print(table)
 
 
@@ -62,14 +64,15 @@ def suites() -> None:
     table = _table("suite", "tests per scenario", "scenarios", "description")
     for name in known():
         suite = load_suite(name)
-        _row(table, name, str(suite.tests), ", ".join(suite.scenarios), suite.title)
+        table.add_row(name, str(suite.tests), ", ".join(suite.scenarios), suite.title)
     _print(table)
 
 
 @app.command()
 def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs")) -> None:
     """List the runs in a folder with their scores."""
-    from longspan.simulator.cli.tables import print_table, wide_console
+    from longspan.simulator.cli.console import wide_console
+    from longspan.simulator.cli.tables import print_table
     from longspan.simulator.errors import InputError, LongspanError
     from longspan.simulator.grading.grades import read_result
     from longspan.simulator.run_folder import MANIFEST, RESULT, RunFolder
@@ -97,18 +100,11 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     if rows:
         print_table(wide_console(), Table(title=f"Runs in {out}", columns=["run", "suite", "span", "agent", "seed", "score"], rows=rows))
     for folder in deeper:
-        print(f"{folder} contains more runs: longspan list runs {folder}")
+        say(f"{folder} contains more runs: longspan list runs {folder}")
 
 
 def _score(result: Result) -> str:
     return f"{result.score:.2f} of {result.max_score}" if result.score is not None else "incomplete"
-
-
-def _row(table: Table, *cells: str) -> None:
-    """Add a row of plain text: names come from untrusted files and packages."""
-    from rich.text import Text
-
-    table.add_row(*map(Text, cells))
 
 
 def _table(*columns: str) -> Table:
@@ -121,6 +117,6 @@ def _table(*columns: str) -> Table:
 
 
 def _print(table: Table) -> None:
-    from rich.console import Console
+    from longspan.simulator.cli.console import Console
 
     Console().print(table)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
+from longspan.simulator.terminal import say
 
 __all__ = ["publish", "verify"]
 
@@ -26,7 +27,7 @@ def publish(
     folder = open_run(run, trust)
     path = out or Path(f"published-{folder.manifest.commitment[:12]}.json")
     published = write(folder, path)
-    typer.echo(f"{path}: score {published.score} of {published.max_score}, commitment {published.commitment}")
+    say(f"{path}: score {published.score} of {published.max_score}, commitment {published.commitment}")
     return 0
 
 
@@ -41,6 +42,6 @@ def verify(
 
     valid = True
     for finding in check(read_published(published), open_run(run, trust)):
-        typer.echo(f"{'ok ' if finding.holds else 'NO '} {finding.name:12}{finding.found}")
+        say(f"{'ok ' if finding.holds else 'NO '} {finding.name:12}{finding.found}")
         valid = valid and finding.holds
     return 0 if valid else 1

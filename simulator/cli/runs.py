@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from longspan.simulator.terminal import complain, confirm, say, say_json
 
 if TYPE_CHECKING:
     from longspan.simulator.grading.grades import Result
@@ -56,8 +57,8 @@ def resume(
         before = folder.grades()
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
     if not json_:
-        typer.echo(notice)
-    if costly and not yes and (json_ or not typer.confirm("Continue?", default=False)):
+        say(notice)
+    if costly and not yes and (json_ or not confirm("Continue?")):
         raise InputError(f"{notice}; --yes skips the question")
     with Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
@@ -65,7 +66,7 @@ def resume(
         outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, max_cost=most))
     changed = _changes(before, outcome.result) if outcome.result is not None else {}
     if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
-        print(f"longspan: {run}: {_describe(graded_otherwise)}", file=sys.stderr)
+        complain(f"longspan: {run}: {_describe(graded_otherwise)}")
     return finish([outcome], json_)
 
 
@@ -96,10 +97,10 @@ def replay(
         result = trio.run(lambda: play_again(folder))
         changed = _changes(folder.grades(), result)
         if json_:
-            _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
+            say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
         else:
             verdict = "matches the journal" if folder.manifest.imported is None else "follows from earlier ones"
-            typer.echo(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
+            say(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
         return 1 if changed else 0
     make_agent(AgentSpec.parse(agent))
     manifest = folder.manifest.model_copy(update={"agent": agent, "versions": versions()})
@@ -138,10 +139,10 @@ def score(
         result = scoring.write()
         changed = _changes(before, result)
     if json_:
-        _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
+        say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
         print_scores(result)
-        typer.echo(_describe(changed))
+        say(_describe(changed))
     return 0
 
 
@@ -177,7 +178,7 @@ def correct(
         folder.check()
         folder.correct(correction)
         result = next(each for each in grade_again(folder).tests if each.id == test)
-    typer.echo(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
+    say(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
     return 0
 
 
@@ -211,12 +212,6 @@ def _describe(changed: dict[str, tuple[float | None, float | None]]) -> str:
 
 def _score(value: float | None) -> str:
     return "unscored" if value is None else f"{value:.2f}"
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    print(json.dumps(value, ensure_ascii=False, indent=1))
 
 
 def user() -> str:

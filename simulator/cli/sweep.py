@@ -113,9 +113,10 @@ def _play(
 
 def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], finished_before: int) -> None:
     """Print a line for each run of a sweep, and the errors."""
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
+
+    from longspan.simulator.cli.console import Console
+    from longspan.simulator.cli.progress import tell_interruption
 
     console = Console()
     table = Table()
@@ -123,14 +124,11 @@ def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], f
         table.add_column(column, overflow="fold")
     for entry in entries:
         score = f"{entry.score:.2f} of {entry.max_score}" if entry.score is not None else "-"
-        table.add_row(*map(Text, (entry.folder, score, entry.state)))
+        table.add_row(entry.folder, score, entry.state)
     console.print(table)
     for outcome in outcomes:
-        if outcome.error is not None:
-            console.print(Text(f"{outcome.folder.name}: {outcome.error}", style="red"), soft_wrap=True)
+        tell_interruption(outcome)
     done = sum(entry.state == "finished" for entry in entries)
-    console.print(
-        f"{out}: {done} of {len(entries)} runs finished, {finished_before} of them before", soft_wrap=True, highlight=False, markup=False
-    )
+    console.say(f"{out}: {done} of {len(entries)} runs finished, {finished_before} of them before")
     if done < len(entries):
-        console.print("run the same command again to continue the others", soft_wrap=True, highlight=False, markup=False)
+        console.say("run the same command again to continue the others")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from longspan.simulator.integers import whole
+from longspan.simulator.terminal import say
 
 __all__ = ["view"]
 
@@ -36,7 +37,7 @@ def view(
     async def until_stopped() -> None:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as stopped:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(lambda: serve(folder, host, port, ready=lambda url: print(url, flush=True)))
+                nursery.start_soon(lambda: serve(folder, host, port, ready=say))
                 async for _ in stopped:
                     break
                 nursery.cancel_scope.cancel()

@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import partial
 from math import fsum
 from statistics import fmean, pstdev
+from traceback import format_exception
 from types import MappingProxyType
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -16,6 +17,7 @@ from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.checksums import checked
 from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.events import Event
+from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.gate import clear
 from longspan.simulator.grading.needle_fates import NeedleFates
 from longspan.simulator.ledger import Spending, tally
@@ -132,6 +134,15 @@ class Result(_Frozen):
 
 
 @final
+class GraderFault(NamedTuple):
+    """An error of a scenario's grader: the test's conversation, the reason that its grade gives, and the traceback."""
+
+    conversation: str
+    reason: str
+    traceback: str
+
+
+@final
 class Gradebook:
     """The transcripts and the grades of a run. Each event is folded once and each test is graded once.
 
@@ -145,6 +156,7 @@ class Gradebook:
         self.transcripts: dict[str, Transcript] = {}
         self.damage: dict[str, str] = {}
         self._fates: dict[str, NeedleFates] = {}
+        self.faults: dict[str, GraderFault] = {}
         self._grades: dict[tuple[str, str], Grade] = {}
 
     @classmethod
@@ -193,8 +205,12 @@ class Gradebook:
             grade = self.scenarios[test.definition.scenario].grade(test.definition.facts, record)
             if not isinstance(grade, Grade):
                 raise TypeError(f"grade returned {type(grade).__name__} instead of a Grade")
-        except Exception as error:
-            return Grade(score=None, reason=f"the grader failed: {one_line(error)}")
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            reason = f"the grader failed: {one_line(error)}{at_line(error, type(self.scenarios.get(test.definition.scenario)))}"
+            self.faults[test.id] = GraderFault(conversation, reason, "".join(format_exception(error)))
+            return Grade(score=None, reason=reason)
         if record.unread:
             grade = grade.model_copy(update={"reason": f"{grade.reason}; {record.unread}"})
         if test.unjudged is not None:
@@ -294,7 +310,9 @@ def _metrics(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str,
     """Return a scenario's own figures, or none if it raises; its tables then show the error."""
     try:
         return [(str(name), _rounded(float(value))) for name, value in scenario.metrics(_marked(tests)).items()]
-    except Exception:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         return []
 
 
@@ -306,8 +324,11 @@ def tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> l
     """Return a scenario's own tables of the tests of runs, by run name. If it raises, a table shows the error."""
     try:
         return [Table.model_validate(table) for table in scenario.tables({run: _marked(tests) for run, tests in runs.items()})]
-    except Exception as error:
-        return [Table(title=f"{scenario.name}: its tables failed", columns=["error"], rows=[[one_line(error)]])]
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        why = f"{one_line(error)}{at_line(error, type(scenario))}"
+        return [Table(title=f"{scenario.name}: its tables failed", columns=["error"], rows=[[why]])]
 
 
 def scenario_result(tests: Sequence[TestResult]) -> ScenarioResult:

@@ -76,7 +76,7 @@ async def write(
     The model's answers are kept in `out`, so that the same command continues after an interruption. Raises InputError for invalid
     input, and StoppedError if more than `max_cost` dollars could be spent.
     """
-    check_model(spec, max_cost)
+    check_model(spec, max_cost, role="writer")
     store = AnswerStore.create(out)
     with store.lock("data"):
         model = CachedModel(spec, store, Ledger(max_cost))

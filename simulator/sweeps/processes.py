@@ -31,6 +31,7 @@ from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Listener, Outcome, RunEvent, cost_so_far, resume
 from longspan.simulator.sweeps.sweep import finished
+from longspan.simulator.terminal import prepare
 
 __all__ = ["PROCESSES", "main", "play_in_processes", "result_of"]
 
@@ -197,6 +198,7 @@ def _error(answer: dict[str, Any]) -> LongspanError | None:
 
 def main() -> None:
     """Play the runs that the parent process sends, until it exits."""
+    prepare()
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # what an agent prints must not get into the protocol
         orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()

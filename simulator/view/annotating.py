@@ -17,8 +17,8 @@ from longspan.simulator.gate import named_in
 from longspan.simulator.judging.annotation import LEVELS, Annotation, agreements, annotate, annotations_by, open_claims, sheets
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import scenario_class
-from longspan.simulator.report.excerpts import visible
 from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.terminal import visible
 from longspan.simulator.view.rendering import page
 from longspan.simulator.view.run_list import RunList
 

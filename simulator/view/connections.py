@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from typing import Any, Final, final
 
@@ -13,6 +14,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from longspan.simulator.terminal import complain
 from longspan.simulator.view.guard import KNOWN
 
 __all__ = ["MAX_STRANGERS", "REQUEST_S", "Connections"]
@@ -77,7 +79,22 @@ async def _close_when_cancelled(stream: trio.SocketStream) -> None:
 def _config(request_s: float) -> Config:
     config = Config()
     config.accesslog = None
+    config.errorlog = _error_log()
     config.loglevel = "WARNING"
     config.include_server_header = False
     config.keep_alive_timeout = request_s
     return config
+
+
+def _error_log() -> logging.Logger:
+    """A log on standard error, for the server's own errors."""
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            for line in self.format(record).splitlines():
+                complain(line)
+
+    log = logging.getLogger("longspan.view")
+    log.handlers = [Handler()]
+    log.propagate = False
+    return log

@@ -17,10 +17,11 @@ from longspan.simulator.grading.run_status import EndedTest, RunProgress, RunSta
 from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal_tail import MAX_LINES, JournalTail
 from longspan.simulator.plugins import installed_scenarios
-from longspan.simulator.report.excerpts import EXCERPT_CHARS, visible
+from longspan.simulator.report.excerpts import EXCERPT_CHARS
 from longspan.simulator.report.reading import Turn
 from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.terminal import visible
 from longspan.simulator.transcript import Change, PlayedTest
 from longspan.simulator.transcript import Turn as TranscriptTurn
 from longspan.simulator.view.run_list import has_results

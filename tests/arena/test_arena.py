@@ -188,8 +188,8 @@ NONE = aligned((1, False, [7]), (2, False, []))
         (aligned((1, True, [1]), (1, False, [])), "does not name each fact"),
         (aligned((1, True, [1]), (2, True, [3])), "cites a sentence that does not exist: there are 2"),
         (aligned((1, True, [1]), (2, True, [0])), "cites a sentence that does not exist"),
-        (aligned((1, True, [1]), (2, True, ["1"])), "valid integer"),
-        (aligned((1, True, [True]), (2, True, [1])), "valid integer"),
+        (aligned((1, True, [1]), (2, True, ["1"])), "whole number"),
+        (aligned((1, True, [True]), (2, True, [1])), "whole number"),
     ],
 )
 def test_an_alignment_that_does_not_fit_is_no_answer(
@@ -346,12 +346,12 @@ def test_what_it_prints_and_where_it_lands(tmp_path: Path, server: Server, capsy
 REFUSED = {
     "nothing there": ([], "cannot be read"),
     "no line": ([""], "no source has summaries by two systems"),
-    "no JSON": (["{"], "line 1: Invalid JSON"),
-    "not UTF-8": ([b'{"source": "\xff"}'], "line 1: Invalid JSON"),
+    "no JSON": (["{"], "line 1: not JSON"),
+    "not UTF-8": ([b'{"source": "\xff"}'], "line 1: not JSON"),
     "a list": (["[]"], "line 1"),
     "a key is misspelt": ([{"source": "a", "system": "b", "sumary": "c"}], "unknown key"),
-    "a number": ([{"source": 1, "system": "b", "summary": "c"}], "source: Input should be a valid string"),
-    "no name": ([{"source": "a", "system": "", "summary": "c"}], "at least 1 character"),
+    "a number": ([{"source": 1, "system": "b", "summary": "c"}], "source: must be text"),
+    "no name": ([{"source": "a", "system": "", "summary": "c"}], "must not be empty"),
     "twice": ([{"source": "a", "system": "b", "summary": "c"}] * 2, "line 2: duplicate summary of 'a' by 'b'"),
     "one system": ([{"source": s, "system": "b", "summary": "c"} for s in "st"], "no source has summaries by two systems; found 2"),
     "no common source": ([{"source": s, "system": s, "summary": "c"} for s in "st"], "no source has summaries by two systems"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.sealing import change_json, read_lines, write_lines
 
+from longspan.simulator.cli import main
 from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.grid import Grid
 
@@ -38,7 +40,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "--seed", "one"], "--seed': expected one whole number in plain digits, such as 7; got 'one'"),
         (["run", "--tests", "0"], "--tests': must be from 1 to 10,000"),
         (["run", "--placement", "late"], "'late' is not one of"),
-        (["run", "--set", "changes=many"], "changes: Input should be a valid integer"),
+        (["run", "--set", "changes=many"], "changes: must be a whole number"),
         (["run", "--set", "colours.size=3"], "there is no parameter 'colours.size'; there are"),
         (["run", "--set", "changes"], "--set expects NAME=VALUE"),
         (["run", "--data", "colours=x.json"], "no scenario takes data called 'colours'; known names: chapterbreak"),
@@ -59,7 +61,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["publish", "nowhere"], "manifest.json: cannot be read"),
         (["verify", "nowhere", "nowhere"], "nowhere: cannot be read"),
         (["correct", "nowhere", "jokes-1", "--score", "1", "--why", "so"], "manifest.json: cannot be read"),
-        (["correct", "nowhere", "jokes-1", "--score", "2", "--why", "so"], "--score': Input should be less than or equal to 1"),
+        (["correct", "nowhere", "jokes-1", "--score", "2", "--why", "so"], "--score': must be at most 1"),
         (["check", "--agent", "nobody"], "there is no kind of agent 'nobody'"),
         (["chat", "--agent", "oracle"], "name another agent"),
     ],
@@ -120,8 +122,9 @@ def test_an_agent_that_fails_is_told_in_a_line_and_the_rest_is_kept(tmp_path: Pa
     (tmp_path / "dying.py").write_text(DYING)
     done = longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "python:dying:Dying", "--agent", "oracle", where=tmp_path)
     assert done.returncode == 1
-    assert "interrupted: " in done.stdout
-    assert "the line is dead" in done.stdout.replace("\n", " ").replace("  ", " ")
+    (line,) = done.stderr.splitlines()
+    name = "ltm-2k-python-dying-Dying-seed0"
+    assert line == f"longspan: {name}: interrupted: python:dying:Dying: reply raised ConnectionError: the line is dead"
     assert "Traceback" not in done.stdout + done.stderr
     assert "longspan resume runs/ltm-2k-python-dying-Dying-seed0" in done.stdout
     result = json.loads((tmp_path / "runs/ltm-2k-python-dying-Dying-seed0/result.json").read_text())
@@ -130,6 +133,9 @@ def test_an_agent_that_fails_is_told_in_a_line_and_the_rest_is_kept(tmp_path: Pa
     assert {test["status"] for test in result["tests"]} == {"agent_error"}
     other = json.loads((tmp_path / "runs/ltm-2k-oracle-seed0/result.json").read_text())
     assert other["score"] == 1.0, "the other run went on"
+    replayed = longspan("replay", f"runs/{name}", where=tmp_path)
+    assert replayed.returncode == 1
+    assert "journal.jsonl: the run was interrupted: the journal ends after " in replayed.stderr
 
 
 def test_a_run_from_elsewhere_runs_no_code_unless_trusted(tmp_path: Path) -> None:
@@ -265,3 +271,37 @@ def test_a_suite_file_runs_no_code_unless_trusted(tmp_path: Path) -> None:
 
 def test_the_options_of_run_have_the_defaults_of_a_sweep() -> None:
     assert GridOptions().grid() == Grid()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (MemoryError(), "the memory is full; play fewer runs or conversations at once, or give smaller files"),
+        (RecursionError("maximum recursion depth exceeded"), "something is nested too deeply to be read; look for thousands of brackets"),
+    ],
+)
+def test_a_lack_of_memory_or_stack_is_told_in_one_line(
+    error: Exception, told: str, grouped: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ExceptionGroup("tasks", [ExceptionGroup("inner", [error])]) if grouped else error
+
+    monkeypatch.setattr("longspan.simulator.planning.plan", fail)
+    with pytest.raises(SystemExit) as exiting:
+        main(["run", "--scenario", "colours", "--agent", "silent"])
+    assert exiting.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"longspan: {told}")
+    assert said.count("\n") == 1
+
+
+def test_a_terminal_that_only_knows_ascii_gets_replacements(tmp_path: Path) -> None:
+    command = "import sys; from longspan.simulator.cli import main; main(sys.argv[1:])"
+    arguments = ["run", "--scenario", "colours", "--agent", "silent?ä=ü"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    for given, code in ((["list", "suites"], 0), (arguments, 2), (["chat", "--agent", "python:crème:Brûlée"], 2)):
+        done = subprocess.run([sys.executable, "-c", command, *given], cwd=tmp_path, env=environment, capture_output=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert (done.stdout + done.stderr).isascii()
+        assert b"Traceback" not in done.stderr

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import trio
-from rich.console import Console
 
 from longspan.scenarios.ltm.colours import Colours
 from longspan.simulator import events
+from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.progress import Progress
 from longspan.simulator.journal import read_journal
 from longspan.simulator.planning import Plan, plan

@@ -64,5 +64,5 @@ def make_core(target: str, options: LtmOptions) -> Core:
     try:
         core: Core = cls(match["model"], validated(model, core_options))
     except ValidationError as error:
-        raise InputError(f"agent ltm/{target}: option {first_problem(error)}; {all_options}") from None
+        raise InputError(f"agent ltm/{target}: {first_problem(error)}; {all_options}") from None
     return core

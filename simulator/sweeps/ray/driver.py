@@ -26,6 +26,7 @@ from longspan.simulator.runner import Listener, Outcome, RunEvent
 from longspan.simulator.sweeps.processes import result_of
 from longspan.simulator.sweeps.ray.coordinator import Coordinator
 from longspan.simulator.sweeps.ray.node import Order, answer_of, play
+from longspan.simulator.terminal import complain
 
 __all__ = ["import_ray", "play_on_ray", "required_resources"]
 
@@ -251,7 +252,7 @@ class _Driver:
             async for _ in received:
                 at_once, self._stopped = self._stopped, True
                 if not at_once:
-                    print("stopping after the turn in hand; once more stops at once", file=sys.stderr, flush=True)
+                    complain("stopping after the turn in hand; once more stops at once")
                     await answer_of(self._coordinator.stop.remote())
                 for (name, lease), (task, _) in list(self._tasks.items()):
                     if at_once or not await answer_of(self._coordinator.has_started.remote(name, lease)):

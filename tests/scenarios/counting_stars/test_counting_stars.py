@@ -251,7 +251,7 @@ def test_every_parameter_is_described() -> None:
         (["variant=4-999"], "1 to 128 lengths"),
         (["variant=4-4-4"], "a variant is M-N"),
         (["max_context=4x"], "a size must be a whole number of tokens"),
-        (["max_context=9m"], "less than or equal to 2000000"),
+        (["max_context=9m"], "must be at most 2000000"),
         (["language=fr"], "'en' or 'zh'"),
         (["variant=64-64", "max_context=8k"], r"has 125; 64 stars, .* need 1,\d\d\d: use --set max_context=\d+k"),
         (["max_context=3"], "the shortest context"),

@@ -396,7 +396,7 @@ def everywhere(old: str, new: str) -> Callable[[list[str]], list[str]]:
 WRONG: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
     "a torn line": (lambda lines: [*lines, '{"type": 0, "timest'], "line 34: not JSON"),
     "no object": (lambda lines: ["[]", *lines], f"line 1: {NO_EVENT}"),
-    "no type": (lambda lines: ["{}", *lines], f"line 1: {NO_EVENT}: type: Field required"),
+    "no type": (lambda lines: ["{}", *lines], f"line 1: {NO_EVENT}: type: is missing"),
     "another type": (first('"type": 3', '"type": 11'), f"line 1: {NO_EVENT}: type"),
     "a message that is none": (first('"You are about to be tested."', "7"), f"line 1: {NO_EVENT}: data: message"),
     "no time": (first(str(NOON), "NaN"), f"line 1: {NO_EVENT}: timestamp"),

@@ -238,7 +238,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     def types(lines: str) -> None:
         given = iter(lines.split())
 
-        def read(prompt: str) -> str:
+        def read() -> str:
             try:
                 return next(given)
             except StopIteration:
