@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -21,6 +21,7 @@ from longspan.simulator.filler.filler import Distraction, Filler
 from longspan.simulator.journal import Journal
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Message, Reply, Turn
+from longspan.simulator.record import readable
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Placement
 from longspan.simulator.stage import AskJudge, Judge, Say, Verdict, Wait, Watch
@@ -98,6 +99,7 @@ class _Utterance:
 @final
 class Conversation:
     """Plays `tests` with `agent` and writes `journal`. `listener` is called with every event once it is in the journal.
+    `before_turn` is awaited before each turn.
 
     A journal that already has events is replayed from the beginning, with its replies instead of the agent's. At its end, the
     agent catches up and is asked from then on. `on_fault` is called with a test's id, its error as journaled, and the exception,
@@ -113,6 +115,7 @@ class Conversation:
         *,
         judge: Judge | None = None,
         listener: Callable[[events.Event], object] | None = None,
+        before_turn: Callable[[], Awaitable[None]] | None = None,
         on_fault: Callable[[str, str, BaseException], object] | None = None,
     ) -> None:
         self._setting = setting
@@ -122,6 +125,7 @@ class Conversation:
         self._journal = journal
         self._judge = judge
         self._listener = listener
+        self._before_turn = before_turn
         self._on_fault = on_fault
         self._clock = VirtualClock(setting.starts_at, setting.pace)
         self._count = setting.tokenizer.count
@@ -345,6 +349,8 @@ class Conversation:
 
     async def _exchange(self, utterance: _Utterance) -> Turn:
         """Play one turn: journal the message, ask the agent (or show it the ready reply), and journal the reply."""
+        if self._before_turn is not None:
+            await self._before_turn()
         if self._test_ended or self.turns - self._saved >= SNAPSHOT_EVERY:
             await self._snapshot()
         if self._stopping:
@@ -371,7 +377,7 @@ class Conversation:
         event = await self._reply(message, utterance, sent_before)
         self._write(event)
         self._position = event.end
-        turn = Turn(number, utterance.test, utterance.text, event.text, message.sent_at, start, event.end, event.asked)
+        turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, event.asked)
         self._history.append(turn)
         self._clock.tick()
         if event.asked:

@@ -11,6 +11,7 @@ from longspan.simulator.events import Event
 from longspan.simulator.files import write_json
 from longspan.simulator.folders import open_file
 from longspan.simulator.grading.grades import Gradebook, Result, TestResult
+from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.report import Reading, write_report
 from longspan.simulator.run_folder import RESULT, RunFolder
 from longspan.simulator.transcript import Change
@@ -28,6 +29,7 @@ class Scoring:
     def __init__(self, run: RunFolder, *, before_damage: bool = False) -> None:
         self._before_damage = before_damage
         self.gradebook = Gradebook(run.manifest)
+        self.worker = GradingWorker(self.gradebook)
         self._run = run
         self._reading = Reading(run)
 
@@ -53,12 +55,22 @@ class Scoring:
                     self.gradebook.damage[id] = f"the journal of {id} is damaged at line {error.line}: it is graded up to there"
 
     def write(self) -> Result:
-        """Grade the run and write result.json, report.html and, if a grade is new, another round to grades.jsonl.
+        """Grade the run and write its results; see `grade` and `save`."""
+        result = self.grade()
+        self.save(result)
+        return result
 
-        Earlier rounds are kept. Raises JournalError for a damaged journal or a disk error.
-        """
+    def grade(self) -> Result:
+        """Return the run's results, without writing anything. Raises JournalError for a damaged journal."""
         self.read()
-        run, result = self._run, self.gradebook.result(self._run)
+        return self.gradebook.result(self._run)
+
+    def save(self, result: Result) -> None:
+        """Write result.json, report.html and, if a grade is new, another round to grades.jsonl.
+
+        Earlier rounds are kept. Raises JournalError for a damaged file or a disk error.
+        """
+        run = self._run
         known = run.grades()
         latest = {str(entry.get("id")): {key: value for key, value in entry.items() if key != "round"} for entry in known}
         grades = [_grade_line(test) for test in result.tests]
@@ -74,7 +86,6 @@ class Scoring:
             raise JournalError(
                 f"{run.path}: the results cannot be written: {error.strerror}; `longspan score` writes them again"
             ) from error
-        return result
 
 
 def score(run: RunFolder) -> Result:

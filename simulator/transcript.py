@@ -178,9 +178,9 @@ class Transcript:
         return change
 
     def record(self, test: PlayedTest) -> Record:
-        """Return the record of a test for its grader."""
+        """Return the record of a test for its grader, with as much of each reply as graders read."""
         watched = [Exchange(e.turn, e.text, e.reply) for e in (self.history[number] for number in test.watched)]
-        return Record(tuple(test.exchanges), tuple(watched), tuple(test.awards))
+        return Record(tuple(test.exchanges), tuple(watched), tuple(test.awards)).readable()
 
     def _add(self, event: events.Event) -> Change:
         if self.begin is None:

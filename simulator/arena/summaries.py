@@ -15,12 +15,10 @@ from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.files import MAX_BYTES, read_packed
 from longspan.simulator.folders import inside
 from longspan.simulator.grading.matching import some
+from longspan.simulator.record import MAX_CHARACTERS, readable
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 
-__all__ = ["MAX_CHARACTERS", "Gathered", "Summary", "gather"]
-
-MAX_CHARACTERS: Final = 100_000
-"""Maximum characters of a summary that are judged."""
+__all__ = ["Gathered", "Summary", "gather"]
 
 TASKS: Final = ("summary", "minutes")
 """Tasks whose last reply is a summary."""
@@ -99,7 +97,7 @@ def _truncate(summary: Summary, notes: list[str]) -> Summary:
         return summary
     length = f"the first {MAX_CHARACTERS:,} of {len(summary.summary):,} characters are judged"
     notes.append(f"{some([summary.system])} on {some([summary.source])}: {length}")
-    return summary.model_copy(update={"summary": summary.summary[:MAX_CHARACTERS]})
+    return summary.model_copy(update={"summary": readable(summary.summary)})
 
 
 # ---- files

@@ -186,6 +186,10 @@ class Gradebook:
         self._fates.pop(conversation, None)
         self._grades = {key: grade for key, grade in self._grades.items() if key[0] != conversation}
 
+    def known(self, conversation: str, test: PlayedTest) -> Grade | None:
+        """Return the grade of a test by rules alone, None if it has not been graded yet."""
+        return self._grades.get((conversation, test.id))
+
     def grade(self, conversation: str, test: PlayedTest, answers: JudgeAnswers = MappingProxyType({})) -> Grade:
         """Grade a finished test, with the judge's `answers`. If the grader raises, the test is unscored and the reason says so."""
         grade = self._grades.get((conversation, test.id))
@@ -208,6 +212,8 @@ class Gradebook:
             reason = f"the grader failed: {one_line(error)}{at_line(error, type(self.scenarios.get(test.definition.scenario)))}"
             self.faults[test.id] = GraderFault(conversation, reason, "".join(format_exception(error)))
             return Grade(score=None, reason=reason)
+        if record.unread:
+            grade = grade.model_copy(update={"reason": f"{grade.reason}; {record.unread}"})
         if test.unjudged is not None:
             return grade.model_copy(update={"score": None, "reason": f"{grade.reason}; undecided: {test.unjudged}"})
         return grade

@@ -21,14 +21,12 @@ from longspan.simulator.ledger import Ledger, check_priced, models_of
 from longspan.simulator.messages import Message
 from longspan.simulator.plugins import load
 from longspan.simulator.queries import Answered, Query
+from longspan.simulator.record import readable
 
 __all__ = ["CachedModel", "check_model"]
 
 _NO_TIME: Final = datetime(2000, 1, 1)
 """The message's time, which prompts do not use."""
-
-MAX_CHARACTERS: Final = 100_000
-"""Maximum characters of an answer that are read."""
 
 
 @final
@@ -98,7 +96,7 @@ class CachedModel:
             return StoredAnswer(**common, answer=None, why=f"the judge failed: {error}")
         except Exception as error:
             return StoredAnswer(**common, answer=None, why=f"the judge failed: {one_line(error)}")
-        answer = {"text": reply.text[:MAX_CHARACTERS]} if query.answer.free else _object(reply.text)
+        answer = {"text": readable(reply.text)} if query.answer.free else _object(reply.text)
         why = "" if answer is not None else f"the judge's answer has no JSON object: {reply.text!r:.100}"
         return StoredAnswer(**common, answer=answer, why=why, usage=asdict(reply.usage) if reply.usage else None, cost_usd=costs)
 
@@ -127,7 +125,7 @@ def _at_temperature_0(spec: AgentSpec) -> AgentSpec:
 
 def _object(text: str) -> dict[str, Any] | None:
     """Return the last JSON object in a text, or None."""
-    objects = [match.value for match in find_json(text[:MAX_CHARACTERS]) if isinstance(match.value, dict)]
+    objects = [match.value for match in find_json(readable(text)) if isinstance(match.value, dict)]
     return objects[-1] if objects else None
 
 

@@ -25,6 +25,7 @@ from longspan.simulator import events
 from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
 from longspan.simulator.gate import vouch
 from longspan.simulator.grading.grades import Gradebook, Result, read_result
+from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
@@ -72,6 +73,7 @@ class _Dispatcher:
         self._left = pairs[::-1]
         self._listener = listener
         self._processes: set[trio.Process] = set()
+        self._workers: set[GradingWorker] = set()
         self._stopped = False
 
     async def forward_signals(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -81,6 +83,8 @@ class _Dispatcher:
             task_status.started()
             async for _ in received:
                 self._stopped = True
+                for worker in self._workers:
+                    worker.hurry()
                 for process in self._processes:
                     with suppress(ProcessLookupError):
                         process.send_signal(signal.SIGTERM)
@@ -128,13 +132,17 @@ class _Dispatcher:
     async def _listen(self, plan: Plan, run: RunFolder, lines: _Lines) -> dict[str, Any]:
         """Pass a run's events to the listener until the worker reports the outcome."""
         gradebook = Gradebook(plan.manifest)
+        worker = GradingWorker(gradebook)
+        self._workers.add(worker)
         while True:
             message: dict[str, Any] = json.loads(await lines.next())
             if "event" not in message:
                 return message
             if self._listener is not None:
                 id, event = message["conversation"], events.parse(message["event"])
-                self._listener(RunEvent(plan, run.path, gradebook, id, event, gradebook.add(id, event)))
+                change = gradebook.add(id, event)
+                await worker.on_change(id, change)
+                self._listener(RunEvent(plan, run.path, gradebook, id, event, change))
 
 
 @final

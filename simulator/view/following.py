@@ -14,6 +14,7 @@ import trio
 from longspan.simulator.errors import LongspanError, one_line
 from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.grading.run_status import EndedTest, RunProgress, RunStatus
+from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal_tail import MAX_LINES, JournalTail
 from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.report.excerpts import EXCERPT_CHARS
@@ -83,7 +84,7 @@ class LiveRun:
         tails = {id: JournalTail(self._run.journal(id)) for id in self._run.manifest.conversations}
         manifest = self._run.manifest
         gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # no code that a run names is run
-        status = RunStatus(gradebook)
+        worker, status = GradingWorker(gradebook), RunStatus(gradebook)
         figures = _json(status.figures())
         while True:
             lines = 0
@@ -92,6 +93,7 @@ class LiveRun:
                 lines = max(lines, len(events))
                 for event in events:
                     change = gradebook.add(id, event)
+                    await worker.on_change(id, change)
                     self._add(id, change, status.add(id, change))
                 await trio.lowlevel.checkpoint()
             caught_up = lines < MAX_LINES
