@@ -13,7 +13,7 @@ import trio
 from longspan.agents.base import BaseAgent
 from longspan.simulator import events
 from longspan.simulator.conversation import Conversation, Setting
-from longspan.simulator.filler.almanac import Almanac
+from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.filler import Filler
 from longspan.simulator.journal import Journal
 from longspan.simulator.live_agent import LiveAgent
@@ -94,7 +94,7 @@ def setting(
     span: int, *, seed: int = 0, placement: Placement = "uniform", isolated: bool = False, pace: timedelta = timedelta(seconds=30)
 ) -> Setting:
     tokenizer = Tokenizer()
-    filler = Filler(Almanac(seed), tokenizer)
+    filler = Filler(Talk(seed), tokenizer)
     return Setting(id="main", span=span, placement=placement, isolated=isolated, tokenizer=tokenizer, filler=filler, pace=pace)
 
 
