@@ -10,8 +10,8 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import TypeVar
 
-from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.filler import Filler
+from longspan.simulator.filler.talk import Talk
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["tokenizer_pass", "whole"]

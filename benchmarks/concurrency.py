@@ -19,8 +19,8 @@ from longspan.simulator import events
 from longspan.simulator.agent import Agent
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Conversation, Setting
-from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.filler import Filler
+from longspan.simulator.filler.talk import Talk
 from longspan.simulator.journal import Journal
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.snapshots import Snapshots

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-FILES = ("data.adj", "data.adv", "data.noun", "data.verb", "cntlist.rev")
+PARTS = ("adj", "adv", "noun", "verb")
 KINDS = {"a": "adj", "s": "adj", "n": "noun", "r": "adv", "v": "verb"}
 
 GROUPS = {
@@ -35,20 +35,22 @@ GROUPS = {
 PROFESSIONS = "worker professional performer scientist artist creator expert athlete traveler scholar educator engineer leader".split()
 """The kinds of people of whom kinds are packed. Other words for people judge them, as a rule."""
 
-ROLES = (
-    "creator scientist performer scholar explorer navigator athlete engineer educator inventor philosopher economist astronaut aviator nurse"
-    " reformer naturalist surgeon physician historian critic publisher industrialist businessman financier"
-).split()
+ROLES = """
+creator scientist performer scholar explorer navigator athlete engineer educator inventor philosopher economist astronaut aviator
+nurse reformer naturalist surgeon physician historian critic publisher industrialist businessman financier
+""".split()
 """What well-known people must have been to be packed."""
 
 PLACES = "city town river lake island mountain_peak sea country state bay strait peninsula desert waterfall volcano mountain_range".split()
 
 UNWANTED_KINDS = """
-weapon drug ill_health disease pathology disorder sexual_activity sexual_practice killing crime violence violent_death death body_waste
-excrement reproductive_organ genitalia erogenous_zone torture ammunition poison toxin taxonomic_group race ethnic_group religion cult
-deity spiritual_being bad_person wrongdoer sexual_arousal aggression attack war battle military_action punishment restraint
-contraceptive undergarment parasite vermin corpse nudity insult abuse misconduct wrongdoing evil hate fear anger instrument_of_execution
-religious_ceremony fascism prostitution cadaver pathogen virus carcinogen explosive bomb toilet trap nationalist
+weapon drug ill_health disease pathology disorder sexual_activity sexual_practice killing crime violence violent_death
+death body_waste excrement reproductive_organ genitalia erogenous_zone torture ammunition poison toxin taxonomic_group
+race ethnic_group religion political_orientation cult deity spiritual_being bad_person wrongdoer sexual_arousal
+aggression attack war battle military_action punishment restraint contraceptive undergarment parasite vermin corpse
+nudity insult abuse misconduct wrongdoing evil hate fear anger instrument_of_execution religious_ceremony
+explosive_device weaponry instrument_of_punishment military_vehicle fascism prostitution cadaver pathogen virus
+carcinogen explosive bomb toilet trap nationalist
 """.split()
 
 UNWANTED_USES = "ethnic_slur disparagement obscenity vulgarism slang street_name profanity".split()
@@ -76,17 +78,23 @@ MARKS_A_SENSE = re.compile(
 """What must not occur in the definition of a sense that is packed."""
 
 UNWANTED_WORDS = re.compile(
-    r"(sex|fuck|shit|cunt|whore|slut|bitch|nigg|negro|fag|dyke|homo|queer|wank|arse|\bass\b|tit\b|tits|boob|bum\b|piss|crap|turd|dung|cock|dick"
-    r"|prick|pussy|porn|penis|vagin|anal|anus|rape|nazi|kill|gun\b|war\b|bomb|blood|dead|death|devil|hell\b|damn|slave|coon|jap\b|jew|gyp"
-    r"|virgin|breast|nude|naked|thong|panties|bra\b|brassiere|tampon|condom|poison|drug|opium|hemp|corps|crack|hooker|tart\b|swinger|stud\b"
-    r"|knocker|pecker|screw|shag|balls?\b|bang|blow|hump|lay\b|mount\b|rod\b|tool\b|organ\b|bone\b|bush\b|beaver|fairy|pansy|fruit\b|dwarf"
-    r"|squaw|deaf|mute\b|ghetto|blind|dumb|lame\b|suck|penetrat|shrink|savage|pagan|heathen|eskimo|oriental|mulatto|half-breed|cripple|spastic|retard|moron|idiot|lunatic|cretin|midget|bastard)"
+    r"sex|fuck|shit|cunt|whore|slut|bitch|nigg|negro|fag|dyke|homo|queer|wank|arse|\bass\b|tit\b|tits|boob|bum\b|piss|crap"
+    r"|turd|dung|cock|dick|prick|pussy|porn|penis|vagin|anal|anus|rape|nazi|kill|gun\b|war\b|bomb|blood|dead|death|devil"
+    r"|hell\b|damn|slave|coon|jap\b|jew|gyp|virgin|breast|nude|naked|thong|panties|bra\b|brassiere|tampon|condom|poison|drug"
+    r"|opium|hemp|corps|crack|hooker|tart\b|swinger|stud\b|knocker|pecker|screw|shag|balls?\b|bang|blow|hump|lay\b|mount\b"
+    r"|rod\b|tool\b|organ\b|bone\b|bush\b|beaver|fairy|pansy|fruit\b|dwarf|golliwog|abort|f[oe]?etus|foetal|schizo|psychot"
+    r"|psychopath|neurotic|manic|insan|raving|\bmad\b|maiden|antiblack|fat person|fatism|fattism|tribal|tribe\b|papoose"
+    r"|peasant|hillbill|hobo|belch|buttock|bosom|whipping post|strangle|terror|communis|coloni|imperiali|nativis|segregat"
+    r"|disembowel|corpulen|girl\b|\bcoloured\b|barbar|fascis|criminat|cancer|weapon|missile|warship|peke|servant|slav|squaw"
+    r"|deaf|mute\b|ghetto|blind|dumb|lame\b|suck|penetrat|shrink|savage|pagan|heathen|eskimo|oriental|mulatto|half-breed"
+    r"|cripple|spastic|retard|moron|idiot|lunatic|cretin|midget|bastard"
 )
 """What must not occur in a word, whatever WordNet says of it: the list that errs on the careful side."""
 
 
 class Synset(NamedTuple):
-    """`pointers`: symbol, target and the numbers of the words it goes from and to, 0 for all. `satellite`: an adjective close to another."""
+    """`pointers`: symbol, target and the numbers of the words that it goes from and to, 0 for all. `satellite`: whether it is an
+    adjective that is close in meaning to another."""
 
     file: int
     satellite: bool
@@ -100,10 +108,11 @@ Key = tuple[str, str]
 
 
 class WordNet:
-    """WordNet's files. `senses`: the synsets of each word of a part of speech, most frequent first."""
+    """WordNet's files. `named`: the synsets of each word; `first`: its most frequent one; `counts`: how often it occurs in tagged texts."""
 
     def __init__(self, files: dict[str, str]) -> None:
-        self.synsets = {key: synset for pos in ("noun", "verb", "adj", "adv") for key, synset in _synsets(pos, files[f"data.{pos}"])}
+        self.synsets = {key: synset for pos in PARTS for key, synset in _synsets(pos, files[f"data.{pos}"])}
+        self.first = {pos: _first_senses(files[f"index.{pos}"], pos) for pos in PARTS}
         self.counts: Counter[str] = Counter()
         for line in files["cntlist.rev"].splitlines():
             key, _, count = line.split()
@@ -132,6 +141,12 @@ class WordNet:
 
     def senses(self, word: str, pos: str) -> list[Key]:
         return [key for key in self.named[word.lower()] if key[0] == pos]
+
+
+def _first_senses(text: str, pos: str) -> dict[str, Key]:
+    """The most frequent sense of each word."""
+    entries = (line.split() for line in text.splitlines() if not line.startswith(" "))
+    return {fields[0]: (pos, fields[-int(fields[2])]) for fields in entries}
 
 
 def _synsets(pos: str, text: str) -> Iterator[tuple[Key, Synset]]:
@@ -216,12 +231,9 @@ class Packer:
         words = [
             word
             for word in self.net.synsets[key].words
-            if self.common(word)
-            and (len(self.net.senses(word, key[0])) == 1 if only else key == self.first[key[0]].get(word.lower()))
+            if self.common(word) and (len(self.net.senses(word, key[0])) == 1 if only else key == self.net.first[key[0]].get(word.lower()))
         ]
         return max(words, key=lambda word: self.net.counts[word], default="").replace("_", " ") or None
-
-    first: dict[str, dict[str, Key]]
 
     # Nouns.
 
@@ -239,7 +251,8 @@ class Packer:
                 if kind not in name and name not in kind:
                     found[group][kind].add(name)
         return {
-            group: {kind: sorted(names) for kind, names in sorted(kinds.items()) if len(names) >= 2} for group, kinds in sorted(found.items())
+            group: {kind: sorted(names) for kind, names in sorted(kinds.items()) if len(names) >= 2}
+            for group, kinds in sorted(found.items())
         }
 
     def _person_is_fit(self, group: str, key: Key) -> bool:
@@ -262,7 +275,7 @@ class Packer:
         """Pairs of what is part (member, substance) of what; no places."""
         found = set()
         for key, synset in self.net.synsets.items():
-            if key[0] != "noun" or synset.file not in GROUPS or synset.file in (18, 28) and symbol == "#p":
+            if key[0] != "noun" or synset.file not in GROUPS or (synset.file in (18, 28) and symbol == "#p"):
                 continue
             for target in self.net.targets(key, symbol):
                 names = self.name(key, only=False), self.name(target, only=False)
@@ -305,7 +318,14 @@ class Packer:
             whats = [what for what in self.net.targets(key, "@i") if not kinds.isdisjoint(self.net.above(what))]
             wholes = self.net.targets(key, "#p")
             name = synset.words[0].replace("_", " ")
-            if synset.file not in (15, 17) or key[0] != "noun" or not whats or not re.fullmatch(r"[A-Z][a-z]+( [A-Z][a-z]+)?", name) or len(self.net.named[synset.words[0].lower()]) > 1:
+            if (
+                synset.file not in (15, 17)
+                or key[0] != "noun"
+                or not whats
+                or not re.fullmatch(r"[A-Z][a-z]+( [A-Z][a-z]+)?", name)
+                or not self.fit.word(name)
+                or len(self.net.named[synset.words[0].lower()]) > 1
+            ):
                 continue
             what = self.name(whats[0], only=False)
             whole = next((self.net.synsets[whole].words[0].replace("_", " ") for whole in wholes), "")
@@ -367,29 +387,15 @@ class Packer:
         return sorted(found)
 
 
-def first_senses(files: dict[str, str]) -> dict[str, dict[str, Key]]:
-    """The most frequent sense of each word of a part of speech."""
-    found: dict[str, dict[str, Key]] = {}
-    for pos in ("noun", "verb", "adj", "adv"):
-        found[pos] = {}
-        for line in files[f"index.{pos}"].splitlines():
-            if not line.startswith(" "):
-                fields = line.split()
-                found[pos][fields[0]] = pos, fields[-int(fields[2])]
-    return found
-
-
 def pack(files: dict[str, str]) -> bytes:
-    packer = Packer(WordNet(files))
-    packer.first = first_senses(files)
-    text = json.dumps(packer.packed(), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(Packer(WordNet(files)).packed(), ensure_ascii=False, separators=(",", ":"))
     return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
 
 
 def main() -> None:
     if len(sys.argv) != 3:
         raise SystemExit(f"usage: python {sys.argv[0]} FOLDER FILE.xz")
-    names = [*FILES, *(f"index.{pos}" for pos in ("adj", "adv", "noun", "verb"))]
+    names = ["cntlist.rev", *(f"{kind}.{pos}" for kind in ("data", "index") for pos in PARTS)]
     raw = {name: (Path(sys.argv[1]) / name).read_bytes() for name in names}
     packed = pack({name: content.decode("ascii") for name, content in raw.items()})
     Path(sys.argv[2]).write_bytes(packed)

@@ -14,8 +14,8 @@ from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Setting
 from longspan.simulator.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.errors import InputError
-from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.filler import Filler, Source
+from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.judging.cached_model import check_model
 from longspan.simulator.manifest import Manifest, PlannedTest, commit, versions

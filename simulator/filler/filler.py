@@ -12,7 +12,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, final
 
@@ -33,7 +33,9 @@ MAX_SKIPPED: Final = 10_000
 """Maximum consecutive pairs that are too long."""
 POOL_SIZE: Final = 32
 """Entries in the pool to choose from."""
-CHATS: Final = 3
+CACHED: Final = 4096
+"""Lines whose tokens are remembered: small sources come round again."""
+CHATS: Final = 2
 """One long message in so many chats, if the source has lines of chat; of brief ones, all but one in so many."""
 REMARKS: Final = Path(__file__).parents[1] / "data" / "remarks.json"
 _quote = json.JSONEncoder(ensure_ascii=False).encode
@@ -89,7 +91,7 @@ class Filler:
     def __init__(self, source: Source, tokenizer: Tokenizer, *, max_tokens: int = 2000) -> None:
         if max_tokens < 100:
             raise ValueError(f"max_tokens must be >= 100, got {max_tokens}")
-        self._count = tokenizer.count
+        self._count = lru_cache(CACHED)(tokenizer.count)
         self._max_tokens = max_tokens
         self._number = 0  # messages so far, which select the remarks
         self._pairs = _Pool(self._listed(source.pairs()))
@@ -129,7 +131,7 @@ class Filler:
         self._number += 1
         left = max_tokens - self._requests[SHORT_REQUEST]
         entries = []
-        while entry := self._pairs.take(lambda entry: entry.text_tokens <= left - self._closings.least):
+        while entry := self._pairs.take(lambda entry, room=left - self._closings.least: entry.text_tokens <= room):  # type: ignore[misc]
             entries.append(entry)
             left -= entry.text_tokens
         if not entries:

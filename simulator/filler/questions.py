@@ -17,16 +17,14 @@ __all__ = ["KINDS", "Slots", "roman", "words_of"]
 Slots = dict[str, str]
 """What fills the slots of a form. A question's answer is among them, as "answer"."""
 
-CHOICES: Final = 4
+CHOICES: Final = 5
 LONGEST: Final = 30
 """The maximum number of letters of a word to be taken apart."""
 
 
 def _member(draw: Draws, group: str) -> tuple[str, str]:
     """Draw something of a group, and what kind it is."""
-    kinds = wordnet().kinds[group]
-    kind, number = draw.of(f"members of {group}", lambda: [(kind, number) for kind, names in kinds.items() for number in range(len(names))])
-    return kinds[kind][number], kind
+    return draw.of(f"members of {group}", lambda: [(name, kind) for kind, names in wordnet().kinds[group].items() for name in names])
 
 
 def _foreign(draw: Draws, group: str, number: int) -> list[str]:
@@ -36,10 +34,9 @@ def _foreign(draw: Draws, group: str, number: int) -> list[str]:
 
 
 def _any_member(draw: Draws) -> tuple[str, str, str]:
-    """Draw something with its kind and its group, larger groups more often."""
+    """Draw something of any group, with its kind and its group."""
     kinds = wordnet().kinds
-    group = draw.random.choices(list(kinds), [sum(map(len, names.values())) for names in kinds.values()])[0]
-    return (*_member(draw, group), group)
+    return draw.of("everything", lambda: [(name, kind, group) for group in kinds for kind, names in kinds[group].items() for name in names])
 
 
 def _choices(draw: Draws, answer: str, others: list[str]) -> Slots:
@@ -310,9 +307,7 @@ def roman_number(draw: Draws) -> Slots:
 def roman(number: int) -> str:
     """Return a number in Roman numerals."""
     text = ""
-    for value, sign in zip(
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "M CM D CD C XC L XL X IX V IV I".split(), strict=True
-    ):
+    for value, sign in zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "M CM D CD C XC L XL X IX V IV I".split(), strict=True):
         text += sign * (number // value)
         number %= value
     return text

@@ -23,6 +23,9 @@ NEAR: Final = 0.12
 ASKING: Final = 0.35
 """The share of lines of chat that are a task or a question, and are answered."""
 
+STORIES: Final = 0.12
+"""The share of lines of chat that are a short story."""
+
 
 @final
 class Talk:
@@ -45,8 +48,11 @@ class Talk:
         draw = Draws(f"{self._seed}/chat")
         kinds, tasks = _kinds("chat"), list(TASKS)
         while True:
-            if draw.random.random() < ASKING:
+            chosen = draw.random.random()
+            if chosen < ASKING:
                 yield TASKS[draw.random.choice(tasks)](draw)
+            elif chosen < ASKING + STORIES:
+                yield _line(draw, "story")
             else:
                 yield _line(draw, draw.random.choice(kinds))
 
@@ -91,7 +97,7 @@ class _Drawn(dict[str, str]):
 def _draw(draw: Draws, name: str) -> str:
     if name in NUMBERS:
         return _number(draw, name)
-    return draw.of(name, partial(_list, name))
+    return draw.of(f"slot {name}", partial(_list, name))
 
 
 NUMBERS: Final = {"count": range(2, 31), "nth": range(2, 31), "degrees": range(-9, 34), "price": range(2, 900), "clock": range(1440)}
@@ -106,30 +112,13 @@ def _number(draw: Draws, name: str) -> str:
     return str(number)
 
 
-OF_KINDS: Final = {
-    "animal": "nature: feline rodent wader oscine antelope sea bird insect finch shorebird working dog cetacean duck beetle deer moth crustacean",
-    "plant": "nature: herb shrub flower vine wildflower subshrub orchid fern grass",
-    "tree": "nature: tree conifer oak tree palm tree eucalypt",
-    "food": "nature: baked goods produce candy sauce soup bread bun condiment meat legume frozen dessert breakfast food dairy product",
-    "garment": "things: garment clothing overgarment hat footgear cap attire",
-    "cloth": "things: cloth",
-    "tool": "things: implement cutlery cooking utensil kitchen utensil spanner handsaw knife cutting implement measuring instrument",
-    "instrument": "things: musical instrument percussive instrument brass instrument",
-    "vehicle": "things: vehicle horse-drawn vehicle sailing vessel car aircraft railcar",
-    "building": "things: building store factory workshop workplace restaurant farm kiosk",
-    "job": "people: trained worker expert artisan musician athlete medical specialist artist scientist scholar maker biologist lawyer singer",
-    "topic": "ideas: craft biology earth science life science arts board game field game popular music engineering science discipline science sport",
-}
-"""Slots that are filled with WordNet's kinds: the group, and the kinds."""
-
-
 @cache
 def _list(name: str) -> list[str]:
     """What fills a slot."""
     facts = wordnet()
-    if name in OF_KINDS:
-        group, _, kinds = OF_KINDS[name].partition(": ")
-        return sorted({word for kind in _known(kinds, facts.kinds[group]) for word in facts.kinds[group][kind]})
+    if name in read("talk")["kinds"]:
+        group, kinds = read("talk")["kinds"][name]
+        return sorted({word for kind in kinds for word in facts.kinds[group][kind]})
     if name == "thing":
         return sorted({word for words in facts.kinds["things"].values() for word in words})
     if name == "adjective":
@@ -142,13 +131,3 @@ def _list(name: str) -> list[str]:
         return [person for person, _ in facts.people]
     words: list[str] = read("talk")["lists"][name]
     return words
-
-
-def _known(kinds: str, known: dict[str, list[str]]) -> list[str]:
-    """Split a row of kinds, some of which are two words."""
-    words, found = kinds.split(), []
-    while words:
-        size = 2 if " ".join(words[:2]) in known and len(words) > 1 else 1
-        found.append(" ".join(words[:size]))
-        del words[:size]
-    return found

@@ -18,11 +18,11 @@ VOWELS: Final = "aeiou"
 POLITE: Final = (
     ("Send me the {}.", "Could you please send me the {}?"),
     ("Move the {}.", "Would you mind moving the {}?"),
-    ("I want the {} back.", "I would be grateful to have the {} back."),
+    ("Give the {} back.", "I would be grateful to have the {} back."),
     ("Nobody needs your {}.", "Thank you for the {}, but we are well provided for."),
     ("Do not touch the {}.", "May I ask you to leave the {} as it is?"),
     ("Fix the {}.", "Could I ask you to see to the {} when you have a moment?"),
-    ("Where is my {}?", "Would you happen to know where my {} might be?"),
+    ("Where is the {}?", "Would you happen to know where the {} might be?"),
 )
 RUDE: Final = ("Put this more politely: {}", "Rewrite so that nobody takes offence: {}", "Make this sound kinder: {}")
 
@@ -32,12 +32,12 @@ def _asked(draw: Draws, *forms: str) -> str:
 
 
 def _words(draw: Draws) -> list[str]:
-    return words_of(draw, draw.random.randint(3, 6))
+    return words_of(draw, draw.random.randint(4, 8))
 
 
 def sort(draw: Draws) -> Task:
     words = _words(draw)
-    ask = _asked(draw, "Sort these words: {}.", "Put in alphabetical order: {}.", "Alphabetically, please: {}.", "I need {} sorted from A to Z.")
+    ask = _asked(draw, "Sort these words: {}.", "Put in alphabetical order: {}.", "Alphabetically, please: {}.", "From A to Z: {}.")
     return ask.format(", ".join(words)), ", ".join(sorted(words))
 
 
@@ -93,7 +93,7 @@ def hyphens(draw: Draws) -> Task:
 
 
 def count_words(draw: Draws) -> Task:
-    words = words_of(draw, draw.random.randint(4, 9))
+    words = words_of(draw, draw.random.randint(5, 11))
     return _asked(draw, "How many words are these: {}?", "Count: {}.").format(" ".join(words)), f"{len(words)} words, {words[-1]} the last"
 
 
