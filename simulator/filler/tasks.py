@@ -16,7 +16,7 @@ Task = tuple[str, str]
 VOWELS: Final = "aeiou"
 
 POLITE: Final = (
-    ("Send me the {}.", "Could you please send me the {}?"),
+    ("Send the {} at once.", "Could you please send the {} when it suits you?"),
     ("Move the {}.", "Would you mind moving the {}?"),
     ("Give the {} back.", "I would be grateful to have the {} back."),
     ("Nobody needs your {}.", "Thank you for the {}, but we are well provided for."),

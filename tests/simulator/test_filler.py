@@ -3,6 +3,7 @@ from __future__ import annotations
 import calendar
 import gzip
 import hashlib
+import importlib.util
 import json
 import re
 import zlib
@@ -12,6 +13,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from itertools import cycle, islice, pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_args
 
 import pytest
@@ -37,6 +39,7 @@ from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from longspan.simulator.tokens import EncodingName, Tokenizer
 
+ROOT = Path(__file__).parents[2]
 NAMES: tuple[EncodingName, ...] = get_args(EncodingName)
 
 AWKWARD = [
@@ -431,11 +434,55 @@ def test_seeds_keep_their_meaning() -> None:
     assert hashlib.sha256(said.encode()).hexdigest() == "@@"
 
 
+@pytest.fixture(scope="module")
+def packer() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pack_wordnet", ROOT / "scripts" / "pack_wordnet.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+NOUNS = """\
+00000001 06 n 01 cup 0 000 | a small open container
+00000002 10 n 01 ethnic_slur 0 000 | a term of abuse
+00000003 18 n 01 foo 0 001 ;u 00000002 n 0000 | a person from somewhere
+00000004 05 n 01 foo 0 000 | a fish
+00000005 06 n 01 weapon 0 000 | an instrument for fighting
+00000006 06 n 01 spear 0 001 @ 00000005 n 0000 | a long pointed rod
+00000007 04 n 01 stroll 0 000 | a leisurely walk; "they strolled to the place of the murder"
+00000008 04 n 01 stroll 0 000 | a way of killing
+00000009 10 n 01 archaism 0 000 | an old word
+00000010 06 n 01 beaker 0 001 ;u 00000009 n 0000 | a cup
+00000011 04 n 01 bar 0 000 | a sexual practice
+00000012 06 n 01 bar 0 000 | a counter
+"""
+
+
+def test_unsuitable_words_are_left_out(packer: ModuleType) -> None:
+    empty = {f"{kind}.{pos}": "" for kind in ("data", "index") for pos in ("adj", "adv", "noun", "verb")}
+    net = packer.WordNet({**empty, "cntlist.rev": "", "data.noun": NOUNS})
+    suitable = packer.Suitable(net)
+    kept = [offset for number in range(1, 13) if suitable.synset(("noun", offset := f"{number:08}"))]
+    assert [int(offset) for offset in kept] == [1, 4, 7, 9, 12]
+    assert [word for word in ("cup", "foo", "stroll", "bar", "whorehouse") if suitable.word(word)] == ["cup", "stroll"]
+
+
+def test_no_unsuitable_word_is_packed(packer: ModuleType) -> None:
+    facts = wordnet()
+    names = {name for kinds in facts.kinds.values() for kind in kinds for name in (kind, *kinds[kind])}
+    names |= {word for pairs in (facts.parts, facts.opposites, facts.synonyms, facts.pertaining) for pair in pairs for word in pair}
+    names |= {word for words in (facts.similar, facts.ways, facts.fields) for key in words for word in (key, *words[key])}
+    assert [name for name in names if packer.UNWANTED_WORDS.search(name)] == []
+    assert not names & {"slave", "weapon", "prostitute", "corpse", "heroin", "gun"}
+
+
 # What the built-in source must not say.
 
 SEEDS = range(100) if ALL else range(2)
 FIRST_PERSON = re.compile(r"\b(I|me|my|myself|I'm|we|us|our|ours)\b")
-RELATIVES = re.compile(r"\b([Mm]y (cousin|friend|tutor|pen friend|old classmate|colleague|neighbour)|[Oo]ur caretaker)(?= [A-Z])|if we may")
+RELATIVES = re.compile(r"\b([Mm]y (cousin|friend|tutor|pen friend|old classmate|colleague|neighbour)|[Oo]ur caretaker)(?= [A-Z])")
 
 
 def texts(seed: int, number: int = 60) -> list[Distraction]:
@@ -462,7 +509,7 @@ def test_nothing_is_said_about_the_user() -> None:
 
 
 def test_remarks_say_nothing_that_a_test_asks_about() -> None:
-    function = "that tell know have been what with from some something about".split()
+    function = "that tell know have been what with from some something about done".split()
     rules = {word for rule in words("triggers") for word in re.findall(r"[a-z]{4,}", rule["when"])}
     topics = "colour favourite name joke town quotation shopping spy menu waiter hair dream tooth late nervous"
     avoided = rules.union(topics.split()).difference(function)
