@@ -1,4 +1,4 @@
-"""The user's cache folder, which keeps what takes a while to compute: compiled templates and unpacked token ranks.
+"""The user's cache folder, which keeps what takes a while to compute: compiled templates, unpacked token ranks and facts.
 
 The folder is LONGSPAN_CACHE_DIR, or else `longspan` in XDG_CACHE_HOME or ~/.cache. Templates are cached as bytecode that Python
 will run, so a folder or file is only used if the user owns it and nobody else may write to it. Nothing here raises: what

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import lzma
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, final
+
+from longspan.simulator.cache import cached
 
 __all__ = ["WordNet", "wordnet"]
 
@@ -41,4 +43,11 @@ class WordNet:
 
 @cache
 def wordnet() -> WordNet:
-    return WordNet(**json.loads(lzma.decompress(PACKED.read_bytes())))
+    packed = PACKED.read_bytes()
+    return WordNet(**json.loads(cached(f"wordnet-{hashlib.sha256(packed).hexdigest()[:16]}.json", lambda: _unpacked(packed))))
+
+
+def _unpacked(packed: bytes) -> bytes:
+    import lzma
+
+    return lzma.decompress(packed)
