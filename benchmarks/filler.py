@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import mean, median
 from tempfile import TemporaryDirectory
+from time import process_time
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -84,13 +85,20 @@ def figures(make: Callable[[], Source], tokens: int, tests: Said) -> Figures:
     answers = [answer for each in made for answer in _answers(each)]
     vocabulary = set(_words(whole))
     unseen = [mean(word not in vocabulary for word in set(_words(needle))) for needle in tests.needles]
-    texts = [each.text for each in _made(make(), REPEATS)]
+    began = process_time()
+    many = list(_made(make(), REPEATS))
+    making, began = process_time() - began, process_time()
+    for each in many:
+        Tokenizer().encode(each.text + each.reply)
+    counting = process_time() - began
+    texts = [each.text for each in many]
     return {
         "different words": float(len(vocabulary)),
         "distinct answers": len(set(answers)) / len(answers),
         "zlib ratio": len(zlib.compress(whole.encode(), 9)) / len(whole.encode()),
         "words of a needle never seen": mean(unseen),
         "repeated messages": 1 - len(set(texts)) / len(texts),
+        "making it, in passes of the tokenizer": making / counting,
         "told from tests' lines, area": _told_apart(entries, sorted(set(tests.lines))),
     } | _outranking(entries, tests)
 

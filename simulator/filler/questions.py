@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
+from functools import cache
 from typing import Final
 
 from longspan.simulator.filler.draws import Draws, listed, read
 from longspan.simulator.filler.wordnet import wordnet
 
-__all__ = ["KINDS", "Slots", "roman", "words_of"]
+__all__ = ["KINDS", "Slots", "member_of", "roman", "words_of"]
 
 Slots = dict[str, str]
 """What fills the slots of a form. A question's answer is among them, as "answer"."""
 
-CHOICES: Final = 5
-LONGEST: Final = 30
-"""The maximum number of letters of a word to be taken apart."""
+CHOICES: Final = 6
 
 
-def _member(draw: Draws, group: str) -> tuple[str, str]:
+def member_of(draw: Draws, group: str) -> tuple[str, str]:
     """Draw something of a group, and what kind it is."""
     return draw.of(f"members of {group}", lambda: [(name, kind) for kind, names in wordnet().kinds[group].items() for name in names])
 
@@ -30,7 +29,7 @@ def _member(draw: Draws, group: str) -> tuple[str, str]:
 def _foreign(draw: Draws, group: str, number: int) -> list[str]:
     """Draw from other groups."""
     others = [name for name in wordnet().kinds if name != group]
-    return [_member(draw, draw.random.choice(others))[0] for _ in range(number)]
+    return [member_of(draw, draw.random.choice(others))[0] for _ in range(number)]
 
 
 def _any_member(draw: Draws) -> tuple[str, str, str]:
@@ -46,7 +45,7 @@ def _choices(draw: Draws, answer: str, others: list[str]) -> Slots:
 
 def which(draw: Draws) -> Slots:
     answer, kind, group = _any_member(draw)
-    return {"kind": kind, **_choices(draw, answer, _foreign(draw, group, draw.random.randint(1, CHOICES)))}
+    return {"kind": kind, **_choices(draw, answer, _foreign(draw, group, draw.random.randint(2, CHOICES)))}
 
 
 def odd(draw: Draws) -> Slots:
@@ -85,9 +84,10 @@ def _unrelated(draw: Draws, *words: str) -> list[str]:
 
 
 def _foreign_to_things(draw: Draws) -> list[str]:
-    return [_member(draw, "people")[0] for _ in range(2)] + [draw.of("adjectives", _adjectives)]
+    return [member_of(draw, "people")[0] for _ in range(2)] + [draw.of("adjectives", _adjectives)]
 
 
+@cache
 def _adjectives() -> list[str]:
     return sorted(word for words in wordnet().similar.values() for word in words)
 
@@ -275,7 +275,7 @@ def product(draw: Draws) -> Slots:
 
 def share(draw: Draws) -> Slots:
     each, people = draw.random.randint(3, 120), draw.random.randint(3, 24)
-    thing, _ = _member(draw, "things")
+    thing, _ = member_of(draw, "things")
     return {"number": str(each * people), "people": str(people), "thing": thing, "answer": str(each)}
 
 
@@ -327,12 +327,12 @@ def letters(draw: Draws) -> Slots:
 
 
 def alphabet(draw: Draws) -> Slots:
-    words = words_of(draw, draw.random.randint(2, 5))
+    words = words_of(draw, draw.random.randint(2, 7))
     return {"choices": ", ".join(words), "choices_or": listed(words, "or"), "answer": min(words)}
 
 
 def longest(draw: Draws) -> Slots:
-    words = words_of(draw, draw.random.randint(2, 5))
+    words = words_of(draw, draw.random.randint(2, 7))
     lengths = sorted(map(len, words))
     if lengths[-1] == lengths[-2]:
         return longest(draw)
@@ -341,12 +341,16 @@ def longest(draw: Draws) -> Slots:
 
 def words_of(draw: Draws, number: int) -> list[str]:
     """Draw different words of letters only."""
-    found: list[str] = []
-    while len(found) < number:
-        word = _any_member(draw)[0]
-        if word.isalpha() and len(word) <= LONGEST and word not in found:
-            found.append(word)
-    return found
+    return draw.some("words", _words, number)
+
+
+@cache
+def _words() -> list[str]:
+    facts = wordnet()
+    words = {name for kinds in facts.kinds.values() for names in kinds.values() for name in names}
+    words.update(word for pairs in (facts.synonyms, facts.pertaining, facts.opposites) for pair in pairs for word in pair)
+    words.update(word for others in (facts.similar, facts.ways) for names in others.values() for word in names)
+    return sorted(word for word in words if word.isalpha())
 
 
 KINDS: Final[dict[str, Callable[[Draws], Slots]]] = {

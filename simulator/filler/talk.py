@@ -20,7 +20,7 @@ __all__ = ["Talk"]
 
 NEAR: Final = 0.12
 """The share of questions that are near the topics of tests: other people's colours, names, jokes, errands."""
-ASKING: Final = 0.35
+ASKING: Final = 0.4
 """The share of lines of chat that are a task or a question, and are answered."""
 
 STORIES: Final = 0.12

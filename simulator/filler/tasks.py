@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from longspan.simulator.filler.draws import Draws, listed
-from longspan.simulator.filler.questions import words_of
+from longspan.simulator.filler.questions import member_of, words_of
 
 __all__ = ["TASKS"]
 
@@ -32,7 +32,7 @@ def _asked(draw: Draws, *forms: str) -> str:
 
 
 def _words(draw: Draws) -> list[str]:
-    return words_of(draw, draw.random.randint(4, 8))
+    return words_of(draw, draw.random.randint(4, 11))
 
 
 def sort(draw: Draws) -> Task:
@@ -93,7 +93,7 @@ def hyphens(draw: Draws) -> Task:
 
 
 def count_words(draw: Draws) -> Task:
-    words = words_of(draw, draw.random.randint(5, 11))
+    words = words_of(draw, draw.random.randint(5, 15))
     return _asked(draw, "How many words are these: {}?", "Count: {}.").format(" ".join(words)), f"{len(words)} words, {words[-1]} the last"
 
 
@@ -107,7 +107,7 @@ def containing(draw: Draws) -> Task:
 
 def politely(draw: Draws) -> Task:
     rude, polite = draw.random.choice(POLITE)
-    (thing,) = words_of(draw, 1)
+    thing, _ = member_of(draw, "things")
     return draw.random.choice(RUDE).format(rude.format(thing)), polite.format(thing)
 
 
