@@ -525,7 +525,7 @@ def test_no_filler_holds_what_a_test_listens_for(seed: int) -> None:
         for part in (distraction.text, distraction.reply):
             said = plain(part)
             assert [phrase for phrase in phrases if phrase in said] == []
-            assert not re.search("on tv|tv programme|spies|coded|call me|my name", said)
+            assert not re.search(r"\b(on tv|tv programme|spies|coded message|call me|my name)\b", said)
             assert [saying for saying in words("quotations") if contains_nearly(part, saying["quotation"])] == []
 
 
