@@ -31,7 +31,26 @@ FLOORS: Final = (
 """The rooms from the ground up. A room imports only from floors below its own."""
 
 FOUNDATION: Final = frozenset(
-    {"cache", "clock", "errors", "files", "gather", "json_lines", "locks", "messages", "queries", "sizes", "tables", "templating", "tokens"}
+    {
+        "cache",
+        "checksums",
+        "clock",
+        "errors",
+        "faults",
+        "files",
+        "folders",
+        "gather",
+        "json_lines",
+        "locks",
+        "messages",
+        "queries",
+        "sizes",
+        "tables",
+        "templating",
+        "terminal",
+        "tokens",
+        "wording",
+    }
 )
 RUNNER: Final = frozenset({"coherence", "grid", "planning", "runner", "scoring"})
 """Modules of the flat folder `simulator/` that are below and above the engine proper."""

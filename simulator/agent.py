@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, final, runtime_checkable
 
 import trio
 
-from longspan.simulator.errors import StoppedError
+from longspan.simulator.errors import AgentError
 from longspan.simulator.messages import Message, Reply
 
 __all__ = [
@@ -98,12 +98,12 @@ class CompletionModel(Protocol):
 
 @final
 class NoAgent:
-    """A placeholder for replaying a conversation from its journal. Raises StoppedError at its end."""
+    """A placeholder for replaying a conversation from its journal. It is never asked."""
 
     has_snapshots = False
 
     async def reply(self, message: Message) -> Reply:
-        raise StoppedError(f"the journal ends before turn {message.turn_id}; `longspan resume` continues there")
+        raise AgentError("a replay asks no agent")
 
     async def observe(self, message: Message, reply: str) -> None:
         await self.reply(message)

@@ -11,10 +11,12 @@ from urllib.parse import unquote
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.agent import Agent
-from longspan.simulator.errors import InputError, LongspanError, one_line
+from longspan.simulator.errors import InputError, LongspanError, first_problem, one_line
+from longspan.simulator.faults import is_fault
+from longspan.simulator.fields import validated
 from longspan.simulator.plugins import load
 
-__all__ = ["GROUP", "AgentSpec", "make_agent", "needs_trust"]
+__all__ = ["GROUP", "AgentSpec", "make_agent"]
 
 GROUP = "longspan.agents"
 """The entry-point group in which a distribution registers a kind of agent: the kind's name, and a class."""
@@ -70,21 +72,15 @@ def make_agent(spec: AgentSpec) -> Agent:
         agent = cls(spec.target, options)
     except LongspanError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise InputError(f"agent {spec}: {_name(cls)} could not be created: {one_line(error)}") from error
     missing = [name for name in _METHODS if not callable(getattr(agent, name, None))]
     if missing:
         raise InputError(f"agent {spec}: {_name(cls)} has no {', '.join(missing)}; derive it from longspan.BaseAgent")
     made: Agent = agent
     return made
-
-
-def needs_trust(spec: str) -> bool:
-    """Return whether a spec names code to run or an address to call.
-
-    API keys from the environment are sent to that address, so the user must trust a spec that came with someone else's file.
-    """
-    return re.match(r"\s*(python|exec|https?)\b", spec) is not None or "://" in unquote(spec)
 
 
 class _NoOptions(BaseModel):
@@ -102,12 +98,9 @@ def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
             if name not in known:
                 raise InputError(f"agent {spec}: unknown option {name!r:.40}; {options_text}")
     try:
-        return model.model_validate(dict(spec.options))
+        return validated(model, spec.options)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(map(str, first["loc"])) or "options"
-        why = " ".join(first["msg"].removeprefix("Value error, ").split())
-        raise InputError(f"agent {spec}: option {name}: {why}; {options_text}") from None
+        raise InputError(f"agent {spec}: {first_problem(error)}; {options_text}") from None
 
 
 def _name(cls: Any) -> str:

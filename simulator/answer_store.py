@@ -61,8 +61,8 @@ class AnswerStore:
         return locked(self.folder, what)
 
     def entries(self) -> list[dict[str, Any]]:
-        """Return the answers without validating them. Raises JournalError for a file that is not JSON lines."""
-        return self._answers.objects()
+        """Return the answers without validating them. Raises DamageError for a damaged line."""
+        return self._answers.read()
 
     def answers(self) -> list[StoredAnswer]:
         """Return the answers. Raises JournalError for an invalid entry."""

@@ -1,8 +1,10 @@
-"""The user's cache folder, which keeps what takes a while to compute: compiled templates, unpacked token ranks and facts.
+"""The user's own folders: a cache of what takes a while to compute (compiled templates, unpacked token ranks and facts), and what was
+trusted.
 
-The folder is LONGSPAN_CACHE_DIR, or else `longspan` in XDG_CACHE_HOME or ~/.cache. Templates are cached as bytecode that Python
-will run, so a folder or file is only used if the user owns it and nobody else may write to it. Nothing here raises: what
-cannot be read, verified or written is computed again.
+The cache is LONGSPAN_CACHE_DIR, or else `longspan` in XDG_CACHE_HOME or ~/.cache. What was trusted is in the folder `trusted` of
+LONGSPAN_STATE_DIR, or else of `longspan` in XDG_STATE_HOME or ~/.local/state. Templates are cached as bytecode that Python will
+run, so a folder or file is only used if the user owns it and nobody else may write to it. Nothing here raises: what cannot be
+read, verified or written is computed, or asked for, again.
 """
 
 from __future__ import annotations
@@ -14,9 +16,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 __all__ = ["cached", "read", "write"]
+
+Kind = Literal["cache", "trusted"]
+
+FOLDERS: Final[dict[Kind, tuple[str, str, str]]] = {
+    "cache": ("LONGSPAN_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
+    "trusted": ("LONGSPAN_STATE_DIR", "XDG_STATE_HOME", ".local/state"),
+}
+"""The environment variables of our own folder and of the folder of all programs, and where the latter is in the user's home."""
 
 DIGEST: Final = sha256().digest_size
 """Bytes of the checksum at the start of each file."""
@@ -31,10 +41,10 @@ def cached(name: str, make: Callable[[], bytes]) -> bytes:
     return content
 
 
-def read(name: str) -> bytes | None:
+def read(name: str, kind: Kind = "cache") -> bytes | None:
     """Return the content of the file `name`, or None if it is missing, damaged or not to be trusted."""
     try:
-        folder = _folder()
+        folder = _folder(kind)
         if not _is_private(folder.lstat(), stat.S_ISDIR):
             return None
         file = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # reading a named pipe would block
@@ -47,10 +57,10 @@ def read(name: str) -> bytes | None:
     return content if sha256(content).digest() == digest else None
 
 
-def write(name: str, content: bytes) -> None:
+def write(name: str, content: bytes, kind: Kind = "cache") -> None:
     """Write the file `name` atomically, even if other processes do so at the same time."""
     with suppress(OSError, RuntimeError, ValueError):
-        folder = _folder()
+        folder = _folder(kind)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_private(folder.lstat(), stat.S_ISDIR):
             return
@@ -63,12 +73,15 @@ def write(name: str, content: bytes) -> None:
             os.unlink(partial)  # noqa: PTH108
 
 
-def _folder() -> Path:
-    """Return the cache folder's path. Raises RuntimeError if the user has no home folder."""
-    if folder := os.environ.get("LONGSPAN_CACHE_DIR"):
-        return Path(folder)
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "longspan"
+def _folder(kind: Kind) -> Path:
+    """Return the folder's path. Raises RuntimeError if the user has no home folder."""
+    own, shared, home = FOLDERS[kind]
+    if folder := os.environ.get(own):
+        path = Path(folder)
+    else:
+        base = Path(os.environ.get(shared, ""))
+        path = (base if base.is_absolute() else Path.home() / home) / "longspan"
+    return path / "trusted" if kind == "trusted" else path
 
 
 def _is_private(state: os.stat_result, kind: Callable[[int], bool]) -> bool:

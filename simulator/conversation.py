@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -16,10 +16,12 @@ from longspan.simulator import events
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
 from longspan.simulator.conductor import Conductor, Fill, Release, Speak, TestState
 from longspan.simulator.errors import AgentError, JournalError, ReplayError, StoppedError, journal_text
+from longspan.simulator.faults import is_fault
 from longspan.simulator.filler.filler import Distraction, Filler
 from longspan.simulator.journal import Journal
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Message, Reply, Turn
+from longspan.simulator.record import readable
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Placement
 from longspan.simulator.stage import AskJudge, Judge, Say, Verdict, Wait, Watch
@@ -97,9 +99,11 @@ class _Utterance:
 @final
 class Conversation:
     """Plays `tests` with `agent` and writes `journal`. `listener` is called with every event once it is in the journal.
+    `before_turn` is awaited before each turn.
 
     A journal that already has events is replayed from the beginning, with its replies instead of the agent's. At its end, the
-    agent catches up and is asked from then on.
+    agent catches up and is asked from then on. `on_fault` is called with a test's id, its error as journaled, and the exception,
+    before an error of its own ends a test that is not replayed.
     """
 
     def __init__(
@@ -111,6 +115,8 @@ class Conversation:
         *,
         judge: Judge | None = None,
         listener: Callable[[events.Event], object] | None = None,
+        before_turn: Callable[[], Awaitable[None]] | None = None,
+        on_fault: Callable[[str, str, BaseException], object] | None = None,
     ) -> None:
         self._setting = setting
         # The id may be a test's name, which the agent must not see in turn ids.
@@ -119,6 +125,8 @@ class Conversation:
         self._journal = journal
         self._judge = judge
         self._listener = listener
+        self._before_turn = before_turn
+        self._on_fault = on_fault
         self._clock = VirtualClock(setting.starts_at, setting.pace)
         self._count = setting.tokenizer.count
         self._position = 0
@@ -315,6 +323,8 @@ class Conversation:
         state = task.state
         more = self._conductor.ends(state)
         if task.error is not None:
+            if task.cause is not None and self._on_fault is not None and not self._journal.replaying:
+                self._on_fault(state.test.id, task.error, task.cause)
             self._write(events.ScenarioError(test=state.test.id, error=task.error))
         else:
             stopped = state.segment < len(state.outline) - 1
@@ -339,6 +349,8 @@ class Conversation:
 
     async def _exchange(self, utterance: _Utterance) -> Turn:
         """Play one turn: journal the message, ask the agent (or show it the ready reply), and journal the reply."""
+        if self._before_turn is not None:
+            await self._before_turn()
         if self._test_ended or self.turns - self._saved >= SNAPSHOT_EVERY:
             await self._snapshot()
         if self._stopping:
@@ -365,7 +377,7 @@ class Conversation:
         event = await self._reply(message, utterance, sent_before)
         self._write(event)
         self._position = event.end
-        turn = Turn(number, utterance.test, utterance.text, event.text, message.sent_at, start, event.end, event.asked)
+        turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, event.asked)
         self._history.append(turn)
         self._clock.tick()
         if event.asked:
@@ -409,7 +421,8 @@ class Conversation:
                 measured={"latency_s": round(time.monotonic() - began, 6)},
             )
             if reply.trace is not None or reply.besides:  # the rest is text without surrogates, and numbers
-                event = events.Reply.model_validate_json(events.as_json(event))  # as it is read back: tuples become lists
+                read_back = events.Reply.model_validate_json(events.as_json(event))  # tuples become lists
+                event = read_back.model_copy(update={"measured": event.measured})
         except Exception as error:
             problem = "the agent's reply has usage or a trace that cannot be journaled"
             raise AgentError(f"turn {self.turns}: {problem}: {journal_text(error)}") from error
@@ -435,8 +448,10 @@ class Conversation:
             if watch.amend is not None and watch.turn == self.turns:
                 try:
                     ideal = watch.amend(watch.count, ideal)
-                except Exception as error:
-                    task.error = journal_text(error)
+                except BaseException as error:
+                    if not is_fault(error):
+                        raise
+                    task.fails(error)
                     await task.cancelled()
                     self._end(task)
         return ideal

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Final, final
 
 from longspan.simulator.errors import InputError, ScenarioError
+from longspan.simulator.gate import clear
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import installed, load
 from longspan.simulator.scenario import Test
@@ -103,7 +104,11 @@ def tests_for(suite: Suite, seed: int, span: int, definitions: Definitions | Non
 
 
 def tests_of(manifest: Manifest) -> dict[str, Test]:
-    """Return the tests of a manifest's suite and definitions by id. Raises InputError if the definitions have changed."""
+    """Return the tests of a manifest's suite and definitions by id.
+
+    Raises InputError if the definitions have changed, and for what the user has not allowed (see `gate`).
+    """
+    clear(manifest, "scenarios", "sources")
     definitions = read_definitions(manifest.definitions) if manifest.definitions is not None else None
     if definitions is not None and definitions.sha256 != manifest.definitions_sha256:
         raise InputError(f"definitions {manifest.definitions}: changed since the run was made; restore them")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import ValidationError
 
 __all__ = [
     "AgentError",
+    "DamageError",
     "InputError",
     "JournalError",
     "LongspanError",
@@ -46,28 +49,47 @@ class JournalError(LongspanError):
     """A journal cannot be read or written: a damaged line, an unknown event, a disk error."""
 
 
+class DamageError(JournalError):
+    """A line of a file is not as it was written. `line` counts from 1."""
+
+    def __init__(self, path: Path, line: int, what: str, remedy: str) -> None:
+        super().__init__(f"{path}: damaged at line {line}: {what}; {remedy}")
+        self.line = line
+
+
 class ReplayError(JournalError):
     """Replaying a conversation gave an event that differs from its journal. Names the event and the difference."""
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return the location and message of a validation error's first problem, in one line."""
-    problems = error.errors(include_url=False)
+    """Return the location and the description of a validation error's first problem, in one line."""
+    from longspan.simulator.wording import place_of, problem_of
+
+    problems = error.errors(include_url=False, include_input=False)
     # A misspelled key is also reported as a missing one; the misspelling is more helpful.
     first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-    where = " ".join(".".join(map(str, first["loc"])).split())[:200]
-    what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
-    what = " ".join(what.split())
-    return f"{where}: {what}" if where else what
+    place, problem = place_of(first), problem_of(first)
+    return f"{place}: {problem}" if place else problem
 
 
 def one_line(error: BaseException, limit: int = 300) -> str:
     """Format an exception as one line: its type, and at most `limit` characters of its message."""
-    message = " ".join(str(error)[: 4 * limit].split())
+    message = " ".join(_message(error)[: 4 * limit].split())
     return f"{type(error).__name__}: {message[:limit]}" if message else type(error).__name__
 
 
 def journal_text(error: BaseException) -> str:
     """Format an exception as one line that is the same at every replay: object addresses are left out."""
-    message = " ".join(f"{type(error).__name__}: {error}".split())
+    message = " ".join(f"{type(error).__name__}: {_message(error)}".split()).removesuffix(":")
     return re.sub(r" at 0x[0-9a-fA-F]+", "", message)[:500].encode("utf-8", "replace").decode()
+
+
+def _message(error: BaseException) -> str:
+    """Return an exception's message: pydantic's in our words, and of one that cannot be told none."""
+    if type(error).__name__ == "ValidationError" and type(error).__module__.startswith("pydantic"):
+        found: Any = error
+        return f"{found.title}: {first_problem(found)}"
+    try:
+        return str(error)
+    except Exception:  # the exception's class is not ours
+        return ""

@@ -34,8 +34,8 @@ MessageKind = Literal["opening", "line", "question", "farewell", "filler"]
 class _Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    measured: dict[str, Any] | None = None
-    """Wall-clock measurements. Only these may differ when a conversation is replayed."""
+    measured: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = None
+    """Wall-clock measurements, flat. Only these may differ when a conversation is replayed."""
 
 
 @final
@@ -215,5 +215,5 @@ def parse_json(line: bytes) -> Event:
 
 
 def as_json(event: Event) -> bytes:
-    """Return an event as JSON, without fields that are None. Raises ValueError for text that is not valid Unicode."""
-    return _EVENTS.dump_json(event, exclude={name for name, value in vars(event).items() if value is None})
+    """Return an event as JSON, without fields that are None or `measured`. Raises ValueError for text that is not valid Unicode."""
+    return _EVENTS.dump_json(event, exclude={name for name, value in vars(event).items() if value is None or name == "measured"})

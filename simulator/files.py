@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import json
 import os
-import shutil
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
+from typing import Any, Final
 
 from pydantic import BaseModel
 
+from longspan.simulator.checksums import sealed
 from longspan.simulator.errors import InputError, one_line
+from longspan.simulator.folders import remove
 
-__all__ = ["partial_of", "read_packed", "replacing", "stamp", "write_json", "write_text", "writing", "writing_folder"]
+__all__ = [
+    "MAX_BYTES",
+    "digest",
+    "opened",
+    "parse_json",
+    "partial_of",
+    "read_packed",
+    "replacing",
+    "resolved",
+    "stamp",
+    "write_json",
+    "write_text",
+    "writing",
+    "writing_folder",
+]
 
-GZIP = b"\x1f\x8b"
+GZIP: Final = b"\x1f\x8b"
+
+MAX_BYTES: Final = 1 << 30
+"""The largest file, unpacked, of data that users name."""
 
 
 def partial_of(path: Path) -> Path:
@@ -27,12 +50,15 @@ def partial_of(path: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces `path` at the end. Raises OSError."""
+    """Yield a temporary path that replaces `path` at the end. Raises OSError, which names `path`."""
     partial = partial_of(path)
     partial.unlink(missing_ok=True)  # never write through a link that was left there
     try:
         yield partial
         partial.replace(path)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None  # a full disk raises it without a name
+        raise
     finally:
         with suppress(OSError):
             partial.unlink()
@@ -67,7 +93,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}; choose another with --out") from error
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove(partial)
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
@@ -79,27 +105,83 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 
 def write_json(path: Path, model: BaseModel) -> None:
-    """Write a pydantic model as a JSON file. Raises OSError as `write_text` does."""
-    write_text(path, model.model_dump_json(indent=1) + "\n")
+    """Write a pydantic model as a JSON file with a checksum, see `checksums`. Raises OSError as `write_text` does."""
+    write_text(path, sealed(model.model_dump_json(indent=1)))
+
+
+@contextmanager
+def opened(path: Path, remedy: str = "") -> Iterator[BufferedReader]:
+    """Open a regular file for reading in binary.
+
+    Raises InputError with the remedy if it cannot be read, and for anything else: reading a pipe may block, and a device may never
+    end.
+    """
+    hint = remedy and f"; {remedy}"
+    try:
+        file = open(path, "rb", opener=_open_at_once)  # noqa: SIM115
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder, not a regular file{hint}") from None
+    except (OSError, ValueError) as error:  # a ValueError: a path with a null character
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}{hint}") from error
+    try:
+        with file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                raise InputError(f"{path}: is a {'pipe' if stat.S_ISFIFO(mode) else 'device'}, not a regular file{hint}")
+            yield file
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}{hint}") from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file like `os.open`, without waiting for a pipe to be written to."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def read_packed(path: Path, max_bytes: int, remedy: str = "") -> bytes:
-    """Return a file's content, decompressed if it is gzip.
+    """Return a regular file's content, decompressed if it is gzip.
 
     Raises InputError with the remedy if the file cannot be read or its content is larger than `max_bytes`, because a few
     kilobytes of gzip can expand to any size.
     """
-    try:
-        with path.open("rb") as file:
-            packed = file.read(len(GZIP)) == GZIP
-            file.seek(0)
-            content = (gzip.GzipFile(fileobj=file) if packed else file).read(max_bytes + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or f"damaged gzip: {one_line(error)}"
-        raise InputError(f"{path}: cannot be read: {why}{remedy and f'; {remedy}'}") from error
-    if len(content) > max_bytes:
+    with opened(path, remedy) as file:
+        packed = file.read(len(GZIP)) == GZIP
+        file.seek(0)
+        too_large = not packed and os.fstat(file.fileno()).st_size > max_bytes
+        try:
+            content = b"" if too_large else (gzip.GzipFile(fileobj=file) if packed else file).read(max_bytes + 1)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise InputError(f"{path}: cannot be read: damaged gzip: {one_line(error)}{remedy and f'; {remedy}'}") from error
+    if too_large or len(content) > max_bytes:
         raise InputError(f"{path}: larger than {max_bytes:,} bytes; {remedy or 'split it'}")
     return content
+
+
+def parse_json(content: str | bytes, where: str) -> Any:
+    """Return the value of a JSON text. Raises InputError, which begins with `where`."""
+    try:
+        return json.loads(content)
+    except RecursionError as error:
+        raise InputError(f"{where}: not JSON: nested too deeply") from error
+    except ValueError as error:
+        known = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
+        raise InputError(f"{where}: not JSON: {one_line(error) if known else 'a number has thousands of digits'}") from error
+
+
+def digest(path: Path, remedy: str = "") -> str:
+    """Return the SHA-256, in hexadecimal, of a regular file of at most MAX_BYTES. Raises InputError with the remedy for any other."""
+    with opened(path, remedy) as file:
+        if os.fstat(file.fileno()).st_size > MAX_BYTES:
+            raise InputError(f"{path}: larger than {MAX_BYTES:,} bytes{remedy and f'; {remedy}'}")
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def resolved(path: Path) -> Path:
+    """Return a path that users name as an absolute one without links. Raises InputError for a loop of links or a null character."""
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(f"{path}: not a path: {one_line(error)}") from error
 
 
 def stamp(path: Path, remedy: str) -> tuple[int, int]:
@@ -109,6 +191,6 @@ def stamp(path: Path, remedy: str) -> tuple[int, int]:
     """
     try:
         state = path.stat()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; {remedy}") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}; {remedy}") from error
     return state.st_mtime_ns, state.st_size

@@ -10,9 +10,10 @@ from pydantic import BeforeValidator, Field
 from longspan.simulator.clock import DEFAULT_PACE
 from longspan.simulator.definitions import read_definitions
 from longspan.simulator.errors import InputError
+from longspan.simulator.fields import Seed
 from longspan.simulator.settings import Conditions, RunSettings
 from longspan.simulator.sizes import Tokens
-from longspan.simulator.suite import load_suite
+from longspan.simulator.suite import Tests, load_suite
 
 __all__ = ["Grid"]
 
@@ -21,7 +22,7 @@ _LISTED: Final = BeforeValidator(lambda value: [value] if isinstance(value, str 
 
 Names = Annotated[list[str], _LISTED]
 Spans = Annotated[list[Tokens], _LISTED]
-Seeds = Annotated[list[int], _LISTED]
+Seeds = Annotated[list[Seed], _LISTED]
 
 
 @final
@@ -36,7 +37,7 @@ class Grid(Conditions):
     spans: Spans = Field(default=[], validate_default=True)
     agents: Names = Field(default=["notebook"], min_length=1)
     seeds: Seeds = Field(default=[0], min_length=1)
-    tests: int | None = Field(default=None, ge=1, le=10_000)
+    tests: Tests | None = None
     scenarios: Names = Field(default=[])
     set: Names = Field(default=[])
     data: Names = Field(default=[])

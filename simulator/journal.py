@@ -9,13 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, final
 
-from pydantic import ValidationError
-
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError, ReplayError, StoppedError
+from longspan.simulator.folders import open_file
+from longspan.simulator.journal_lines import JournalLines, as_line, fields_of, parse_line
 from longspan.simulator.json_lines import cut_torn
 
-__all__ = ["Journal", "is_closed", "read_journal"]
+__all__ = ["Journal", "check_journal", "is_closed", "read_journal"]
 
 MAX_CLOSE_BYTES: Final = 1000
 """Bytes that the line of a Close event never reaches."""
@@ -24,23 +24,24 @@ MAX_CLOSE_BYTES: Final = 1000
 def read_journal(path: Path) -> Iterator[events.Event]:
     """Yield the events of a journal in order, without an incomplete last line.
 
-    Raises JournalError, naming the line, for anything else that is not a journal.
+    Raises DamageError at a line that is not as it was written, JournalError if the file cannot be read.
     """
-    for number, line in enumerate(_lines(path)):
-        start = _start(number)
-        if line.startswith(start):
-            try:
-                yield events.parse_json(b"{" + line.removeprefix(start))
-                continue
-            except ValidationError:
-                pass  # parsed again below for the error message
-        yield _parse(_entry(line, number, path), path)
+    lines = JournalLines(path)
+    for line in _complete_lines(path):
+        yield lines.read(line)
+
+
+def check_journal(path: Path) -> None:
+    """Check the checksums of a journal's lines. Raises as `read_journal` does."""
+    lines = JournalLines(path)
+    for line in _complete_lines(path):
+        lines.check(line)
 
 
 def is_closed(path: Path) -> bool:
     """Return whether a journal ends with a Close event. Raises JournalError if it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_file(path, "rb") as file:
             file.seek(max(0, path.stat().st_size - MAX_CLOSE_BYTES))
             end = file.read()
     except FileNotFoundError:
@@ -53,11 +54,9 @@ def is_closed(path: Path) -> bool:
         return False
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    if path.exists() and not path.is_file():
-        raise JournalError(f"{path}: not a file")
+def _complete_lines(path: Path) -> Iterator[bytes]:
     try:
-        file = path.open("rb")
+        file = open_file(path, "rb")
     except OSError as error:
         raise JournalError(f"{path}: cannot read the journal: {error.strerror}") from error
     with file:
@@ -65,30 +64,6 @@ def _lines(path: Path) -> Iterator[bytes]:
             if not line.endswith(b"\n"):
                 return
             yield line
-
-
-def _start(number: int) -> bytes:
-    """Return the start of a line as it is written."""
-    return b'{"seq":%d,' % number
-
-
-def _entry(line: bytes, number: int, path: Path) -> dict[str, Any]:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise JournalError(f"{path}, line {number + 1}: not JSON; the journal is damaged there") from error
-    if not isinstance(entry, dict) or entry.get("seq") != number:
-        raise JournalError(f"{path}, line {number + 1}: expected an event with seq {number}; the journal is damaged there")
-    return entry
-
-
-def _parse(entry: dict[str, Any], path: Path) -> events.Event:
-    try:
-        return events.parse({key: value for key, value in entry.items() if key != "seq"})
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise JournalError(f"{path}, line {entry['seq'] + 1}: not an event of this journal format: {where}: {first['msg']}") from error
 
 
 @final
@@ -104,13 +79,15 @@ class Journal:
         self.path = path
         self.seq = 0
         self.torn = False
+        self._recorded: list[bytes] = []
+        self._lines = JournalLines(path)
         self._replay_only = replay_only
-        if path.is_symlink():
-            raise JournalError(f"{path}: is a symbolic link; longspan does not write through links")
         try:
-            self._recorded = [_entry(line, number, path) for number, line in enumerate(_lines(path))] if path.exists() else []
+            for line in _complete_lines(path) if path.exists() else ():
+                self._lines.check(line)
+                self._recorded.append(line)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("rb" if replay_only else "ab", buffering=0)
+            self._file = open_file(path, "rb" if replay_only else "ab", buffering=0)
             if not replay_only:
                 self.torn = cut_torn(path)
         except OSError as error:
@@ -123,23 +100,31 @@ class Journal:
         return self.seq < len(self._recorded)
 
     def recorded(self) -> events.Event | None:
-        """Return the recorded event at this position, or None after the last one."""
-        return _parse(self._recorded[self.seq], self.path) if self.replaying else None
+        """Return the recorded event at this position, or None after the last one. Raises StoppedError there if nothing is written."""
+        if self._replay_only and not self.replaying:
+            raise self._end()
+        return parse_line(self._recorded[self.seq], self.seq, self.path) if self.replaying else None
 
     def write(self, event: events.Event) -> None:
         """Append `event`, or compare it with the recorded one.
 
         Raises ReplayError if it differs, JournalError if it cannot be written.
         """
-        if self.replaying:  # compared as JSON, because JSON is what was recorded
-            _compare(self._recorded[self.seq], {"seq": self.seq} | json.loads(events.as_json(event)), self.path)
+        if self.replaying:
+            recorded, again = fields_of(self._recorded[self.seq]), as_line(event, self.seq)
+            if recorded != again:
+                _compare(json.loads(recorded + b"}"), json.loads(again + b"}"), self.path)
         elif self._replay_only:
-            raise StoppedError(f"{self.path}: the journal ends after {self.seq} events; `longspan resume` continues there")
+            raise self._end()
         else:
-            self._append(_start(self.seq) + events.as_json(event).removeprefix(b"{") + b"\n")
+            self._append(self._lines.write(event))
         self.seq += 1
         if isinstance(event, events.End | events.ScenarioError):
             self.sync()
+
+    def _end(self) -> StoppedError:
+        where = f"the journal ends after {self.seq} events"
+        return StoppedError(f"{self.path}: the run was interrupted: {where}; `longspan resume` continues it, then replay it")
 
     def _append(self, line: bytes) -> None:
         if self._broken is not None:
@@ -175,14 +160,13 @@ class Journal:
         self._file.close()
 
 
-def _compare(recorded: dict[str, Any], entry: dict[str, Any], path: Path) -> None:
-    old = {key: value for key, value in recorded.items() if key != "measured"}
-    new = {key: value for key, value in entry.items() if key != "measured"}
+def _compare(old: dict[str, Any], new: dict[str, Any], path: Path) -> None:
+    """Compare two events as JSON, because JSON is what was recorded. Raises ReplayError."""
     if old == new:
         return
     key = min(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
     raise ReplayError(
-        f"{path}, line {entry['seq'] + 1}: replayed, the event's {key} is {_short(new.get(key))}; the journal says {_short(old.get(key))}"
+        f"{path}, line {new['seq'] + 1}: replayed, the event's {key} is {_short(new.get(key))}; the journal says {_short(old.get(key))}"
     )
 
 

@@ -1,15 +1,19 @@
-"""Append-only files with one JSON object per line."""
+"""Append-only files with one JSON object per line, each with a checksum."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
-from longspan.simulator.errors import JournalError, one_line
+from longspan.simulator.checksums import SEAL_LENGTH, ChecksumError, RunningSum
+from longspan.simulator.errors import DamageError, JournalError
+from longspan.simulator.folders import open_file, read_file
 
 __all__ = ["JsonLines", "cut_torn"]
+
+REMEDY: Final = "restore the file from a copy, or move it away"
 
 
 @final
@@ -20,45 +24,61 @@ class JsonLines:
         self.path = path
 
     def append(self, *entries: dict[str, Any]) -> None:
-        """Append entries and sync them to disk. Raises JournalError if they cannot be written or the file is a link."""
-        text = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
+        """Append entries, none of them empty, and sync them to disk.
+
+        Raises JournalError if they cannot be written, the file is a link or its last line has no checksum.
+        """
         try:
-            if self.path.is_symlink():
-                raise JournalError(f"{self.path}: is a symbolic link; longspan does not write through links")
+            running = RunningSum()
             if self.path.exists():
                 cut_torn(self.path)
-            with self.path.open("ab") as file:
-                file.write(text.encode("utf-8", "backslashreplace"))
+                self._follow(running)
+            with open_file(self.path, "ab") as file:
+                file.write(b"".join(running.seal(_fields(entry)) for entry in entries))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
 
-    def read(self) -> list[Any]:
-        """Return all entries; none if there is no file. Raises JournalError for a line that is not JSON."""
-        if not self.path.exists():
-            return []
+    def _follow(self, running: RunningSum) -> None:
+        *lines, _ = read_file(self.path).split(b"\n")
         try:
-            *lines, _ = self.path.read_bytes().split(b"\n")
+            for last in lines[-1:]:
+                running.follow(last + b"\n")
+        except ChecksumError as error:
+            raise DamageError(self.path, len(lines), str(error), REMEDY) from None
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return all entries; none if there is no file. Raises DamageError at a line that is not as it was written."""
+        try:
+            *lines, _ = read_file(self.path).split(b"\n")
+        except FileNotFoundError:
+            return []
         except OSError as error:
             raise JournalError(f"{self.path}: cannot be read: {error.strerror}") from error
+        running = RunningSum()
         entries = []
         for number, line in enumerate(lines, 1):
+            fields = line[: 1 - SEAL_LENGTH]
             try:
-                entries.append(json.loads(line))
+                running.check(line + b"\n", fields)
+                entries.append(json.loads(fields + b"}"))
+            except ChecksumError as error:
+                raise DamageError(self.path, number, str(error), REMEDY) from None
             except (ValueError, RecursionError) as error:
-                raise JournalError(f"{self.path}, line {number}: not JSON: {one_line(error)}") from error
+                raise DamageError(self.path, number, "not JSON", REMEDY) from error
         return entries
-
-    def objects(self) -> list[dict[str, Any]]:
-        """Return the entries that are objects. Raises JournalError as `read` does."""
-        return [entry for entry in self.read() if isinstance(entry, dict)]
 
 
 def cut_torn(path: Path) -> bool:
     """Cut off an incomplete last line, left by a crash. Return whether there was one."""
-    content = path.read_bytes()
-    end = content.rfind(b"\n") + 1
-    if end < len(content):
-        os.truncate(path, end)
+    with open_file(path, "r+b") as file:
+        content = file.read()
+        end = content.rfind(b"\n") + 1
+        if end < len(content):
+            file.truncate(end)
     return end < len(content)
+
+
+def _fields(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, ensure_ascii=False, separators=(",", ":"))[:-1].encode("utf-8", "backslashreplace")

@@ -8,6 +8,7 @@ from typing import TypeVar, final
 
 from longspan.simulator.agent import Agent, has_snapshots, repeatable
 from longspan.simulator.errors import AgentError, LongspanError, journal_text
+from longspan.simulator.faults import is_fault
 from longspan.simulator.ledger import Costs, Ledger, models_of, used_by
 from longspan.simulator.messages import Message, Reply, Usage
 from longspan.simulator.snapshots import Snapshots
@@ -101,7 +102,9 @@ class LiveAgent:
             return await call
         except LongspanError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             raise AgentError(f"turn {self._turns}: the agent failed: {journal_text(error)}") from error
 
 

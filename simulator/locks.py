@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from longspan.simulator.errors import InputError
+from longspan.simulator.folders import open_file
 
 __all__ = ["locked"]
 
@@ -29,10 +30,12 @@ os.register_at_fork(after_in_child=_close_all)
 def locked(folder: Path, what: str) -> Iterator[int]:
     """Lock a folder, and yield the lock's file handle. The lock ends when the last process that has the handle ends.
 
-    `what` names the folder's content in errors. Raises InputError if another process holds the lock.
+    `what` names the folder's content in errors. Raises InputError if another process holds the lock, JournalError if the
+    lock's file is none.
     """
     try:
-        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        with open_file(folder / ".lock", "ab") as file:
+            handle = os.dup(file.fileno())
     except OSError as error:
         raise InputError(f"{folder}: cannot be written to: {error.strerror}") from error
     _held.add(handle)

@@ -8,9 +8,10 @@ import platform
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated, Any, Literal, final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from longspan.simulator.settings import RunSettings
 
@@ -54,6 +55,9 @@ class Manifest(RunSettings):
 
     `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit`). Published before the run, it
     proves afterwards which tests were played. An `imported` run has no valid commitment and cannot be resumed.
+
+    Not part of the file: `allowed`, the names in it that the user has allowed to be run, called or read (see `gate`), and `folder`,
+    that which it was read from, None if it was made here.
     """
 
     format: Literal[1] = 1
@@ -66,6 +70,27 @@ class Manifest(RunSettings):
     nonce: str = Field(pattern=r"^[0-9a-f]{64}$")
     commitment: str = Field(pattern=r"^[0-9a-f]{64}$")
     versions: dict[str, str]
+    _allowed: frozenset[str] = PrivateAttr(default=frozenset())
+    _folder: Path | None = PrivateAttr(default=None)
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        return self._allowed
+
+    @property
+    def folder(self) -> Path | None:
+        return self._folder
+
+    def allow(self, names: Iterable[str]) -> None:
+        """Allow what has these names to be run, called or read. Only the gate calls this."""
+        self._allowed |= frozenset(names)
+
+    @classmethod
+    def read(cls, folder: Path, content: bytes) -> Manifest:
+        """Return the manifest in a run's folder, with nothing allowed. Raises pydantic's ValidationError."""
+        manifest = cls.model_validate_json(content)
+        manifest._folder = folder
+        return manifest
 
     @property
     def alone(self) -> bool:

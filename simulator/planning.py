@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,9 +13,11 @@ from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Setting
 from longspan.simulator.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.errors import InputError
+from longspan.simulator.files import digest, resolved
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.trivia import Trivia
+from longspan.simulator.gate import clear, vouch
 from longspan.simulator.judging.cached_model import check_model
 from longspan.simulator.manifest import Manifest, PlannedTest, commit, versions
 from longspan.simulator.plugins import make_scenario
@@ -52,6 +53,8 @@ class Plan:
 def plan(settings: RunSettings, out: Path) -> Plan:
     """Create a run's tests, or take those of its definitions, and check everything that can be checked beforehand.
 
+    The settings are the user's own: what they name is run, called and read.
+
     Raises InputError for invalid settings, and if no test fits in the span.
     """
     spec = AgentSpec.parse(settings.agent)
@@ -65,7 +68,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         update={
             "suite": settings.suite.counted_in(settings.tokenizer),
             "agent": str(spec),
-            "filler": settings.filler.resolve() if settings.filler else None,
+            "filler": resolved(settings.filler) if settings.filler else None,
             "definitions": definitions.folder if definitions else None,
         }
     )
@@ -86,7 +89,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
     nonce = token_hex(32)
     manifest = Manifest(
         **dict(settings),
-        filler_sha256=_sha256(settings.filler) if settings.filler else None,
+        filler_sha256=digest(settings.filler) if settings.filler else None,
         definitions_sha256=definitions.sha256 if definitions else None,
         conversations={id: [_planned(test) for test in group] for id, group in conversations.items()},
         left_out=left_out,
@@ -95,24 +98,27 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         commitment=commit(nonce, settings.seed, (test.definition() for test in tests)),
         versions=versions(),
     )
+    vouch(manifest)
     return Plan(manifest, conversations, spec, out)
 
 
 def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     """Plan a run again from its manifest, for `agent`.
 
-    Raises InputError if this version of longspan generates different tests, and for an imported run.
+    Raises InputError if this version of longspan generates different tests, for an imported run, and for anything in the manifest
+    that the user has not allowed (see `gate`).
     """
     if manifest.imported is not None:
         raise InputError(
             f"the run was imported from {manifest.imported.file}: it cannot be resumed or played with another agent; "
             "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"
         )
+    clear(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
     tests = tests_of(manifest)
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
     if any(id not in tests for id in ids):
         raise InputError("the manifest lists tests that its suite does not have: it was changed or needs another version of longspan")
-    if manifest.filler is not None and _sha256(manifest.filler) != manifest.filler_sha256:
+    if manifest.filler is not None and digest(manifest.filler) != manifest.filler_sha256:
         raise InputError(f"filler {manifest.filler}: not the file that the run was created with")
     definitions = (tests[id].definition() for id in ids)
     if commit(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
@@ -136,7 +142,8 @@ def _late(suite: Suite) -> list[str]:
 
 
 def setting_of(manifest: Manifest, conversation: str) -> Setting:
-    """Return the setting of one conversation of a run."""
+    """Return the setting of one conversation of a run. Raises InputError for what the user has not allowed (see `gate`)."""
+    clear(manifest, "sources")
     return _setting(manifest, conversation, alone=any(planned.alone for planned in manifest.conversations[conversation]))
 
 
@@ -154,10 +161,3 @@ def _setting(settings: RunSettings, id: str, *, alone: bool = False) -> Setting:
         starts_at=settings.starts_at,
         pace=timedelta(seconds=settings.pace_s),
     )
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error

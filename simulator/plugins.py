@@ -15,9 +15,21 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from longspan.simulator.errors import InputError, first_problem, one_line
+from longspan.simulator.faults import at_line, is_fault
+from longspan.simulator.fields import validated
 from longspan.simulator.scenario import Scenario, Skill
 
-__all__ = ["SCENARIOS", "find_class", "installed", "installed_scenarios", "load", "make_scenario", "scenario_class"]
+__all__ = [
+    "SCENARIOS",
+    "find_class",
+    "installed",
+    "installed_scenarios",
+    "load",
+    "make_scenario",
+    "module_and_class",
+    "path_parameters",
+    "scenario_class",
+]
 
 NAME = r"[a-z][a-z0-9_]{0,60}"
 """A pattern for scenario names, which become part of folder names."""
@@ -51,8 +63,10 @@ def load(group: str, what: str, name: str) -> Any:
         raise InputError(f"the {what} {name!r} is registered by {' and '.join(sorted(map(origin, points)))}: uninstall one of them")
     try:
         return points[0].load()
-    except Exception as error:
-        raise InputError(f"the {what} {name!r} ({origin(points[0])}) cannot be loaded: {one_line(error)}") from error
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        raise InputError(f"the {what} {name!r} ({origin(points[0])}) cannot be loaded: {one_line(error)}{at_line(error)}") from error
 
 
 def origin(point: EntryPoint) -> str:
@@ -83,11 +97,16 @@ def scenario_class(name: str) -> type[Scenario]:
     return cls
 
 
+def path_parameters(cls: type[Scenario]) -> set[str]:
+    """Return the names of a scenario's parameters that take a path."""
+    return {name for name, field in cls.model_fields.items() if Path in (field.annotation, *get_args(field.annotation))}
+
+
 def make_scenario(name: str, parameters: Mapping[str, Any]) -> Scenario:
     """Create a scenario with its parameters. Raises InputError for an unknown or invalid parameter."""
     cls = scenario_class(name)
     try:
-        return cls.model_validate(dict(parameters))
+        return validated(cls, parameters)
     except ValidationError as error:
         known = f"its parameters are {', '.join(cls.model_fields)}" if cls.model_fields else "it has no parameters"
         raise InputError(f"scenario {cls.name}: {first_problem(error)}; {known}") from None
@@ -112,19 +131,19 @@ def installed_scenarios(parameters: Mapping[str, Mapping[str, Any]]) -> dict[str
 
 def find_class(target: str) -> Callable[..., Any]:
     """Import the class `module:Class` from Python's path or the current folder. Raises InputError."""
-    module_name, colon, path = target.partition(":")
-    if not (module_name and colon and path):
-        raise InputError(f"a class spec looks like python:package.module:Class, got python:{target!s:.80}")
+    module_name, path = module_and_class(target)
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
     importlib.invalidate_caches()
     try:
         target_object: Any = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         if isinstance(error, ModuleNotFoundError) and error.name and f"{module_name}.".startswith(f"{error.name}."):
             raise InputError(f"python:{target}: there is no module {error.name!r}; start longspan in the folder that contains it") from None
-        raise InputError(f"python:{target}: importing {module_name} raised {one_line(error)}") from error
+        raise InputError(f"python:{target}: importing {module_name} raised {one_line(error)}{at_line(error)}") from error
     for name in path.split("."):
         if not hasattr(target_object, name):
             raise InputError(f"python:{target}: {module_name} has no class {path!r}; {_classes(module_name)}")
@@ -133,6 +152,18 @@ def find_class(target: str) -> Callable[..., Any]:
         raise InputError(f"python:{target}: {path} is a {type(target_object).__name__}, not a class; {_classes(module_name)}")
     cls: Callable[..., Any] = target_object
     return cls
+
+
+def module_and_class(target: str) -> tuple[str, str]:
+    """Split `package.module:Class`. Raises InputError if it is something else, such as a file's path."""
+    module, colon, path = target.partition(":")
+    if module.endswith(".py") or "/" in module or "\\" in module:
+        name = module.replace("\\", "/").rpartition("/")[2].removesuffix(".py") or "module"
+        remedy = f"start longspan in the folder that contains {name}.py and write python:{name}:{path or 'Class'}"
+        raise InputError(f"python:{target!s:.80}: python: takes a module's name, not a file's path; {remedy}")
+    if not (module and colon and path):
+        raise InputError(f"a class spec looks like python:package.module:Class, got python:{target!s:.80}")
+    return module, path
 
 
 def _classes(module_name: str) -> str:

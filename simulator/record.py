@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, final
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
@@ -12,7 +12,16 @@ from longspan.simulator.errors import ScenarioError
 from longspan.simulator.messages import Turn
 from longspan.simulator.queries import Answered, Holds, JudgeAnswers, Query
 
-__all__ = ["Award", "Exchange", "Grade", "Item", "Marked", "Record", "watched"]
+__all__ = ["MAX_CHARACTERS", "Award", "Exchange", "Grade", "Item", "Marked", "Record", "readable", "watched"]
+
+MAX_CHARACTERS: Final = 100_000
+"""The characters of a reply that are read by graders, by tests while they are played, and by judges: its first ones, the same
+everywhere. The longest answers that a scenario asks for, summaries and minutes, have a tenth of that."""
+
+
+def readable(reply: str) -> str:
+    """Return as much of a reply as is read."""
+    return reply[:MAX_CHARACTERS]
 
 
 @final
@@ -42,13 +51,29 @@ class Award:
 class Record:
     """All that a grader sees of a played test.
 
-    These are the test's own turns, the turns it watched, the points it gave itself, and a judge's answers so far.
+    These are the test's own turns, the turns it watched, the points it gave itself, and a judge's answers so far. `unread` says
+    which replies are longer than a grader reads.
     """
 
     exchanges: Sequence[Exchange] = ()
     watched: Sequence[Exchange] = ()
     awards: Sequence[Award] = ()
     judged: JudgeAnswers = field(default_factory=dict)
+    unread: str = ""
+
+    def readable(self) -> Record:
+        """Return this record with as much of each reply as is read."""
+        long = [exchange for exchange in (*self.exchanges, *self.watched) if len(exchange.reply) > MAX_CHARACTERS]
+        if not long:
+            return self
+        first, more = long[0], f", and of {len(long) - 1} more replies" if len(long) > 1 else ""
+        left = f"{MAX_CHARACTERS:,} of {len(first.reply):,} characters of the reply in turn {first.turn}{more}"
+        return replace(
+            self,
+            exchanges=tuple(map(_readable, self.exchanges)),
+            watched=tuple(map(_readable, self.watched)),
+            unread=f"only the first {left} were read",
+        )
 
     def said(self, query: Query[Answered]) -> Answered | str | None:
         """Return the judge's answer, the reason (a string) if the judge failed, or None if it has not been asked."""
@@ -131,3 +156,7 @@ class Marked:
 def watched(turn: Turn) -> Exchange:
     """Return a watched turn, of any test, as a grader sees it."""
     return Exchange(turn=turn.number, text=turn.text, reply=turn.reply)
+
+
+def _readable(exchange: Exchange) -> Exchange:
+    return exchange if len(exchange.reply) <= MAX_CHARACTERS else replace(exchange, reply=readable(exchange.reply))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
@@ -11,10 +10,13 @@ from typing import Any, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from longspan.simulator.checksums import checked
 from longspan.simulator.errors import InputError, JournalError, first_problem
 from longspan.simulator.events import Event
 from longspan.simulator.files import write_json
-from longspan.simulator.journal import read_journal
+from longspan.simulator.folders import inside, read_file
+from longspan.simulator.gate import remember
+from longspan.simulator.journal import check_journal, read_journal
 from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.locks import locked
 from longspan.simulator.manifest import Manifest
@@ -24,7 +26,12 @@ __all__ = ["Correction", "RunFolder"]
 
 MANIFEST = "manifest.json"
 
+RESULT = "result.json"
+
 INCIDENTS = "incidents.jsonl"
+
+RESULTS = (RESULT, "report.html")
+"""Files that are written whole, and again whenever a run is scored."""
 
 
 @final
@@ -41,14 +48,25 @@ class Correction(BaseModel):
 
 @final
 class RunFolder:
-    """The folder of an existing run. Reading `manifest` raises InputError if it is not a run's folder."""
+    """The folder of an existing run, which may come from anybody.
 
-    def __init__(self, path: Path) -> None:
+    Reading `manifest` raises InputError if it is not a run's folder. Every method raises JournalError if what it needs is or goes
+    through a link.
+
+    What a manifest that is read names is not allowed to be run, called or read (see `gate`). `manifest`: one that is known.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest | None = None) -> None:
         self.path = path
+        if manifest is not None:
+            self.manifest = manifest
 
     @classmethod
     def create(cls, out: Path, name: str, manifest: Manifest) -> RunFolder:
-        """Create a run's folder in `out`, with its manifest. A number is added to a name that is taken."""
+        """Create a run's folder in `out`, with its manifest. A number is added to a name that is taken.
+
+        What the user has allowed the manifest to name is remembered, so that resuming the run does not ask.
+        """
         number = 1
         while True:
             path = out / (name if number == 1 else f"{name}-{number}")
@@ -62,29 +80,31 @@ class RunFolder:
             try:
                 write_json(path / MANIFEST, manifest)
             except OSError as error:
-                shutil.rmtree(path, ignore_errors=True)
+                with suppress(OSError):
+                    path.rmdir()
                 raise InputError(f"{path}: cannot write the manifest: {error.strerror}; choose another folder with --out") from error
-            return cls(path)
+            remember(path, manifest)
+            return cls(path, manifest)
 
     @cached_property
     def manifest(self) -> Manifest:
         path = self.path / MANIFEST
         try:
-            content = path.read_bytes()
+            content = read_file(path)
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:
-            return Manifest.model_validate_json(content)
+            return Manifest.read(self.path, checked(content, path, "restore it from a copy"))
         except ValidationError as error:
             raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
 
     def journal(self, conversation: str) -> Path:
         """Return the path of a conversation's journal."""
-        return self.path / "conversations" / conversation / "journal.jsonl"
+        return inside(self.path, "conversations", conversation) / "journal.jsonl"
 
     def snapshots(self, conversation: str) -> Path:
         """Return the folder of a conversation's snapshots."""
-        return self.path / "conversations" / conversation / "snapshots"
+        return inside(self.path, "conversations", conversation, "snapshots")
 
     def events(self, conversation: str) -> Iterator[Event]:
         """Yield the events of a conversation's journal; none if it has not begun. Raises JournalError for a damaged journal."""
@@ -98,6 +118,12 @@ class RunFolder:
                 yield add(event)
             except JournalError as error:
                 raise JournalError(f"{self.journal(conversation)}, line {number}: {error}") from error
+
+    def check(self) -> None:
+        """Check the journals' checksums. Raises DamageError for a line that is not as it was written."""
+        for id in self.manifest.conversations:
+            if self.journal(id).exists():
+                check_journal(self.journal(id))
 
     def transcripts(self, on_change: Callable[[str, Transcript, Change], None] | None = None) -> dict[str, Transcript]:
         """Return the transcripts of the conversations that have begun, by id.
@@ -121,7 +147,7 @@ class RunFolder:
             self._lines(INCIDENTS).append(entry)
 
     def incidents(self) -> list[dict[str, Any]]:
-        return self._lines(INCIDENTS).objects()
+        return self._lines(INCIDENTS).read()
 
     def correct(self, correction: Correction) -> None:
         """Add a person's correction. The last one for a test counts."""
@@ -137,7 +163,7 @@ class RunFolder:
 
     def grades(self) -> list[dict[str, Any]]:
         """Return all lines of grades.jsonl, from every round of grading."""
-        return self._lines("grades.jsonl").objects()
+        return self._lines("grades.jsonl").read()
 
     def add_grades(self, entries: list[dict[str, Any]]) -> None:
         self._lines("grades.jsonl").append(*entries)
@@ -146,7 +172,7 @@ class RunFolder:
         """Store a person's annotation."""
         self._lines("annotations.jsonl").append(entry)
 
-    def annotations(self) -> list[Any]:
+    def annotations(self) -> list[dict[str, Any]]:
         """Return all lines of annotations.jsonl."""
         return self._lines("annotations.jsonl").read()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,7 +22,9 @@ from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.coherence import check_coherence
 from longspan.simulator.conversation import Conversation
 from longspan.simulator.errors import AgentError, LongspanError, StoppedError
+from longspan.simulator.gate import clear
 from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
+from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
@@ -32,7 +34,8 @@ from longspan.simulator.planning import Plan, replan, setting_of
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import Scoring
 from longspan.simulator.snapshots import Snapshots
-from longspan.simulator.transcript import Change
+from longspan.simulator.terminal import complain
+from longspan.simulator.transcript import Change, PlayedTest
 
 __all__ = [
     "Listener",
@@ -125,11 +128,11 @@ async def resume(
 
 def check_limit(plans: Sequence[Plan], max_cost: float) -> None:
     """Check that a limit of `max_cost` dollars (inf for none) can be enforced. Raises InputError if a price is unknown."""
-    if max_cost < inf:
-        for plan in plans:
-            check_priced(make_agent(plan.agent), str(plan.agent))
-            if plan.manifest.judge is not None:
-                check_model(plan.manifest.judge, max_cost)
+    for plan in plans if max_cost < inf else ():
+        clear(plan.manifest, "agent", "judge")
+        check_priced(make_agent(plan.agent), str(plan.agent))
+        if plan.manifest.judge is not None:
+            check_model(plan.manifest.judge, max_cost)
 
 
 def cost_so_far(run: RunFolder) -> float:
@@ -172,18 +175,18 @@ async def play_runs(
 ) -> list[Outcome]:
     """Play runs from the end of their journals, new ones from the beginning, and grade them; see `play`.
 
-    They stop after the current turn once `stop` is set. Raises InputError if another process is playing one of them.
+    They stop after the current turn once `stop` is set. Raises InputError if another process is playing one of them, and for what
+    the user has not allowed (see `gate`).
     """
+    for plan, _ in pairs:
+        clear(plan.manifest, "judge")
     player = _Player(trio.CapacityLimiter(MAX_CONVERSATIONS), listener, ledger)
     outcomes: dict[Path, Outcome] = {}
 
     async def play_run(plan: Plan, run: RunFolder) -> None:
         scoring = Scoring(run)
         error = await player.run(plan, run, scoring)
-        try:
-            outcomes[run.path] = Outcome(run.path, scoring.write(), error)
-        except LongspanError as failure:
-            outcomes[run.path] = Outcome(run.path, None, error or failure)
+        outcomes[run.path] = await player.results(run, scoring, error)
 
     with ExitStack() as locks:
         for _, run in pairs:
@@ -208,7 +211,8 @@ class _Player:
         self._limit = limit
         self._ledger = ledger
         self._listener = listener
-        self._stopped = False
+        self._stopped = self._at_once = False
+        self._workers: set[GradingWorker] = set()
         self._conversations: set[Conversation] = set()
         self._scopes: set[trio.CancelScope] = set()
 
@@ -220,8 +224,9 @@ class _Player:
             async for _ in received:
                 if self._stopped:
                     break
-                print("stopping after the current turn; press Ctrl-C again to stop at once", file=sys.stderr, flush=True)
+                complain("stopping after the current turn; press Ctrl-C again to stop at once")
                 self._stop()
+            self._at_once = True
             for scope in self._scopes:
                 scope.cancel()
 
@@ -234,12 +239,15 @@ class _Player:
         self._stopped = True
         for conversation in self._conversations:
             conversation.stop()
+        for worker in self._workers:
+            worker.hurry()
         for scope in self._scopes:
             scope.deadline = trio.current_time() + GRACE_PERIOD
 
     async def run(self, plan: Plan, run: RunFolder, scoring: Scoring) -> LongspanError | None:
         """Play all of a run's conversations. Return the first error that interrupted one."""
         errors: list[LongspanError] = []
+        self._workers.add(scoring.worker)
         spec = plan.manifest.judge
         model = CachedModel(spec, AnswerStore(run.path), self._ledger) if spec is not None else None
 
@@ -249,7 +257,7 @@ class _Player:
                     if model is None:
                         await self._converse(plan, run, id, scoring, None)
                     else:
-                        async with Judging(model, scoring.gradebook) as judging:
+                        async with Judging(model, scoring.worker) as judging:
                             await self._converse(plan, run, id, scoring, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
@@ -269,12 +277,16 @@ class _Player:
             raise StoppedError("stopped before its first turn")
         agent = make_agent(plan.agent)
 
+        hearing = _Hearing(scoring.worker, self._listener)
+
         def on_event(event: events.Event) -> None:
             change = scoring.add(id, event)
             if judging is not None:
                 judging.on_change(id, change)
-            if self._listener is not None:
-                self._listener(RunEvent(plan, run.path, scoring.gradebook, id, event, change))
+            hearing.add(RunEvent(plan, run.path, scoring.gradebook, id, event, change))
+
+        def on_fault(test: str, error: str, cause: BaseException) -> None:
+            run.incident(conversation=id, type="scenario_error", test=test, error=error, traceback="".join(format_exception(cause)))
 
         with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
             conversation = Conversation(
@@ -284,17 +296,73 @@ class _Player:
                 journal,
                 judge=judging.judge if judging is not None else None,
                 listener=on_event,
+                before_turn=hearing.catch_up,
+                on_fault=on_fault,
             )
             self._conversations.add(conversation)
             self._scopes.add(scope)
             try:
                 await conversation.play()
+                await hearing.catch_up()
             finally:
+                hearing.end()
                 self._conversations.discard(conversation)
                 self._scopes.discard(scope)
                 await close(agent)
         if scope.cancelled_caught:
             raise StoppedError(f"stopped while turn {conversation.turns} was being answered")
+
+    async def results(self, run: RunFolder, scoring: Scoring, error: LongspanError | None) -> Outcome:
+        """Grade what was played of a run that `error` interrupted, if any, and write its results.
+
+        A run that is stopped goes without them if its grader takes longer than GRACE_PERIOD, or if it is stopped at once.
+        """
+        with trio.CancelScope() as scope:
+            if self._stopped:
+                scope.deadline = trio.current_time() + (0 if self._at_once and scoring.worker.busy else GRACE_PERIOD)
+            self._scopes.add(scope)
+            try:
+                result = await scoring.worker.do(scoring.grade)
+                await trio.to_thread.run_sync(scoring.save, result)
+                return Outcome(run.path, result, error)
+            except LongspanError as failure:
+                return Outcome(run.path, None, error or failure)
+            finally:
+                self._scopes.discard(scope)
+        return Outcome(run.path, None, error or StoppedError(f"stopped while it was graded; `longspan score {run.path}` grades it"))
+
+
+@final
+class _Hearing:
+    """Passes a conversation's events to the listener in order: one that ends a test, and those after it, once the test is graded."""
+
+    def __init__(self, worker: GradingWorker, listener: Listener | None) -> None:
+        self._worker = worker
+        self._listener = listener
+        self._unheard: deque[RunEvent] = deque()
+
+    def add(self, event: RunEvent) -> None:
+        """Add the conversation's next event."""
+        if self._unheard or (isinstance(event.change, PlayedTest) and event.change.status == "played"):
+            self._unheard.append(event)
+        else:
+            self._pass_on(event)
+
+    async def catch_up(self) -> None:
+        """Grade the tests that have ended, and pass on all events."""
+        while self._unheard:
+            event = self._unheard[0]
+            await self._worker.on_change(event.conversation, event.change)
+            self._pass_on(self._unheard.popleft())
+
+    def end(self) -> None:
+        """Pass on all events, whether or not their tests are graded."""
+        while self._unheard:
+            self._pass_on(self._unheard.popleft())
+
+    def _pass_on(self, event: RunEvent) -> None:
+        if self._listener is not None:
+            self._listener(event)
 
 
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Literal, final
 
 from pydantic import BaseModel, ConfigDict
 
-from longspan.simulator.record import Grade, Marked, Record
+from longspan.simulator.record import Award, Exchange, Grade, Marked, Record
 from longspan.simulator.script import Line, Script, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.tables import Table
 
-__all__ = ["Scenario", "Skill", "Test"]
+__all__ = ["Award", "Exchange", "Grade", "Record", "Scenario", "Skill", "Test"]
 
 Skill = Literal[
     "recall",

@@ -6,12 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
-from longspan.simulator.errors import JournalError
+from longspan.simulator.errors import DamageError, JournalError
 from longspan.simulator.events import Event
 from longspan.simulator.files import write_json
+from longspan.simulator.folders import open_file
 from longspan.simulator.grading.grades import Gradebook, Result, TestResult
+from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.report import Reading, write_report
-from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.run_folder import RESULT, RunFolder
 from longspan.simulator.transcript import Change
 
 __all__ = ["Scoring", "score"]
@@ -19,10 +21,15 @@ __all__ = ["Scoring", "score"]
 
 @final
 class Scoring:
-    """Collects a run's results and report from its events, as they are played or read. Each event is processed once."""
+    """Collects a run's results and report from its events, as they are played or read. Each event is processed once.
 
-    def __init__(self, run: RunFolder) -> None:
+    With `before_damage`, a damaged journal is read up to its damage, and the results say so.
+    """
+
+    def __init__(self, run: RunFolder, *, before_damage: bool = False) -> None:
+        self._before_damage = before_damage
         self.gradebook = Gradebook(run.manifest)
+        self.worker = GradingWorker(self.gradebook)
         self._run = run
         self._reading = Reading(run)
 
@@ -33,36 +40,52 @@ class Scoring:
         return change
 
     def read(self) -> None:
-        """Read the journals that have events not yet added. Raises JournalError for a damaged journal."""
+        """Read the journals that have events not yet added. Raises DamageError for a damaged journal, unless `before_damage`."""
         for id in self._run.manifest.conversations:
             transcript = self.gradebook.transcripts.get(id)
             if (transcript.events if transcript is not None else 0) != _lines(self._run.journal(id)):
                 self.gradebook.forget(id)
                 self._reading.forget(id)
-                for _ in self._run.fold(id, partial(self.add, id)):
-                    pass
+                try:
+                    for _ in self._run.fold(id, partial(self.add, id)):
+                        pass
+                except DamageError as error:
+                    if not self._before_damage:
+                        raise
+                    self.gradebook.damage[id] = f"the journal of {id} is damaged at line {error.line}: it is graded up to there"
 
     def write(self) -> Result:
-        """Grade the run and write result.json, report.html and, if a grade is new, another round to grades.jsonl.
+        """Grade the run and write its results; see `grade` and `save`."""
+        result = self.grade()
+        self.save(result)
+        return result
 
-        Earlier rounds are kept. Raises JournalError for a damaged journal or a disk error.
-        """
+    def grade(self) -> Result:
+        """Return the run's results, without writing anything. Raises JournalError for a damaged journal."""
         self.read()
-        run, result = self._run, self.gradebook.result(self._run)
+        return self.gradebook.result(self._run)
+
+    def save(self, result: Result) -> None:
+        """Write result.json, report.html and, if a grade is new, another round to grades.jsonl.
+
+        Earlier rounds are kept. Raises JournalError for a damaged file or a disk error.
+        """
+        run = self._run
         known = run.grades()
         latest = {str(entry.get("id")): {key: value for key, value in entry.items() if key != "round"} for entry in known}
         grades = [_grade_line(test) for test in result.tests]
         if any(latest.get(line["id"]) != line for line in grades):
             number = max((round for entry in known if isinstance(round := entry.get("round"), int)), default=0) + 1
             run.add_grades([{"round": number} | line for line in grades])
+            for test, fault in self.gradebook.faults.items():
+                run.incident(conversation=fault.conversation, type="grader_error", test=test, error=fault.reason, traceback=fault.traceback)
         try:
-            write_json(run.path / "result.json", result)
+            write_json(run.path / RESULT, result)
             write_report(run, result, self._reading)
         except OSError as error:
             raise JournalError(
                 f"{run.path}: the results cannot be written: {error.strerror}; `longspan score` writes them again"
             ) from error
-        return result
 
 
 def score(run: RunFolder) -> Result:
@@ -73,12 +96,13 @@ def score(run: RunFolder) -> Result:
 def _lines(journal: Path) -> int:
     """Return how many complete lines a journal has, or -1 if it cannot be read."""
     try:
-        with journal.open("rb") as file:
+        with open_file(journal, "rb") as file:
             return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 2**20), b""))
     except OSError:  # reported when it is read
         return 0 if not journal.exists() else -1
 
 
 def _grade_line(test: TestResult) -> dict[str, Any]:
-    line: dict[str, Any] = test.model_dump(mode="json", include={"id", "conversation", "status", "machine_score", "reason", "turns"})
+    names = {"id", "conversation", "status", "score", "machine_score", "reason", "turns"}
+    line: dict[str, Any] = test.model_dump(mode="json", include=names)
     return line

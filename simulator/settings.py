@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
-from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, NaiveDatetime
+from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
+from longspan.simulator.fields import Seed, Span, StartsAt, Whole
 from longspan.simulator.script import Placement
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import EncodingName
 
 __all__ = ["Conditions", "RunSettings"]
-
-MAX_START: Final = datetime(9000, 1, 1)
-"""Conversations start before this date, so that virtual time stays within the calendar's range."""
 
 
 class Conditions(BaseModel):
@@ -34,16 +30,16 @@ class Conditions(BaseModel):
     placement: Placement = "uniform"
     tokenizer: EncodingName = "cl100k_base"
     filler: Path | None = None
-    filler_size: int = Field(default=2000, ge=100, le=100_000)
+    filler_size: Whole = Field(default=2000, ge=100, le=100_000)
     definitions: Path | None = None
-    starts_at: NaiveDatetime = Field(default=DEFAULT_START, lt=MAX_START)
+    starts_at: StartsAt = DEFAULT_START
 
 
 class RunSettings(Conditions):
     """The settings of one run. `span` is in tokens, `agent` is a spec, and `pace_s` is the virtual seconds that a turn takes."""
 
     suite: Suite
-    span: int = Field(ge=1)
-    seed: int = 0
+    span: Span
+    seed: Seed = 0
     agent: str = "notebook"
     pace_s: float = Field(default=DEFAULT_PACE.total_seconds(), ge=0, le=86_400)

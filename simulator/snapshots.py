@@ -2,44 +2,66 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-import shutil
+from functools import cached_property
 from pathlib import Path
 from typing import Final, final
 
 import trio
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.agent import Agent
-from longspan.simulator.errors import AgentError, JournalError
+from longspan.simulator.errors import AgentError, JournalError, first_problem
 from longspan.simulator.files import partial_of
+from longspan.simulator.folders import below, inside, open_file, remove
+from longspan.simulator.json_lines import JsonLines
 
-__all__ = ["Snapshots"]
+__all__ = ["RECORD", "Snapshots"]
 
 KEPT: Final = 2
 """Snapshots that are kept."""
+
+BLOCK: Final = 2**20
+"""Bytes that are read at once."""
+
+RECORD: Final = "snapshots.jsonl"
+"""The record of a conversation's snapshots, in the folder that holds theirs."""
+
+
+@final
+class _Entry(BaseModel):
+    """A line of the record. Without `sha256`, saving the snapshot before turn `turn` has begun; with it, the snapshot is complete."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    turn: int = Field(ge=0, le=10**9)
+    sha256: str | None = None
 
 
 @final
 class Snapshots:
     """The snapshots of one conversation's agent in `folder`, each in a subfolder named after the turn it was taken before.
 
-    A subfolder with such a name is complete, because it is only renamed to it after its content was synced.
+    The record beside the folder has a line before anything is written to the folder, and one with a digest when a snapshot is
+    complete, before its folder gets its name. Only subfolders that it names are deleted, and only those with a digest in it are
+    loaded. Every method raises JournalError for a damaged record.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._lines = JsonLines(folder.with_name(RECORD))
 
     async def save(self, agent: Agent, turn: int) -> None:
         """Save the agent before turn `turn`, and delete all but the newest two snapshots.
 
-        Raises AgentError if the agent fails, JournalError for a disk error.
+        Raises AgentError if the agent fails, JournalError for a disk error and for anything in the way.
         """
-        done = self._path(turn)
-        partial = partial_of(done)
+        partial = partial_of(self.path(turn))
         try:
-            await trio.to_thread.run_sync(_make_empty, partial)
+            await trio.to_thread.run_sync(self._begin, turn)
             await agent.save(partial)
-            await trio.to_thread.run_sync(self._publish, partial, done)
+            await trio.to_thread.run_sync(self._publish, turn)
         except OSError as error:
             raise JournalError(f"{partial}: cannot save the agent: {error.strerror or error}") from error
 
@@ -48,54 +70,123 @@ class Snapshots:
 
         Return the turn it was taken before, or 0 if there is none.
         """
-        turns = self._turns()
+        turns = self.turns()
         for newer in (number for number in turns if number > turn):
-            shutil.rmtree(self._path(newer), ignore_errors=True)
+            remove(self.path(newer))
         for number in reversed([number for number in turns if number <= turn]):
-            try:
-                await agent.load(self._path(number))
-                return number
-            except AgentError:  # damaged: try the one before it
-                await agent.reset()  # first, because if even this fails the agent is unreachable and the snapshot may be good
-                shutil.rmtree(self._path(number), ignore_errors=True)
+            if await trio.to_thread.run_sync(self._is_good, number):
+                try:
+                    await agent.load(self.path(number))
+                    return number
+                except AgentError:  # damaged: try the one before it
+                    await agent.reset()  # first, because if even this fails the agent is unreachable and the snapshot may be good
+            remove(self.path(number))
         return 0
 
     def newest(self, turn: int) -> int:
         """Return the turn before which the newest snapshot not newer than `turn` was taken, or 0 if there is none."""
-        return max((number for number in self._turns() if number <= turn), default=0)
+        return max((number for number in self.turns() if number <= turn), default=0)
 
-    def _path(self, turn: int) -> Path:
+    def path(self, turn: int) -> Path:
+        """Return the folder of the snapshot before turn `turn`."""
         return self._folder / f"{turn:08d}"
 
-    def _turns(self) -> list[int]:
-        if not self._folder.is_dir():
-            return []
-        return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdecimal() and path.is_dir())
+    def turns(self) -> list[int]:
+        """Return the turns of the snapshots that exist, in order."""
+        return sorted(int(path.name) for path in self._own() if path.name.isdecimal())
 
-    def _publish(self, partial: Path, done: Path) -> None:
-        """Sync a folder with its content, then rename it."""
-        for path in [*partial.rglob("*"), partial]:
+    def prune(self) -> None:
+        """Delete all but the newest two snapshots. Disk errors are ignored."""
+        for turn in self.turns()[:-KEPT]:
+            remove(self.path(turn))
+
+    def clear(self) -> None:
+        """Delete what a crash left incomplete. Disk errors are ignored."""
+        for path in self._own():
+            if not path.name.isdecimal():
+                remove(path)
+
+    def owns(self, path: Path) -> bool:
+        """Return whether the record names the folder at a path, as a snapshot or as an incomplete one."""
+        digits = path.name.removeprefix(".").removesuffix(".partial")
+        turn = int(digits) if digits.isascii() and digits.isdecimal() else None
+        return turn in self._digests and path in (self.path(turn), partial_of(self.path(turn)))
+
+    @cached_property
+    def _digests(self) -> dict[int, set[str]]:
+        """The digests of each snapshot that the record names. One that was saved again has several."""
+        digests: dict[int, set[str]] = {}
+        try:
+            for entry in map(_Entry.model_validate, self._lines.read()):
+                digests.setdefault(entry.turn, set()).update([entry.sha256] if entry.sha256 else [])
+        except (JournalError, ValidationError) as error:
+            why = f"{self._lines.path}: {first_problem(error)}" if isinstance(error, ValidationError) else str(error)
+            remedy = f"delete it and {self._folder.name}/ beside it, and the agent is shown every turn again"
+            raise JournalError(f"{why}; {remedy}") from None
+        return digests
+
+    def _own(self) -> list[Path]:
+        """Return the subfolders that the record names, complete or not."""
+        folder = inside(self._folder.parent, self._folder.name)
+        entries = list(os.scandir(folder)) if folder.is_dir() else []
+        return [path for entry in entries if entry.is_dir(follow_symlinks=False) and self.owns(path := Path(entry.path))]
+
+    def _is_good(self, turn: int) -> bool:
+        """Return whether a snapshot is as it was saved."""
+        try:
+            return _digest(self.path(turn)) in self._digests[turn]
+        except (OSError, JournalError):
+            return False
+
+    def _record(self, entry: _Entry) -> None:
+        self._lines.append(entry.model_dump(exclude_none=True))
+        self._digests.setdefault(entry.turn, set()).update([entry.sha256] if entry.sha256 else [])
+
+    def _begin(self, turn: int) -> None:
+        """Make an empty folder for an incomplete snapshot."""
+        done = self.path(turn)
+        partial = partial_of(done)
+        inside(self._folder.parent, self._folder.name).mkdir(parents=True, exist_ok=True)
+        if turn not in self._digests:
+            for path in (done, partial):
+                if os.path.lexists(path):
+                    raise JournalError(f"{path}: is in the way of a snapshot, and {RECORD} does not name it; move it elsewhere")
+            self._record(_Entry(turn=turn))
+        remove(partial)
+        partial.mkdir()
+
+    def _publish(self, turn: int) -> None:
+        """Sync a folder with its content, record it, then rename it."""
+        done = self.path(turn)
+        partial = partial_of(done)
+        for path in [*below(partial), partial]:
             _sync(path)
-        shutil.rmtree(done, ignore_errors=True)
+        self._record(_Entry(turn=turn, sha256=_digest(partial)))
+        remove(done)
         partial.rename(done)
         _sync(done.parent)
-        self._prune()
-
-    def _prune(self) -> None:
-        """Delete all but the newest two snapshots, and what a crash left incomplete. Disk errors are ignored."""
-        for turn in self._turns()[:-KEPT]:
-            shutil.rmtree(self._path(turn), ignore_errors=True)
-        for partial in self._folder.glob(".*.partial"):
-            shutil.rmtree(partial, ignore_errors=True)
+        self.prune()
+        self.clear()
 
 
-def _make_empty(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def _digest(folder: Path) -> str:
+    """Return the SHA-256 of the names and the bytes of all files below a folder, in hexadecimal.
+
+    Raises OSError, and JournalError for anything but regular files and folders.
+    """
+    digest = hashlib.sha256()
+    for path in below(folder):
+        if not path.is_dir():
+            content = hashlib.sha256()
+            with open_file(path, "rb") as file:
+                while block := file.read(BLOCK):
+                    content.update(block)
+            digest.update(repr((os.fsencode(path.relative_to(folder).as_posix()), content.hexdigest())).encode())
+    return digest.hexdigest()
 
 
 def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         os.fsync(handle)
     finally:

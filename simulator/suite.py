@@ -6,22 +6,31 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, final, get_args
+from typing import Annotated, Any, Final, final
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from longspan.simulator import plain_yaml
 from longspan.simulator.errors import InputError, first_problem, one_line
-from longspan.simulator.plugins import make_scenario, scenario_class
+from longspan.simulator.faults import at_line, is_fault
+from longspan.simulator.fields import Span, Whole
+from longspan.simulator.files import read_packed, resolved
+from longspan.simulator.plugins import make_scenario, path_parameters, scenario_class
 from longspan.simulator.scenario import Scenario, Test
 from longspan.simulator.script import Script
 
-__all__ = ["Suite", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "suites"]
+__all__ = ["Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "suites"]
 
 SUITES = Path(__file__).parent / "suites"
 
 ID = r"[a-z0-9][a-z0-9_-]{0,40}"
 """A pattern for test ids within a scenario."""
+
+MAX_BYTES: Final = 1 << 20
+"""The largest YAML file that is read."""
+
+Tests = Annotated[Whole, Field(ge=1, le=10_000)]
+"""A number of tests of a scenario."""
 
 
 @final
@@ -36,9 +45,9 @@ class Suite(BaseModel):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
     title: str = ""
-    tests: int = Field(default=3, ge=1, le=10_000)
-    span: int = Field(default=2000, ge=1)
-    each: dict[str, int] = {}
+    tests: Tests = 3
+    span: Span = 2000
+    each: dict[str, Tests] = {}
     scenarios: dict[str, dict[str, Any]] = Field(min_length=1)
 
     def changed(self, settings: Sequence[str], data: Sequence[str], only: Sequence[str], tests: int | None) -> Suite:
@@ -60,7 +69,7 @@ class Suite(BaseModel):
             if name not in takers:
                 raise InputError(f"--data {pair}: no scenario takes data called {name!r:.60}; known names: {', '.join(takers) or 'none'}")
             for scenario, parameter in takers[name]:
-                chosen[scenario] = chosen[scenario] | {parameter: str(Path(path).resolve())}
+                chosen[scenario] = chosen[scenario] | {parameter: str(resolved(Path(path)))}
         return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests, "each": {} if tests else self.each})
 
     def counted_in(self, tokenizer: str) -> Suite:
@@ -115,11 +124,12 @@ def _joined(name: str, joined: Sequence[Suite]) -> Suite:
 def read_yaml(path: Path, what: str) -> Any:
     """Read a YAML file. `what` names its expected content in errors. Raises InputError."""
     try:
-        return yaml.safe_load(path.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"{what} {path}: cannot be read: {error.strerror}") from error
+        return plain_yaml.load(read_packed(path, MAX_BYTES))
+    except InputError as error:
+        raise InputError(f"{what} {error}") from error
     except Exception as error:  # YAML errors, and whatever its constructors raise for invalid values
-        raise InputError(f"{what} {path}: not YAML: {one_line(error)}") from error
+        why = "nested too deeply" if isinstance(error, RecursionError) else one_line(error)
+        raise InputError(f"{what} {path}: not YAML: {why}") from error
 
 
 def make_tests(suite: Suite, seed: int) -> list[Test]:
@@ -145,9 +155,11 @@ def _series(scenario: Scenario, tests: int, seed: int) -> list[tuple[str, Script
         series = [(id, script) for id, script in scenario.series(tests, f"{seed}/{scenario.name}")]
     except InputError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         where = f"scenario {scenario.name}: making its tests from seed {seed} failed"
-        raise InputError(f"{where}: {one_line(error)}") from error
+        raise InputError(f"{where}: {one_line(error)}{at_line(error, type(scenario))}") from error
     ids = [id for id, _ in series]
     if not ids:
         raise InputError(f"scenario {scenario.name}: series returned no tests")
@@ -179,8 +191,11 @@ def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script
             raise ValueError(f"chance must be a number in [0, 1], got {chance!r:.40}")
     except InputError:
         raise
-    except Exception as error:
-        raise InputError(f"scenario {scenario.name}: making a test from seed {test_seed} failed: {one_line(error)}") from error
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        why = f"{one_line(error)}{at_line(error, type(scenario))}"
+        raise InputError(f"scenario {scenario.name}: making a test from seed {test_seed} failed: {why}") from error
     if script.lines and type(scenario).grade is Scenario.grade and type(scenario).play is Scenario.play:
         raise InputError(f"scenario {scenario.name}: a scripted scenario must override grade")
     return Test(f"{scenario.name}-{id}", scenario, script, test_seed, order)
@@ -197,9 +212,8 @@ def _takers(scenarios: Mapping[str, Scenario]) -> dict[str, list[tuple[str, str]
     """Return the (scenario, parameter) pairs that take a path, by their name in --data."""
     takers: dict[str, list[tuple[str, str]]] = {}
     for scenario, instance in scenarios.items():
-        for parameter, field in type(instance).model_fields.items():
-            if Path in (field.annotation, *get_args(field.annotation)):
-                takers.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
+        for parameter in sorted(path_parameters(type(instance))):
+            takers.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
     return takers
 
 
@@ -219,6 +233,6 @@ def read_setting(setting: str) -> tuple[str, Any]:
     """Parse a --set into a name and a value, which is YAML or else text. Raises InputError."""
     name, text = _pair(setting, "--set", "NAME=VALUE")
     try:
-        return name, yaml.safe_load(text)
+        return name, plain_yaml.load(text)
     except Exception:  # as in read_yaml; what is not YAML is text
         return name, text

@@ -13,7 +13,8 @@ from outcome import Error
 
 from longspan.simulator import events
 from longspan.simulator.conductor import TestState
-from longspan.simulator.errors import LongspanError, ScenarioError, journal_text
+from longspan.simulator.errors import ScenarioError, journal_text
+from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.messages import Turn
 from longspan.simulator.stage import AskJudge, Request, Say, Stage, View, Wait, Watch
 
@@ -28,14 +29,15 @@ MAX_ERRORS_RAISED: Final = 10
 class TestTask:
     """Runs one test in its own Trio task, hands it the floor and takes it back.
 
-    `request` is the test's pending request, None once it has ended. `error` is the error that ended it. `spoken`: it has said
-    its first line. `needles` and `watched` are turn numbers.
+    `request` is the test's pending request, None once it has ended. `error` is the error that ended it, `cause` its exception.
+    `spoken`: it has said its first line. `needles` and `watched` are turn numbers.
     """
 
     state: TestState
     view: View
     request: Request | None = None
     error: str | None = None
+    cause: BaseException | None = None
     started: bool = False
     spoken: bool = False
     needles: list[int] = field(default_factory=list)
@@ -82,13 +84,18 @@ class TestTask:
             await self._drive(test.scenario.play(stage))
         except _Cancelled:
             pass
-        except LongspanError as error:
-            self.error = str(error) if isinstance(error, ScenarioError) else journal_text(error)
-        except (Exception, SystemExit) as error:
-            self.error = journal_text(error)
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            self.fails(error)
         self._cancelled = True
         self.request = None
         self._returned.release()
+
+    def fails(self, error: BaseException) -> None:
+        """Note the error that ends the test, with the line of the scenario's code that raised it."""
+        text = str(error) if isinstance(error, ScenarioError) else journal_text(error)
+        self.error, self.cause = f"{text}{at_line(error, type(self.state.test.scenario))}", error
 
     def _award(self, points: float, why: str) -> None:
         self.awards.append(events.Award(test=self.state.test.id, turn=self.view.turns - 1, points=points, why=why))

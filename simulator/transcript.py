@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from math import isfinite
 from typing import NamedTuple, final
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError
+from longspan.simulator.integers import is_finite
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.record import Award, Exchange, Record
 from longspan.simulator.script import LAST
@@ -53,7 +53,7 @@ class Turn(NamedTuple):
     def seconds(self) -> float | None:
         """The time the reply took in seconds, None if unknown."""
         latency = (self.reply.measured or {}).get("latency_s") if self.reply is not None else None
-        return float(latency) if isinstance(latency, int | float) and isfinite(latency) else None
+        return float(latency) if is_finite(latency) else None
 
     @property
     def used(self) -> list[tuple[str, dict[str, int], float | None]]:
@@ -178,9 +178,9 @@ class Transcript:
         return change
 
     def record(self, test: PlayedTest) -> Record:
-        """Return the record of a test for its grader."""
+        """Return the record of a test for its grader, with as much of each reply as graders read."""
         watched = [Exchange(e.turn, e.text, e.reply) for e in (self.history[number] for number in test.watched)]
-        return Record(tuple(test.exchanges), tuple(watched), tuple(test.awards))
+        return Record(tuple(test.exchanges), tuple(watched), tuple(test.awards)).readable()
 
     def _add(self, event: events.Event) -> Change:
         if self.begin is None:

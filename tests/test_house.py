@@ -98,6 +98,85 @@ def test_only_the_transcript_and_what_writes_events_examine_their_types() -> Non
     assert found == {f"simulator/{name}.py" for name in ("transcript", "journal", "conversation")}
 
 
+PRINTING = {"simulator/terminal.py", "agents/outside/bridge.py", "agents/models/gguf/trial.py"}
+"""The modules that print: the one that all others print through, and two that run in a process of their own, whose output is read."""
+
+
+def prints(node: ast.AST) -> bool:
+    """Return whether code prints, or reads what is typed, without the module `terminal`."""
+    match node:
+        case ast.Call(func=ast.Name("print" | "input")):
+            return True
+        case ast.Attribute(value=ast.Name("typer" | "click"), attr="echo" | "secho" | "confirm" | "prompt"):
+            return True
+        case ast.Attribute(value=ast.Name("sys"), attr="stdout" | "stderr"):
+            return True
+        case ast.ImportFrom(module="rich" | "rich.console", names=names):
+            return any(alias.name in ("Console", "console", "print") for alias in names)
+    return False
+
+
+def test_all_that_is_printed_goes_through_one_module() -> None:
+    modules = (path for folder in ("simulator", "scenarios", "agents") for path in (ROOT / folder).rglob("*.py"))
+    found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(prints, ast.walk(ast.parse(path.read_text("utf-8")))))}
+    assert found == PRINTING | {"simulator/cli/console.py"}, "the last is Rich's console with the same filter"
+
+
+EXECUTORS = {
+    "make_agent": "cli/chat cli/runs judging/cached_model planning runner sweeps/ray/driver sweeps/ray/node tools/checkup tools/estimate",
+    "CachedModel": "arena/evaluate cli/runs interop/data_writers judging/calibrate runner",
+    "check_model": "arena/evaluate interop/data_writers judging/calibrate planning runner",
+    "scenario_class": "cli/listing gate interop/imports plugins suite view/annotating",
+    "make_scenario": "grading/grades interop/imports planning plugins suite",
+    "scenarios_in": "definitions suite",
+    "read_definitions": "cli/importing definitions grid planning",
+    "Trivia": "planning",
+    "Plan": "planning",
+    "admit": "cli/runs sweeps/sweep",
+    "vouch": "gate planning sweeps/processes sweeps/ray/node",
+    "allow": "gate",
+}
+"""Where what a text names is run, called or read, and where it is allowed. Each of these places gets its text from the user's own
+settings or from a Plan, or has it cleared by the gate (simulator/gate.py). Make sure of that before you add a place."""
+
+
+def called(node: ast.AST) -> str:
+    """Return the name of the function that code calls, or nothing."""
+    match node:
+        case ast.Call(func=ast.Name(name)) | ast.Call(func=ast.Attribute(attr=name)):
+            return name
+    return ""
+
+
+def test_what_a_text_names_is_made_in_few_places() -> None:
+    found: dict[str, set[str]] = {name: set() for name in EXECUTORS}
+    for path in (ROOT / "simulator").rglob("*.py"):
+        for name in found.keys() & set(map(called, ast.walk(ast.parse(path.read_text("utf-8"))))):
+            found[name].add(path.relative_to(ROOT / "simulator").with_suffix("").as_posix())
+    assert found == {name: set(places.split()) for name, places in EXECUTORS.items()}
+
+
+def callers(*names: str) -> set[str]:
+    """Return the modules that call functions or methods of these names."""
+    modules = [path for folder in ("simulator", "scenarios", "agents") for path in (ROOT / folder).rglob("*.py")]
+    found = {path for path in modules if not set(names).isdisjoint(map(called, ast.walk(ast.parse(path.read_text("utf-8")))))}
+    return {path.relative_to(ROOT).as_posix() for path in found}
+
+
+def test_folders_are_deleted_in_one_place() -> None:
+    assert callers("rmtree") == {"simulator/folders.py"}
+
+
+def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> None:
+    """Another module may be added here only if what it opens was named by the user, is longspan's own, or is being made."""
+    named = {"analysis/commitment", "arena/summaries", "filler/trivia", "judging/labels", "suite"}
+    own = {"cache", "filler/draws", "filler/wordnet", "interop/retrieval", "report/page", "terminal", "tokens", "view/pages"}
+    made = {"analysis/export", "cli/compare", "cli/plot", "files", "snapshots", "sweeps/ray/node"}
+    openers = callers("open", "opened", "read_bytes", "read_text", "read_packed", "write_bytes")
+    found = {path for path in openers if path.startswith("simulator/")}
+    assert found == {f"simulator/{name}.py" for name in named | own | made | {"folders"}}
+
+
 def test_the_transcript_does_not_import_grading() -> None:
     flat = [(path, name) for path, name in imports("simulator") if path.name in ("transcript.py", "run_folder.py")]
     assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.grading")] == []

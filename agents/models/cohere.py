@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Sequence
 from functools import partial
-from math import isfinite
 from typing import Any, Final, final
 
 from longspan.agents.base import InputError, Usage
@@ -14,6 +13,7 @@ from longspan.agents.models.api import dig
 from longspan.agents.models.core import clean
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
+from longspan.simulator.integers import is_finite
 
 __all__ = ["COHERE", "CohereReranker"]
 
@@ -61,4 +61,4 @@ class CohereReranker:
 
 def _is_valid(result: Any) -> bool:
     index, score = dig(result, "index"), dig(result, "relevance_score")
-    return type(index) is int and type(score) in (int, float) and isfinite(score)
+    return type(index) is int and is_finite(score)

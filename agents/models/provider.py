@@ -42,7 +42,7 @@ class ProviderOptions(CoreOptions):
     base_url: str | None = None
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
     at_once: int | None = Field(default=None, ge=1, le=10_000)
-    rpm: int | None = Field(default=None, ge=1)
+    rpm: int | None = Field(default=None, ge=1, le=10_000_000)
     tpm: Tokens | None = None
 
 
@@ -75,7 +75,7 @@ class Provider:
         self._options = options
         if not model or not model.isprintable() or ".." in model or set(model) & set(" ?#"):
             raise InputError(f"{vendor.kind}: a model is named {vendor.kind}/MODEL, got {model!r:.60}")
-        self.url = check_url(options.base_url) if options.base_url is not None else vendor.url
+        self.url = check_url(options.base_url).rstrip("/") if options.base_url is not None else vendor.url
         self.official = self.url == vendor.url
         self.name = f"{vendor.kind if self.official else _provider_name(self.url)}/{model}"
         try:

@@ -44,19 +44,25 @@ OUT_OF_CREDIT: Final = ("insufficient_quota", "billing_hard_limit_reached")
 """Error codes for an account without credit. A retry does not help, though the status is that of an overload."""
 
 
-def check_url(url: str) -> str:
-    """Return `url` without a trailing slash. Raises InputError if it is not a plain address or contains a password."""
+def check_url(url: str, what: str = "base_url", key: str = "the environment") -> str:
+    """Return `url`. Raises InputError if it is not a plain address, or has a user name, a password or a query, which may be a secret.
+
+    `what` names the address and `key` the place for a key in errors.
+    """
+    expected = f"{what}: not a valid address{'' if set(url) & set('@?') else f': {url!r:.80}'}; expected http(s)://host:port/path"
+    if "@" in re.split(r"[/?#]", url.partition("//")[2])[0]:
+        raise InputError(f"{what}: a user name or password in the address would be written to files; set the key in {key}")
+    if "?" in url:
+        raise InputError(f"{what}: a query in the address would be written to files, and may hold a key; set the key in {key}")
     try:
         parts = urlsplit(url)
-        port = parts.port
+        port, host = parts.port, parts.hostname or ""
     except ValueError:
-        raise InputError(f"base_url: {url!r:.80} is not a valid address") from None
-    if parts.username is not None or parts.password is not None:
-        raise InputError("base_url: a user name or password in the address would be written to files; set the key in the environment")
-    plain = parts.scheme in ("http", "https") and parts.hostname and port != 0 and not parts.query and not parts.fragment
-    if not plain or not re.fullmatch(r"[!-~]+", url):
-        raise InputError(f"base_url: expected http(s)://host:port/path, got {url!r:.80}")
-    return url.rstrip("/")
+        raise InputError(expected) from None
+    plain = parts.scheme in ("http", "https") and port != 0 and "#" not in url and re.fullmatch(r"[!-~]+", url)
+    if not plain or not re.fullmatch(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+(%\w+)?", host):
+        raise InputError(expected)
+    return url
 
 
 def is_loopback(url: str) -> bool:

@@ -123,9 +123,9 @@ def main() -> None:
         try:
             answer = json.dumps(bridge.answer(json.loads(line)), allow_nan=False)
             print(end="", flush=True)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # no Ctrl-C reaches this process
             traceback.print_exc()
-            answer = json.dumps({"error": one_line(error)})
+            answer = json.dumps({"error": one_line(error), "traceback": traceback.format_exc()})
         answers.write(answer.encode() + b"\n")
         answers.flush()
 

@@ -7,7 +7,6 @@ preloaded, the clock starts at the time of the message that was sent and runs on
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -17,7 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, final
 
-from longspan.agents.base import InputError
+from longspan.agents.base import AgentError, InputError
+from longspan.simulator.folders import remove
 
 __all__ = ["FakeClock"]
 
@@ -61,8 +61,11 @@ class FakeClock:
             return
         offset = now.replace(tzinfo=UTC).timestamp() - time.time() if now is not None else 0.0
         partial = self._folder / "partial"
-        partial.write_text(f"{offset:+.6f}\n", "ascii")
-        partial.replace(self._folder / "now")  # atomic: it is read whenever the program asks for the time
+        try:
+            partial.write_text(f"{offset:+.6f}\n", "ascii")
+            partial.replace(self._folder / "now")  # atomic: it is read whenever the program asks for the time
+        except OSError as error:
+            raise AgentError(f"{partial}: the program's clock cannot be written: {error.strerror}") from error
 
     def close(self, pids: Iterable[int]) -> None:
         """Remove the files left by processes with these ids, which have ended."""
@@ -71,7 +74,7 @@ class FakeClock:
                 with suppress(OSError):
                     Path("/dev/shm", name.format(pid)).unlink()  # noqa: S108
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove(self._folder)
             self._folder = None
 
 

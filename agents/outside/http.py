@@ -9,15 +9,14 @@ of a server built on Python's standard library, which comes in two packets, woul
 from __future__ import annotations
 
 import os
-import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import trio
 
 from longspan.agents.base import AgentError, AgentOptions, InputError
-from longspan.agents.models.web import is_loopback
+from longspan.agents.models.web import check_url, is_loopback
 from longspan.agents.outside.protocol import MAX_BYTES, printable
 from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request
 from longspan.simulator.errors import one_line
@@ -54,7 +53,7 @@ class HttpAgent(RemoteAgent):
         """`timeout` alone."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
-        self.url = _address(f"{self.scheme}:{target}")
+        self.url = check_url(quote(f"{self.scheme}:{target}", safe=ASCII), "agent over HTTP", KEY)
         self._key = _key(self.url)
         super().__init__(target, options, self.url)
 
@@ -170,22 +169,6 @@ async def _body(response: httpx2.Response) -> bytes:
     if size > MAX_BYTES:
         raise AgentError(f"answered with more than {MAX_BYTES:,} bytes")
     return b"".join(chunks)
-
-
-def _address(text: str) -> str:
-    """Return the address that a spec names. Raises InputError if it is invalid or contains a password."""
-    url = quote(text, safe=ASCII)
-    expected = "agent over HTTP: expected http://host:port/path"
-    try:
-        parts = urlsplit(url)
-        port, host = parts.port, parts.hostname
-    except ValueError:
-        raise InputError(f"{expected}, got {text!r:.80}") from None
-    if "@" in parts.netloc:
-        raise InputError(f"{expected}; a user name or password in it would be written to files: set a key in {KEY}")
-    if not host or port == 0 or "#" in url or not re.fullmatch(r"[A-Za-z0-9.:_-]+", host):
-        raise InputError(f"{expected}, got {text!r:.80}")
-    return url
 
 
 def _key(url: str) -> str:

@@ -16,6 +16,7 @@ import trio
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply
 from longspan.simulator.errors import StoppedError
+from longspan.simulator.terminal import visible
 
 __all__ = ["Human"]
 
@@ -138,9 +139,8 @@ def _typing(terminal: int) -> Iterator[None]:
 
 
 def _write(terminal: int, text: str) -> None:
-    """Write text without control characters."""
-    plain = "".join(character if character.isprintable() or character == "\n" else "�" for character in text)
-    data = plain.encode("utf-8", "replace")
+    """Write text that may hold anything."""
+    data = visible(text).encode("utf-8", "replace")
     while data:
         try:
             data = data[os.write(terminal, data) :]

@@ -23,6 +23,7 @@ __all__ = [
     "Call",
     "EmptyAnswer",
     "HelloAnswer",
+    "RemoteError",
     "ReplyAnswer",
     "SaveAnswer",
     "decode",
@@ -45,6 +46,9 @@ MAX_CONTAINERS: Final = 10**6
 MAX_TRACE: Final = 2**20
 """The maximum bytes of a trace, which is journaled with each reply."""
 
+MAX_TRACEBACK: Final = 10_000
+"""The maximum characters of a traceback that are kept: the last ones."""
+
 SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 """An escaped surrogate. Whether it is a lone one only shows when it is encoded."""
 
@@ -54,6 +58,13 @@ Ability = Literal["observe", "reset", "save", "load", "close"]
 Call = Literal["hello", "reply", Ability]
 
 Count = Annotated[int, Field(ge=0, le=10**12)]
+
+
+class RemoteError(Exception):
+    """What was raised in another process, as the traceback that it sent. It is the cause of the AgentError."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
 
 
 class Answer(BaseModel):
@@ -180,8 +191,9 @@ def read(answer: bytes, kind: type[Kind]) -> Kind:
     if not isinstance(value, dict):
         raise AgentError(f"answered with {_type_name(value)}, expected a JSON object: {printable(answer)}")
     if "error" in value:
-        message = value["error"]
-        raise AgentError(f"failed: {printable(message if isinstance(message, str) else json.dumps(message)) or 'no reason given'}")
+        message, trace = value["error"], value.get("traceback")
+        shown = printable(message if isinstance(message, str) else json.dumps(message)) or "no reason given"
+        raise AgentError(f"failed: {shown}") from (RemoteError(trace[-MAX_TRACEBACK:]) if isinstance(trace, str) else None)
     try:
         return kind.model_validate(value)
     except ValidationError as error:

@@ -28,7 +28,8 @@ from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError
 from longspan.agents.outside.exec import ProgramAgent
 from longspan.agents.outside.remote import DroppedUsage, RemoteOptions
 from longspan.simulator.errors import first_problem, one_line
-from longspan.simulator.plugins import find_class
+from longspan.simulator.faults import is_fault
+from longspan.simulator.plugins import find_class, module_and_class
 
 __all__ = ["PythonAgent"]
 
@@ -96,9 +97,7 @@ class PythonAgent(BaseAgent):
 
 def _bridged(target: str, arguments: dict[str, Any], interpreter: str) -> ProgramAgent:
     """Return an agent that runs the class in another Python. Raises InputError if the interpreter does not exist."""
-    module, _, path = target.partition(":")
-    if not module or not path:
-        raise InputError(f"expected python:package.module:Class, got python:{target!s:.80}")
+    module_and_class(target)
     program = shutil.which(interpreter)
     if program is None:
         raise InputError(
@@ -151,7 +150,8 @@ class _InProcess(BaseAgent):
         if isinstance(answer, str):
             return Reply(answer)
         if not isinstance(answer, Reply):
-            raise AgentError(f"python:{self.target}: reply returned {type(answer).__name__}; it must return a str or a Reply")
+            remedy = "; return the text alone, or longspan.Reply(text, usage, trace)" if isinstance(answer, dict) else ""
+            raise AgentError(f"python:{self.target}: reply returned {type(answer).__name__}; it must return a str or a Reply{remedy}")
         if not isinstance(answer.text, str) or not isinstance(answer.usage, Usage | None) or not isinstance(answer.trace, dict | None):
             raise AgentError(f"python:{self.target}: reply returned a Reply whose text, usage or trace is not a str, a Usage or a dict")
         return answer
@@ -181,7 +181,9 @@ class _InProcess(BaseAgent):
     def _make(self) -> Any:
         try:
             return self._class(**self._arguments)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             raise AgentError(f"python:{self.target}: its constructor raised {one_line(error)}") from error
 
     async def _call(self, name: str, *arguments: Any) -> Any:
@@ -194,7 +196,9 @@ class _InProcess(BaseAgent):
                 lambda: (method(*arguments),), abandon_on_cancel=True, limiter=self._thread
             )
             return await result if inspect.isawaitable(result) else result
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             raise AgentError(f"python:{self.target}: {name} raised {one_line(error)}{_hint(error)}") from error
 
 

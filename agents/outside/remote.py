@@ -173,7 +173,7 @@ class RemoteAgent(BaseAgent):
         """Return the agent's answer to a call. Raises AgentError that names the agent and the call."""
         repeatable = call not in ("reply", "observe") or self.repeatable
         request = Request(call, encode_request(call, self._conversation, fields), repeatable, self._now)
-        answered = False
+        answered, cause = False, None
         try:
             with trio.fail_after(self._timeout):
                 answer = await self.exchange(request)
@@ -182,10 +182,10 @@ class RemoteAgent(BaseAgent):
         except trio.TooSlowError:
             problem = f"no complete answer within {self._timeout:g} s{self.stderr_hint}; set ?timeout=SECONDS if it needs longer"
         except AgentError as error:
-            problem = str(error)
+            problem, cause = str(error), error.__cause__
         finally:
             self._connected &= answered  # the next answer may come from another process
-        raise AgentError(f"{self.name}: {call}: {problem}")
+        raise AgentError(f"{self.name}: {call}: {problem}") from cause
 
 
 @final

@@ -22,7 +22,7 @@ _WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("ã
 """Full-width characters, as typed on Chinese keyboards, and their ASCII equivalents."""
 
 _DIGITS: Final = re.compile(r"(?<![\w.])[0-9]{1,15}(?![0-9.]*[0-9])")
-_BARE: Final = re.compile(r"[^\S\n]*[0-9]{1,15}(?:[^\S\n]*[,;][^\S\n]*[0-9]{1,15})*+[^\S\n]*[.;,]?[^\S\n]*")
+_BARE: Final = re.compile(r"[^\S\n]*[0-9]{1,15}(?:[^\S\n]*[,;][^\S\n]*[0-9]{1,15})*+[^\S\n]*+(?:[.;,][^\S\n]*+)?")
 """Matches a line of nothing but numbers separated by commas."""
 
 BOTH: Final = 0.5

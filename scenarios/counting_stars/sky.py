@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import TextIOWrapper
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from typing import Final, final
 
 from longspan.scenarios.counting_stars.story import Language, tell
 from longspan.simulator.errors import InputError
+from longspan.simulator.files import opened
 
 __all__ = ["MIN_PART", "Sky", "files", "min_length", "scatter"]
 
@@ -31,6 +33,8 @@ ATTEMPTS: Final = 10
 FULL_ATTEMPTS: Final = 3
 """How many attempts to meet a length cut all parts again; later ones change only the last part."""
 SUFFIXES: Final = (".txt", ".md")
+
+SOURCES: Final = "give a text file, or a folder of them"
 
 _END: Final = re.compile(r"[.!?][\"”’)]*\s+|[。！？][”’）]*|\n")
 
@@ -149,22 +153,19 @@ def _joins(char: str) -> bool:
 def _pieces(path: Path) -> Iterator[str]:
     for file in files(path):
         try:
-            with file.open(encoding="utf-8-sig") as opened:  # universal newlines: the same text on every system
-                while piece := opened.read(PIECE):
+            with opened(file, SOURCES) as content, TextIOWrapper(content, "utf-8-sig") as text:  # universal newlines
+                while piece := text.read(PIECE):
                     yield piece
         except UnicodeDecodeError as error:
             raise InputError(f"sky {file}: not UTF-8 text; convert it, or leave it out") from error
-        except OSError as error:
-            raise InputError(f"sky {file}: cannot be read: {error.strerror}") from error
         yield "\n"
 
 
 def files(path: Path) -> list[Path]:
     """Return the file itself, or a folder's text files sorted by their paths in it. Raises InputError if there are none."""
-    if path.is_file():
-        return [path]
     if not path.is_dir():
-        raise InputError(f"sky {path}: does not exist; give a text file, or a folder of them")
+        with opened(path, SOURCES):
+            return [path]
     texts = [file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file()]
     visible = [file for file in texts if not any(name.startswith(".") for name in file.relative_to(path).parts)]
     if not visible:

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.errors import InputError
+from longspan.simulator.files import read_packed
 
 __all__ = ["BLOCK", "RIGHT", "WRONG", "Stars", "drawn", "published"]
 
@@ -20,7 +21,7 @@ WRONG: Final = "r_stars.txt"
 """The names of the published files: the right counts, and the wrong ones that are given first and corrected."""
 
 LIMIT: Final = 16_000_000
-"""The most characters of a file of lists that are read, and a bound for the numbers in one."""
+"""The most bytes of a file of lists that are read, and a bound for the numbers in one."""
 
 
 @final
@@ -89,11 +90,7 @@ def _counts(path: Path, number: int) -> tuple[int, ...]:
 def _lists(path: Path) -> dict[str, Any]:
     """Return the lists by their lengths as text: {'32': [15, 117, ...], ...}, as written by Python or JSON."""
     try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(LIMIT)
-        lists = ast.literal_eval(text.strip())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; give {RIGHT} of the published data, or its folder") from error
+        lists = ast.literal_eval(read_packed(path, LIMIT, f"give {RIGHT} of the published data, or its folder").decode().strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise InputError(f"{path}: not a file of star lists such as {{'32': [15, 117, ...]}}") from error
     if not isinstance(lists, dict):

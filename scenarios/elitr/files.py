@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 import zlib
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from longspan.simulator.errors import InputError, first_problem, one_line
-from longspan.simulator.files import read_packed
+from longspan.simulator.files import parse_json, read_packed
 
 __all__ = ["Mode", "Place", "Question", "QuestionType", "Response", "Setting", "Sheet", "SheetMeeting", "Split", "read_sheets"]
 
@@ -124,27 +124,29 @@ def _content(path: Path, *, strict: bool) -> Iterator[tuple[str, Any]]:
     content = read_packed(path, LARGEST)
     if content.startswith(ZIP):
         try:
-            yield from _in_zip(path)
+            yield from _in_zip(path, content)
         except InputError:
             if strict:
                 raise
         return
     try:
-        yield str(path), json.loads(content)
-    except (ValueError, RecursionError) as error:
+        yield str(path), parse_json(content, str(path))
+    except InputError:
         if strict:
-            raise InputError(f"{path}: not JSON: {one_line(error)}") from error
+            raise
 
 
-def _in_zip(path: Path) -> Iterator[tuple[str, Any]]:
+def _in_zip(path: Path, content: bytes) -> Iterator[tuple[str, Any]]:
+    left = LARGEST
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
             for entry in sorted(archive.infolist(), key=lambda each: each.filename):
                 if entry.filename.endswith(".json") and not entry.filename.startswith("__MACOSX"):
-                    if entry.file_size > LARGEST:
-                        raise InputError(f"{path}: {entry.filename!r:.80} is larger than {LARGEST:,} bytes")
-                    yield f"{path}/{entry.filename}", json.loads(archive.read(entry, pwd=PASSWORD))
-    except (RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, OSError, ValueError, RecursionError) as error:
+                    left -= entry.file_size
+                    if left < 0:
+                        raise InputError(f"{path}: its files are larger than {LARGEST:,} bytes; unpack it and give one of them")
+                    yield f"{path}/{entry.filename}", parse_json(archive.read(entry, pwd=PASSWORD), f"{path}: {entry.filename!r:.80}")
+    except (RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, OSError, ValueError) as error:
         remedy = f"its password should be {PASSWORD.decode()}; or unpack it and give the folder"
         raise InputError(f"{path}: cannot be unpacked: {one_line(error)}; {remedy}") from error
 
@@ -176,6 +178,6 @@ def _score(value: Any) -> float | None:
         return None
     try:
         score = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return score if 1 <= score <= 10 else None

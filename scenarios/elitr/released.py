@@ -13,6 +13,7 @@ from longspan.scenarios.elitr.files import LARGEST, Question, Sheet, Split
 from longspan.scenarios.elitr.marks import Mark, Sitting
 from longspan.simulator.errors import InputError
 from longspan.simulator.files import read_packed
+from longspan.simulator.folders import check_file
 
 __all__ = ["JUDGES", "differing", "marks_in_run", "marks_of", "runs_in"]
 
@@ -110,10 +111,11 @@ def runs_in(path: Path) -> list[Path]:
 def marks_in_run(folder: Path) -> list[Mark]:
     """Return the marks of a run from its results: by agent, seed, and the labels of its items. Raises InputError."""
     path = folder / "result.json"
+    check_file(path)
     try:
         result = json.loads(read_packed(path, LARGEST))
         marks = [mark for test in result["tests"] if test["scenario"] == "elitr" for mark in _items(result, test)]
-    except (ValueError, RecursionError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError, KeyError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: not the results of a run of elitr; `longspan score` makes them again") from error
     if not marks:
         raise InputError(f"{folder}: none of its tests asked questions of elitr; make such a run with `longspan run elitr`")

@@ -50,7 +50,7 @@ class Points(Free):
 class Boxed(Points):
     """Points out of ten, in a box."""
 
-    pattern = re.compile(r"\\boxed\s*\{\s*(?:\\text\s*\{\s*)?(-?\d{1,4})(?!\d|\.\d)")
+    pattern = re.compile(r"\\boxed\s*+\{\s*+(?:\\text\s*+\{\s*+)?(-?\d{1,4})(?!\d|\.\d)")
     scale = 10
     shape = r"\boxed{n}"
 
@@ -59,7 +59,7 @@ class Boxed(Points):
 class Result(Points):
     """Points out of five, after a mark."""
 
-    pattern = re.compile(r"\[RESULT\]\s*[:(]?\s*(-?\d{1,4})(?!\d|\.\d)", re.IGNORECASE)
+    pattern = re.compile(r"\[RESULT\]\s*+(?:[:(]\s*+)?(-?\d{1,4})(?!\d|\.\d)", re.IGNORECASE)
     scale = 5
     shape = "[RESULT] n"
 

@@ -11,9 +11,6 @@ from longspan.simulator.grading.settled_answers import settled_words
 
 __all__ = ["by_rule"]
 
-MAX_CHARACTERS: Final = 20_000
-"""Characters of an answer that are read."""
-
 NUMBERS: Final = range(10, 400)
 """The numbers that an answer is searched for. Smaller ones are ignored: "the two of them" and "1." answer nothing."""
 
@@ -31,11 +28,10 @@ def by_rule(rule: Mapping[str, Any], question: str, reply: str) -> tuple[float, 
     `besides` are neither right nor wrong. Takes time linear in the length of the reply, and never raises.
     """
     expected = [str(value) for value in rule["expected"]]
-    text = reply[:MAX_CHARACTERS]
     if rule["kind"] == "numbers":
-        named = _numbers(text)
+        named = _numbers(reply)
     else:
-        named = _values(rule["kind"], _spelled(text), rule["values"])
+        named = _values(rule["kind"], _spelled(reply), rule["values"])
         named = [value for value in named if value in expected or value not in _values("phrases", _spelled(question), rule["values"])]
     named = [value for value in named if value in expected or value not in rule["besides"]]
     right = [value for value in expected if value in named]

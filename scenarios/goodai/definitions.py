@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import html
-import json
 import math
 import re
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -16,7 +14,6 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Final, Literal, NamedTuple, Self, final
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from longspan.scenarios.goodai.facts import SCENARIOS, facts
@@ -24,8 +21,10 @@ from longspan.scenarios.goodai.ideals import ideal
 from longspan.scenarios.ltm.jokes import longest_question
 from longspan.scenarios.ltm.prospective_memory import outline
 from longspan.scenarios.ltm.wording import Wording
+from longspan.simulator import plain_yaml
 from longspan.simulator.definitions import Definition, Definitions
 from longspan.simulator.errors import InputError, ScenarioError, first_problem, one_line
+from longspan.simulator.files import parse_json, read_packed
 from longspan.simulator.script import LAST, Line, Script
 from longspan.simulator.stage import MAX_WAIT
 
@@ -128,26 +127,17 @@ def _place(path: Path) -> tuple[str, str]:
 
 
 def _content(path: Path) -> bytes:
-    """Return a file's bytes. Links and devices are not read."""
-    try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            raise InputError(f"{path}: is a link or a device, expected a regular file")
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(content) > MAX_BYTES:
-        raise InputError(f"{path}: larger than {MAX_BYTES:,} bytes, too large for a definition")
-    return content
+    """Return a file's bytes. Links are not followed."""
+    if path.is_symlink():
+        raise InputError(f"{path}: is a link; links are not followed, give the file itself")
+    return read_packed(path, MAX_BYTES)
 
 
 def _parsed(path: Path, content: bytes) -> _Test:
     try:
-        return _Test.model_validate(json.loads(content))
+        return _Test.model_validate(parse_json(content, str(path)))
     except ValidationError as error:
         raise InputError(f"{path}: not a definition: {first_problem(error)}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {one_line(error)}") from error
 
 
 def _span(folder: Path) -> int | None:
@@ -156,7 +146,7 @@ def _span(folder: Path) -> int | None:
     if not path.exists() and not path.is_symlink():
         return None
     try:
-        value = yaml.safe_load(_content(path))
+        value = plain_yaml.load(_content(path))
         for key in ("datasets", "args", "memory_span"):
             value = value.get(key) if isinstance(value, Mapping) else None
     except InputError:

@@ -11,13 +11,10 @@ from typing import Annotated, Any, NamedTuple, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from longspan.simulator.errors import InputError, first_problem, one_line
-from longspan.simulator.files import read_packed
+from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.files import MAX_BYTES, parse_json, read_packed
 
-__all__ = ["LARGEST", "RunStats", "Said", "TestRecord", "json_lines", "read_records", "run_stats"]
-
-LARGEST = 1 << 30
-"""Bytes of a file, unpacked, that are read at most: a few kilobytes of gzip can unpack to anything."""
+__all__ = ["RunStats", "Said", "TestRecord", "json_lines", "read_records", "run_stats"]
 
 _SAID = re.compile(r"\s*(Test|System|Agent) \(([^()\n]{1,40})\): ?", re.IGNORECASE)
 
@@ -116,7 +113,7 @@ def run_stats(paths: Iterable[Path]) -> dict[tuple[str, str], RunStats]:
     for folder in paths:
         for path in sorted(folder.rglob("runstats.json")) if folder.is_dir() else ():
             try:
-                stats = RunStats.model_validate_json(read_packed(path, LARGEST))
+                stats = RunStats.model_validate_json(read_packed(path, MAX_BYTES))
             except ValidationError as error:
                 raise InputError(f"{path}: not the statistics of a run: {first_problem(error)}") from None
             found[_benchmark(path.resolve().parent), path.resolve().parent.name] = stats
@@ -125,18 +122,15 @@ def run_stats(paths: Iterable[Path]) -> dict[tuple[str, str], RunStats]:
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """The JSON values of a file, a line each, with the numbers of their lines. Raises InputError for a line that is none."""
-    for number, line in enumerate(BytesIO(read_packed(path, LARGEST)), 1):
+    for number, line in enumerate(BytesIO(read_packed(path, MAX_BYTES)), 1):
         if line.strip():
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{path}, line {number}: not JSON: {one_line(error)}") from error
+            yield number, parse_json(line, f"{path}, line {number}")
 
 
 def _in_file(path: Path) -> Iterator[TestRecord]:
     """The tests of a file: one JSON object, or one a line."""
     try:
-        whole = json.loads(read_packed(path, LARGEST))
+        whole = json.loads(read_packed(path, MAX_BYTES))
     except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, dict):
@@ -150,7 +144,7 @@ def _in_folder(folder: Path) -> Iterator[TestRecord]:
     """The tests in the folder's files: JSON whose object has a task log."""
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
         try:
-            if b'"task_log"' in read_packed(path, LARGEST):
+            if b'"task_log"' in read_packed(path, MAX_BYTES):
                 yield from _in_file(path)
         except InputError:
             if path.name.partition(".")[2] in ("json", "jsonl", "json.gz", "jsonl.gz"):

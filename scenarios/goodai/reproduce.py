@@ -103,7 +103,7 @@ class _Grader:
         if name == "restaurant":
             visit = restaurant.grade_record(test)
             return _Graded(test, name, visit.score, visit.reason, visit.category or "", visit.phases)
-        played = record(test)
+        played = record(test).readable()
         known = facts(test.dataset, [exchange.text for exchange in played.exchanges], test.expected_responses, pool=self._pool)
         given = self._scenarios[name].grade(known, played)
         ours = given.score if given.score is not None else 0.0

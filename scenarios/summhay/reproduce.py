@@ -6,7 +6,6 @@ retrievers (Tables 2 and 3).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -18,6 +17,7 @@ from longspan.scenarios.summhay.bullets import citations, length
 from longspan.scenarios.summhay.published import Evaluated, Topic, parsed, read_published
 from longspan.scenarios.summhay.scores import COVERED, Pooled, Scored, pooled, scored
 from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.files import parse_json
 from longspan.simulator.interop.papers import Cell, Reproduction, Rules
 from longspan.simulator.judging.agreement import pearson
 from longspan.simulator.tables import Table
@@ -136,11 +136,9 @@ def _files(path: Path) -> list[Path]:
 
 def _samples(content: bytes, path: Path) -> list[_Sample]:
     try:
-        return [_Sample.model_validate(sample) for sample in json.loads(content)]
+        return [_Sample.model_validate(sample) for sample in parse_json(content, str(path))]
     except ValidationError as error:
         raise InputError(f"{path}: not a list of annotated samples: {first_problem(error)}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {' '.join(str(error).split())[:200]}") from error
 
 
 # ---- Table 1: judges
@@ -178,7 +176,7 @@ def _evaluated(value: Any, where: str) -> list[Evaluated]:
 def _linked(annotated: _Annotated, answer: Evaluated) -> Iterator[bool]:
     """Yield whether both name the same bullet, if the annotators selected one and the model named exactly one."""
     if type(answer.bullet_id) is int and annotated.candidate_id.isdecimal():
-        yield answer.bullet_id - 1 == int(annotated.candidate_id)
+        yield annotated.candidate_id == str(answer.bullet_id - 1)
 
 
 def _level(coverage: str, where: str) -> float:

@@ -17,6 +17,7 @@ from longspan.scenarios.summhay.generated import PER_DOCUMENT, plans
 from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
 from longspan.scenarios.summhay.published import written
 from longspan.simulator.errors import InputError
+from longspan.simulator.fields import Seed
 from longspan.simulator.interop.data_writers import Asks, Written
 from longspan.simulator.queries import Answer, Free, Query, fence, template
 
@@ -76,7 +77,7 @@ class HaystackSettings(BaseModel):
     insights: int = Field(default=7, ge=MIN_INSIGHTS, le=12)
     documents: int = Field(default=100, ge=4, le=200)
     words: int = Field(default=750, ge=50, le=1500)
-    seed: int = 0
+    seed: Seed = 0
 
 
 @final

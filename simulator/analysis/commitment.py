@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, final
+from typing import Any, Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator import events
+from longspan.simulator.checksums import checked
 from longspan.simulator.definitions import tests_of
 from longspan.simulator.errors import InputError, first_problem
-from longspan.simulator.files import write_json
+from longspan.simulator.files import read_packed, write_json
 from longspan.simulator.grading.grades import Gradebook, Result, ScenarioResult, grade_run
 from longspan.simulator.manifest import Manifest, commit
 from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["Check", "Published", "publish", "read_published", "verify"]
+
+
+MAX_BYTES: Final = 1 << 26
+"""The largest file of published scores that is read: a test takes about 200 bytes."""
 
 
 class _Frozen(BaseModel):
@@ -85,9 +90,8 @@ def publish(run: RunFolder, path: Path) -> Published:
 def read_published(path: Path) -> Published:
     """Read a file that `publish` wrote. Raises InputError for anything else."""
     try:
-        return Published.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        content = read_packed(path, MAX_BYTES, "name a file that `longspan publish` wrote")
+        return Published.model_validate_json(checked(content, path, "get the file again as it was published"))
     except ValidationError as error:
         raise InputError(f"{path}: not published scores: {first_problem(error)}") from None
 

@@ -8,13 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from pydantic import ValidationError
-
-from longspan.simulator.errors import InputError, LongspanError, first_problem
-from longspan.simulator.grading.grades import Result
+from longspan.simulator.errors import InputError, LongspanError
+from longspan.simulator.folders import inside
+from longspan.simulator.grading.grades import Result, read_result
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.manifest import Manifest
-from longspan.simulator.run_folder import MANIFEST, RunFolder
+from longspan.simulator.run_folder import MANIFEST, RESULT, RunFolder
 
 __all__ = ["Column", "Graded", "Unusable", "load"]
 
@@ -101,7 +100,7 @@ def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
 
 
 def _folders(path: Path) -> Iterable[Path]:
-    """Return the resolved folders of the runs in a path."""
+    """Return the folders of the runs in a path: resolved, so that none is read twice, unless they are links in it."""
     if (path / MANIFEST).exists():
         return [path.resolve()]
     if not path.is_dir():
@@ -109,13 +108,14 @@ def _folders(path: Path) -> Iterable[Path]:
     runs = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith("."))
     if not runs:
         raise InputError(f"{path}: no runs graded; name a run's folder or a folder of runs")
-    return [run.resolve() for run in runs]
+    return [run if run.is_symlink() else run.resolve() for run in runs]
 
 
 def _read(path: Path) -> Graded:
-    folder = RunFolder(path)
+    folder = RunFolder(inside(path.parent, path.name))
     manifest = folder.manifest
-    result = _result(path / "result.json", path)
+    result = _result(folder)
+    folder.check()
     planned = sorted(plan.id for group in manifest.conversations.values() for plan in group)
     claimed = (result.suite, result.span, result.seed, result.agent, sorted(test.id for test in result.tests))
     if claimed != (manifest.suite.name, manifest.span, manifest.seed, manifest.agent, planned):
@@ -125,19 +125,16 @@ def _read(path: Path) -> Graded:
     return Graded(folder, manifest, result)
 
 
-def _result(file: Path, path: Path) -> Result:
+def _result(folder: RunFolder) -> Result:
     try:
-        result = Result.model_validate_json(file.read_bytes())
+        result = read_result(folder)
     except FileNotFoundError:
         what = "has no results: it is being played or was interrupted"
-        raise InputError(f"{path}: {what}; continue it with `longspan resume`, or grade what there is with `longspan score`") from None
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
-    except ValidationError as error:
-        raise InputError(f"{file}: not results of this version: {first_problem(error)}; `longspan score` rewrites them") from None
+        remedy = "continue it with `longspan resume`, or grade what there is with `longspan score`"
+        raise InputError(f"{folder.path}: {what}; {remedy}") from None
     shares = [share for test in result.tests for share in (test.score, test.chance, test.machine_score) if share is not None]
     sizes = [result.span, *(evidence.tokens for test in result.tests for evidence in test.evidence)]
     dollars = [entry.cost_usd for entry in result.costs.values() if entry.cost_usd is not None]
     if not all(0 <= value <= limit for values, limit in ((shares, 1), (sizes, MAX_VALUE), (dollars, MAX_VALUE)) for value in values):
-        raise InputError(f"{file}: a score, cost or distance is out of range; `longspan score` rewrites it")
+        raise InputError(f"{folder.path / RESULT}: a score, cost or distance is out of range; `longspan score` rewrites it")
     return result

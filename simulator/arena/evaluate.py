@@ -14,7 +14,7 @@ from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.grading.matching import some
 from longspan.simulator.judging.cached_model import CachedModel, check_model
 from longspan.simulator.ledger import Ledger
-from longspan.simulator.report.excerpts import visible
+from longspan.simulator.terminal import visible
 
 __all__ = ["check", "judge_and_rank"]
 

@@ -36,13 +36,13 @@ def sentences(text: str) -> list[str]:
 
 
 def _of_line(line: str) -> list[str]:
-    found: list[str] = []
+    found: list[list[str]] = []
     for piece in (" ".join(raw.split()) for raw in _pieces(line)):
         if found and not any(map(str.isalpha, piece)):
-            found[-1] = f"{found[-1]} {piece}".strip()
+            found[-1].append(piece)
         elif any(map(str.isalnum, piece)):
-            found.append(piece)
-    return found
+            found.append([piece])
+    return [" ".join(filter(None, pieces)) for pieces in found]
 
 
 def _pieces(line: str) -> Iterator[str]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.files import MAX_BYTES, read_packed
+from longspan.simulator.folders import inside
 from longspan.simulator.grading.matching import some
+from longspan.simulator.record import MAX_CHARACTERS, readable
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 
-__all__ = ["MAX_CHARACTERS", "Gathered", "Summary", "gather"]
-
-MAX_CHARACTERS: Final = 100_000
-"""Maximum characters of a summary that are judged."""
+__all__ = ["Gathered", "Summary", "gather"]
 
 TASKS: Final = ("summary", "minutes")
 """Tasks whose last reply is a summary."""
@@ -96,21 +97,17 @@ def _truncate(summary: Summary, notes: list[str]) -> Summary:
         return summary
     length = f"the first {MAX_CHARACTERS:,} of {len(summary.summary):,} characters are judged"
     notes.append(f"{some([summary.system])} on {some([summary.source])}: {length}")
-    return summary.model_copy(update={"summary": summary.summary[:MAX_CHARACTERS]})
+    return summary.model_copy(update={"summary": readable(summary.summary)})
 
 
 # ---- files
 
 
 def _lines(path: Path) -> Iterator[_Read]:
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    where = f"{path}, line {number}"
-                    yield _Read(_line(line, where), where)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; name a JSON lines file or a run's folder") from error
+    for number, line in enumerate(BytesIO(read_packed(path, MAX_BYTES, "name a JSON lines file or a run's folder")), 1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            yield _Read(_line(line, where), where)
 
 
 def _line(line: bytes, where: str) -> Summary:
@@ -127,10 +124,10 @@ def _line(line: bytes, where: str) -> Summary:
 def _runs(path: Path) -> Iterable[Path]:
     if (path / MANIFEST).exists():
         return [path.resolve()]
-    runs = sorted(manifest.parent.resolve() for manifest in path.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith("."))
-    if not runs:
+    names = sorted(manifest.parent.name for manifest in path.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith("."))
+    if not names:
         raise InputError(f"{path}: no runs found; name a run's folder, a folder of runs, or a JSON lines file")
-    return runs
+    return [inside(path, name).resolve() for name in names]
 
 
 def _from_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[_Read]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -32,6 +31,8 @@ from longspan.simulator.cli import (
     write,
 )
 from longspan.simulator.errors import InputError, LongspanError
+from longspan.simulator.terminal import complain, give_up_output, prepare, say
+from longspan.simulator.wording import problem_of
 
 __all__ = ["main"]
 
@@ -72,7 +73,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"longspan {version('longspan')}")
+        say(f"longspan {version('longspan')}")
         raise typer.Exit
 
 
@@ -133,6 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
+    prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _only(given)(args=given, standalone_mode=False)
@@ -142,12 +144,12 @@ def _main(arguments: Sequence[str] | None) -> int:
     except typer.Abort:
         return _fail("nothing was done: there was no answer; --yes skips the question", 1)
     except typer.TyperException as error:
-        message: str = error.format_message() if hasattr(error, "format_message") else str(error)
-        return _fail(message.replace(": Value error, ", ": "), 2)
-    except OSError as error:  # a closed pipe, or a full disk behind the output: runs themselves raise LongspanError
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
-        return 1 if isinstance(error, BrokenPipeError) else _fail(f"cannot write: {error.strerror}", 1)
-    except (KeyboardInterrupt, LongspanError, BaseExceptionGroup) as error:
+        return _fail(_invalid(error), 2)
+    except OSError as error:  # it has the name of a file, but for those of a closed pipe or a full disk behind the output
+        where = error.filename or ("temporary files" if isinstance(error, FileNotFoundError) else "standard output")
+        give_up_output()
+        return 1 if isinstance(error, BrokenPipeError) else _fail(f"{where}: cannot be read or written: {error.strerror or error}", 1)
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:
         cause = _cause(error)
         match cause:
             case KeyboardInterrupt():
@@ -156,7 +158,21 @@ def _main(arguments: Sequence[str] | None) -> int:
                 return _fail(str(cause), 2)
             case LongspanError():
                 return _fail(str(cause), 1)
+            case MemoryError():
+                return _fail("the memory is full; play fewer runs or conversations at once, or give smaller files", 1)
+            case RecursionError():
+                return _fail("something is nested too deeply to be read; look for thousands of brackets in a row in the files given", 1)
         raise
+
+
+def _invalid(error: typer.TyperException) -> str:
+    """Say which option or argument is invalid, and how."""
+    if error.__cause__ is not None:  # pydantic's error
+        from pydantic import ValidationError
+
+        if isinstance(error.__cause__, ValidationError):
+            error.message = problem_of(error.__cause__.errors(include_url=False, include_input=False)[0])
+    return error.format_message()
 
 
 def _only(given: Sequence[str]) -> typer.Typer:
@@ -170,10 +186,11 @@ def _only(given: Sequence[str]) -> typer.Typer:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the error that matters in a group: an interrupt, else a LongspanError, else the group itself."""
+    """Return the error that matters in a group: an interrupt, else a LongspanError or a lack of memory, else the group itself."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    first: BaseException | None = error.subgroup(KeyboardInterrupt) or error.subgroup(LongspanError)
+    kinds = (KeyboardInterrupt, LongspanError, (MemoryError, RecursionError))
+    first: BaseException | None = next((group for kind in kinds if (group := error.subgroup(kind))), None)
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
     return first or error
@@ -182,5 +199,5 @@ def _cause(error: BaseException) -> BaseException:
 def _fail(message: str, code: int) -> int:
     """Print an error as one line. Without a message, the help has been shown already."""
     if message.strip():
-        print(f"longspan: {' '.join(message.split())}", file=sys.stderr)
+        complain(f"longspan: {' '.join(message.split())}")
     return code

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, final
 import typer
 
 from longspan.simulator.cli.runs import RunArgument, TrustOption
+from longspan.simulator.terminal import ask, say, say_json
 
 if TYPE_CHECKING:
     from longspan.simulator.judging.annotation import Level
@@ -30,14 +31,13 @@ def annotate(
     Asks whether each insight is covered, and by which bullet, without showing the grader's answers. Ctrl-D or q quits; the next
     start continues there. At the end it shows how far people and grader agree. Grades do not change.
     """
-    from rich.console import Console
-
+    from longspan.simulator.cli.console import Console
     from longspan.simulator.cli.runs import open_run, user
     from longspan.simulator.cli.tables import print_table
     from longspan.simulator.errors import InputError
     from longspan.simulator.judging.annotation import agreements, annotations_by, open_claims, sheets
 
-    folder = open_run(run, trust, [], agents=False)
+    folder = open_run(run, trust)
     known = sheets(folder)
     if unknown := [id for id in test or [] if id not in known]:
         raise InputError(f"{run} has no test {unknown[0]!r:.60} with a summary; it has {', '.join(known) or 'none'}")
@@ -48,11 +48,11 @@ def annotate(
         _Asking(folder, chosen, who).ask(open_claims(chosen, done))
     table = agreements(folder)
     if json_:
-        print(table.model_dump_json(indent=1))
+        say_json(table.model_dump(mode="json"))
     elif table.rows:
         print_table(Console(), table)
     else:
-        typer.echo("no summary has been judged yet")
+        say("no summary has been judged yet")
     return 0
 
 
@@ -80,13 +80,15 @@ class _Asking:
                     _show(test, sheet)
                 self._ask_one(test, claim, sheet, f"{number} of {len(claims)}")
         except _QuitError:
-            typer.echo("\nquit; `longspan annotate` continues here")
+            say()
+            say("quit; `longspan annotate` continues here")
 
     def _ask_one(self, test: str, claim: str, sheet: Sheet, where: str) -> None:
         from longspan.simulator.judging.annotation import Annotation
         from longspan.simulator.judging.annotation import annotate as keep
 
-        typer.echo(f"\n{where}: {_plain(sheet.claims[claim])}")
+        say()
+        say(f"{where}: {_plain(sheet.claims[claim])}")
         coverage = _level() if sheet.bullets else "none"
         if coverage is None:
             return
@@ -115,7 +117,7 @@ def _number(count: int) -> int:
 
 def _input(prompt: str) -> str:
     try:
-        answer = input(f"{prompt} ").strip()
+        answer = ask(prompt).strip()
     except (EOFError, KeyboardInterrupt):
         raise _QuitError from None
     if answer.lower() in ("q", "quit"):
@@ -124,15 +126,14 @@ def _input(prompt: str) -> str:
 
 
 def _show(test: str, sheet: Sheet) -> None:
-    typer.echo(f"\n{test}: {_plain(sheet.question)}")
+    say()
+    say(f"{test}: {_plain(sheet.question)}")
     for number, bullet in enumerate(sheet.bullets, 1):
-        typer.echo(f"  {number:>2}. {_plain(bullet)}")
+        say(f"  {number:>2}. {_plain(bullet)}")
     if not sheet.bullets:
-        typer.echo("  the summary is empty: nothing is covered")
+        say("  the summary is empty: nothing is covered")
 
 
 def _plain(text: str) -> str:
-    """An untrusted text as one line, without terminal control characters."""
-    from longspan.simulator.report.excerpts import visible
-
-    return visible(" ".join(text.split()))
+    """A text with single spaces."""
+    return " ".join(text.split())

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from longspan.simulator.integers import whole
+
 if TYPE_CHECKING:
     from longspan.simulator.answer_store import AnswerStore
     from longspan.simulator.arena.results import Result, Rules
@@ -28,7 +30,7 @@ def arena(
             metavar="METRIC",
         ),
     ] = "completeness",
-    facts: Annotated[int, typer.Option(help="Maximum key facts of a pair; the paper uses 16 and 30.", min=1, max=200, metavar="N")] = 16,
+    facts: Annotated[int, typer.Option(help="Maximum key facts; the paper uses 16 and 30.", parser=whole(1, 200), metavar="N")] = 16,
     match: Annotated[
         Literal["source", "aggregate"], typer.Option(help="One match per source, or one per pair of systems with mean scores.")
     ] = "source",
@@ -38,8 +40,8 @@ def arena(
     order: Annotated[
         Literal["sources", "pairs", "random"], typer.Option(help="The order of matches: by source, by pair, or random.")
     ] = "sources",
-    orders: Annotated[int, typer.Option(help="How many random orders to average over.", min=1, max=100_000, metavar="N")] = 1000,
-    seed: Annotated[int, typer.Option(help="The seed of random orders and resamples.", min=0, metavar="N")] = 0,
+    orders: Annotated[int, typer.Option(help="How many random orders to average over.", parser=whole(1, 100_000), metavar="N")] = 1000,
+    seed: Annotated[int, typer.Option(help="The seed of random orders and resamples.", parser=whole(0, 2**63 - 1), metavar="N")] = 0,
     max_cost: Annotated[float | None, typer.Option(help="Maximum dollars for the judge this time.", min=0, metavar="USD")] = None,
     out: Annotated[Path, typer.Option(help="The folder for answers and results; known answers are reused.", metavar="DIR")] = Path(
         "runs/arena"
@@ -79,25 +81,22 @@ def _judge(gathered: Gathered, rules: Rules, judge: str, store: AnswerStore, lim
 
 
 def _print(result: Result, folder: Path, json_: bool) -> None:
-    import json
-
-    from rich.text import Text
-
     from longspan.simulator.arena.page import write
     from longspan.simulator.arena.tables import tables
-    from longspan.simulator.cli.tables import print_table, wide_console
-    from longspan.simulator.report.excerpts import visible
+    from longspan.simulator.cli.console import wide_console
+    from longspan.simulator.cli.tables import print_table
+    from longspan.simulator.terminal import say_json
 
     written, page = write(folder, result)
     if json_:
-        print(json.dumps(result.model_dump(mode="json"), ensure_ascii=False, indent=1))
+        say_json(result.model_dump(mode="json"))
         return
     console = wide_console()
     for table in tables(result) if result.matches else ():
         print_table(console, table)
     for warning in result.warnings:
-        console.print(Text(visible(warning)), style="yellow")
+        console.print(warning, style="yellow")
     for note in result.notes:
-        console.print(Text(visible(note)), style="dim")
+        console.print(note, style="dim")
     for label, path in (("result", written), ("report", page)):
-        console.print(f"{label:8}{path}", soft_wrap=True, highlight=False, markup=False)
+        console.say(f"{label:8}{path}")

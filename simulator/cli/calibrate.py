@@ -42,16 +42,17 @@ def calibrate(
 
 
 def _print(calibration: Calibration, path: Path, json_: bool) -> None:
-
-    from longspan.simulator.cli.tables import print_table, wide_console
+    from longspan.simulator.cli.console import wide_console
+    from longspan.simulator.cli.tables import print_table
+    from longspan.simulator.terminal import say_json
 
     if json_:
-        print(calibration.model_dump_json(indent=1))
+        say_json(calibration.model_dump(mode="json"))
         return
     console = wide_console()
     for table in _tables(calibration):
         print_table(console, table)
-    console.print(f"saved   {path}", soft_wrap=True, highlight=False, markup=False)
+    console.say(f"saved   {path}")
 
 
 def _tables(calibration: Calibration) -> list[Table]:

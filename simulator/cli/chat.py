@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from longspan.simulator.terminal import ask, say
+
 __all__ = ["chat"]
 
 
@@ -17,12 +19,13 @@ def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=v
     "+90m", "+2h" or "+1d" advances virtual time. An empty line or Ctrl-D exits.
     """
     import trio
-    from rich.console import Console
 
     from longspan.simulator.agent import close
     from longspan.simulator.agent_spec import AgentSpec, make_agent
+    from longspan.simulator.cli.console import Console
     from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
     from longspan.simulator.errors import InputError
+    from longspan.simulator.live_agent import LiveAgent
     from longspan.simulator.messages import Message
 
     console = Console()
@@ -30,6 +33,7 @@ def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=v
     if spec.kind == "oracle":
         raise InputError("oracle gets its replies from a test, and a chat has none; name another agent")
     chat_agent = make_agent(spec)
+    live = LiveAgent(chat_agent)
     clock = VirtualClock(DEFAULT_START, DEFAULT_PACE)
 
     async def talk() -> None:
@@ -43,13 +47,13 @@ def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=v
         while line := (await trio.to_thread.run_sync(_ask, f"{clock.now:%a %H:%M}", abandon_on_cancel=True)).strip():
             passed = _passed(line)
             if passed is None and re.fullmatch(r"\+\d+\S*", line):
-                console.print("to advance virtual time, type +90m, +2h or +1d", style="yellow", highlight=False)
+                console.say("to advance virtual time, type +90m, +2h or +1d", "yellow")
                 continue
             if passed is not None:
                 clock.jump(clock.now + passed)
                 continue
-            reply = await chat_agent.reply(Message(line, clock.now, f"chat/{turn}"))
-            console.print(reply.text, style="cyan", markup=False, highlight=False, soft_wrap=True)
+            reply, _ = await live.reply(Message(line, clock.now, f"chat/{turn}"), "")
+            console.print(reply.text, style="cyan", soft_wrap=True)
             clock.tick()
             turn += 1
 
@@ -58,9 +62,9 @@ def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=v
 
 def _ask(prompt: str) -> str:
     try:
-        return input(f"[{prompt}] you: ")
+        return ask(f"[{prompt}] you:")
     except EOFError:
-        print()  # ends the line of the prompt
+        say()  # ends the line of the prompt
         return ""
 
 

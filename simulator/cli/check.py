@@ -18,10 +18,9 @@ def check(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=
     resuming and filler will cost. Takes less than a minute.
     """
     import trio
-    from rich.console import Console
-    from rich.text import Text
 
     from longspan.simulator.agent_spec import AgentSpec
+    from longspan.simulator.cli.console import Console
     from longspan.simulator.tools.checkup import checkup
 
     console = Console()
@@ -31,9 +30,9 @@ def check(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=
         ready = True
         async for finding in checkup(spec):
             mark, style = MARKS[finding.verdict]
-            console.print(Text.assemble((f"{mark:5}", style), f"{finding.check:18}", finding.what), soft_wrap=True, highlight=False)
+            console.say(f"{finding.check:18}{finding.what}", mark=f"{mark:5}", mark_style=style)
             ready = ready and finding.verdict != "bad"
-        console.print("ready for a long run" if ready else "not ready for a long run: fix what is marked BAD")
+        console.say("ready for a long run" if ready else "not ready for a long run: fix what is marked BAD")
         return ready
 
     return 0 if trio.run(run) else 1

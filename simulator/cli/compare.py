@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
+
+from longspan.simulator.terminal import say
 
 if TYPE_CHECKING:
     from typing import IO
@@ -41,38 +42,41 @@ def compare(
     comparison = load_comparison(runs)
     chosen = format or (SUFFIXES[out.suffix.lower()] if out is not None else "terminal")
     if out is None:
-        _write(comparison, chosen, sys.stdout)
+        if chosen == "terminal":
+            _print(comparison)
+        else:
+            say(_text(comparison, chosen).removesuffix("\n"), lines=True)
         return 0
     with writing(out) as partial, partial.open("x", encoding="utf-8", newline="\n") as file:
-        _write(comparison, chosen, file)
-    typer.echo(f"{out}: {len(comparison.agents)} agents, {comparison.runs} runs")
+        if chosen == "terminal":
+            _print(comparison, file)
+        else:
+            file.write(_text(comparison, chosen))
+    say(f"{out}: {len(comparison.agents)} agents, {comparison.runs} runs")
     return 0
 
 
-def _write(comparison: Comparison, format: Format, file: IO[str]) -> None:
+def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"]) -> str:
     from longspan.simulator.report.tables import as_csv, as_markdown
 
     match format:
-        case "terminal":
-            _print(comparison, file)
         case "markdown":
-            file.write(as_markdown(comparison))
+            return as_markdown(comparison)
         case "csv":
-            file.write(as_csv(comparison))
+            return as_csv(comparison)
         case "html":
             from longspan.simulator.report.comparison import as_html
 
-            file.write(as_html(comparison))
+            return as_html(comparison)
 
 
-def _print(comparison: Comparison, file: IO[str]) -> None:
-    from rich.text import Text
-
-    from longspan.simulator.cli.tables import print_table, wide_console
+def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
+    from longspan.simulator.cli.console import wide_console
+    from longspan.simulator.cli.tables import print_table
     from longspan.simulator.report.tables import notes, tables
 
     console = wide_console(file)
     for table in tables(comparison):
         print_table(console, table)
     for note in notes(comparison):
-        console.print(Text(note))
+        console.print(note)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from longspan.simulator.cli.options import GridOptions, takes_grid
+from longspan.simulator.terminal import say, say_json
 
 __all__ = ["estimate"]
 
@@ -22,8 +23,6 @@ def estimate(
 
     The conversation is played with ideal replies and the agent's own prompts, but nothing is sent to any model.
     """
-    import json
-
     import trio
 
     from longspan.simulator.agent import never_asked
@@ -34,20 +33,20 @@ def estimate(
         plans = [plan(settings, Path()) for settings in options.grid().runs()]
         estimates = [trio.run(play, planned) for planned in plans]
     if json_:
-        print(json.dumps([entry.model_dump(mode="json") | {"cost_usd": entry.cost_usd} for entry in estimates], indent=1))
+        say_json([entry.model_dump(mode="json") | {"cost_usd": entry.cost_usd} for entry in estimates])
         return 0
     for entry in estimates:
         where = "" if entry.span is None else f" at {entry.span:,} tokens"
-        typer.echo(
+        say(
             f"{entry.suite}{where} · {entry.agent}: {entry.turns:,} turns, {entry.asked:,} of them asked, "
             f"{entry.tokens:,} tokens of conversation"
         )
         for part, used in entry.parts.items():
             dollars = "price unknown" if used.cost_usd is None else f"${used.cost_usd:.4f}"
-            typer.echo(
+            say(
                 f"  {part:9} reads {used.input_tokens:,} tokens, {used.cached_tokens:,} of them from cache, "
                 f"writes {used.output_tokens:,}: {dollars}"
             )
         if not entry.parts:
-            typer.echo("  unknown: this kind of agent does not report its usage")
+            say("  unknown: this kind of agent does not report its usage")
     return 0

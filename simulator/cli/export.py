@@ -9,6 +9,7 @@ import typer
 
 from longspan.simulator.cli.compare import RunsArgument
 from longspan.simulator.cli.plot import print_unusable
+from longspan.simulator.terminal import say
 
 __all__ = ["export"]
 
@@ -28,5 +29,5 @@ def export(
     loaded, unusable = load(runs)
     damaged = write(loaded, format, out)
     print_unusable([*unusable, *damaged])
-    typer.echo(f"{out}: {len(loaded) - len(damaged)} runs")
+    say(f"{out}: {len(loaded) - len(damaged)} runs")
     return 0

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from longspan.simulator.terminal import say
+
 __all__ = ["import_"]
 
 
@@ -40,5 +42,5 @@ def import_(
     )
     imported = import_run(kind, file, out, options)
     for note in () if json_ else (*imported.notes, *imported.left_out):
-        typer.echo(note)
+        say(note)
     return finish([Outcome(out, grade_run(RunFolder(out)), None)], json_)

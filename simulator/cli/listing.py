@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longspan.simulator.terminal import say
+
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from longspan.simulator.grading.grades import Result
 
 __all__ = ["app"]
 
@@ -26,11 +30,11 @@ def scenarios() -> None:
         try:
             cls = scenario_class(name)
         except InputError as error:
-            _row(table, name, "", "", str(error))
+            table.add_row(name, "", "", str(error))
             continue
         parameters = ", ".join(f"{field}={info.get_default(call_default_factory=True)}" for field, info in cls.model_fields.items())
         about = (cls.__doc__ or "").strip().splitlines()[0] if cls.__doc__ else ""
-        _row(table, name, ", ".join(cls.skills), parameters, about)
+        table.add_row(name, ", ".join(cls.skills), parameters, about)
     _print(table)
 
 
@@ -47,7 +51,7 @@ def agents() -> None:
             doc = (load(GROUP, "kind of agent", kind).__doc__ or "").strip().splitlines()
         except InputError as error:
             doc = [str(error)]
-        _row(table, kind, doc[0] if doc else "")
+        table.add_row(kind, doc[0] if doc else "")
     _print(table)
 
 
@@ -60,18 +64,21 @@ def suites() -> None:
     table = _table("suite", "tests per scenario", "scenarios", "description")
     for name in known():
         suite = load_suite(name)
-        _row(table, name, str(suite.tests), ", ".join(suite.scenarios), suite.title)
+        table.add_row(name, str(suite.tests), ", ".join(suite.scenarios), suite.title)
     _print(table)
 
 
 @app.command()
 def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs")) -> None:
     """List the runs in a folder with their scores."""
-    import json
+    import os
 
-    from longspan.simulator.cli.tables import print_table, wide_console
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.run_folder import MANIFEST, RunFolder
+    from longspan.simulator.cli.console import wide_console
+    from longspan.simulator.cli.tables import print_table
+    from longspan.simulator.errors import InputError, LongspanError
+    from longspan.simulator.folders import inside
+    from longspan.simulator.grading.grades import read_result
+    from longspan.simulator.run_folder import MANIFEST, RESULT, RunFolder
     from longspan.simulator.tables import Table
 
     if not out.is_dir():
@@ -83,31 +90,24 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     rows: list[list[str]] = []
     for folder in folders:
         try:
-            manifest = RunFolder(folder).manifest
-            result = json.loads((folder / "result.json").read_text("utf-8")) if (folder / "result.json").exists() else None
-            score = "unfinished" if result is None else _score(result)
-        except (InputError, OSError, RecursionError, ValueError, KeyError, TypeError) as error:
-            why = str(error) if isinstance(error, InputError) else "its result.json is damaged; `longspan score` rewrites it"
-            rows.append([folder.name, "", "", "", "", f"unreadable: {why}"])
+            run = RunFolder(inside(out, folder.name))
+            manifest = run.manifest
+            run.check()
+            result = read_result(run) if os.path.lexists(folder / RESULT) else None
+        except (LongspanError, OSError) as error:
+            rows.append([folder.name, "", "", "", "", f"unreadable: {error}"])
             continue
+        score = "unfinished" if result is None else _score(result)
         span = "-" if manifest.alone else f"{manifest.span:,}"
         rows.append([folder.name, manifest.suite.name, span, manifest.agent, str(manifest.seed), score])
     if rows:
         print_table(wide_console(), Table(title=f"Runs in {out}", columns=["run", "suite", "span", "agent", "seed", "score"], rows=rows))
     for folder in deeper:
-        print(f"{folder} contains more runs: longspan list runs {folder}")
+        say(f"{folder} contains more runs: longspan list runs {folder}")
 
 
-def _score(result: dict[str, object]) -> str:
-    score = result["score"]
-    return f"{score:.2f} of {result['max_score']}" if isinstance(score, int | float) else "incomplete"
-
-
-def _row(table: Table, *cells: str) -> None:
-    """Add a row of plain text: names come from untrusted files and packages."""
-    from rich.text import Text
-
-    table.add_row(*map(Text, cells))
+def _score(result: Result) -> str:
+    return f"{result.score:.2f} of {result.max_score}" if result.score is not None else "incomplete"
 
 
 def _table(*columns: str) -> Table:
@@ -120,6 +120,6 @@ def _table(*columns: str) -> Table:
 
 
 def _print(table: Table) -> None:
-    from rich.console import Console
+    from longspan.simulator.cli.console import Console
 
     Console().print(table)

@@ -1,11 +1,9 @@
-"""The options of the commands that plan runs, and the check that --trust skips."""
+"""The options of the commands that plan runs."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from datetime import datetime
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -13,12 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Literal, ParamSpe
 
 import typer
 
+from longspan.simulator.integers import whole
+
 if TYPE_CHECKING:
     from longspan.simulator.grid import Grid
 
-__all__ = ["GridOptions", "refuse_code", "takes_grid"]
+__all__ = ["GridOptions", "takes_grid"]
 
 P = ParamSpec("P")
+
+SEED = whole(-(2**63), 2**63 - 1)
+TESTS = whole(1, 10_000)
 
 
 @final
@@ -34,10 +37,8 @@ class GridOptions:
     agent: Annotated[list[str], typer.Option(help="The agent under test: KIND/MODEL?option=value&...", metavar="SPEC")] = field(
         default_factory=lambda: ["notebook"]
     )
-    seed: Annotated[list[int], typer.Option(help="The seed of the tests.", metavar="N")] = field(default_factory=lambda: [0])
-    tests: Annotated[int | None, typer.Option(help="Tests per scenario.", min=1, max=10_000, metavar="N", show_default="the suite's")] = (
-        None
-    )
+    seed: Annotated[list[int], typer.Option(help="The seed of the tests.", parser=SEED, metavar="N")] = field(default_factory=lambda: [0])
+    tests: Annotated[int | None, typer.Option(help="Tests per scenario.", parser=TESTS, metavar="N", show_default="the suite's")] = None
     scenario: Annotated[list[str] | None, typer.Option(help="Only this scenario, by name or as python:module:Class.", metavar="NAME")] = (
         None
     )
@@ -49,11 +50,11 @@ class GridOptions:
         Literal["cl100k_base", "o200k_base"], typer.Option(help="Counts tokens: cl100k_base or o200k_base.", metavar="NAME")
     ] = "cl100k_base"
     filler: Annotated[Path | None, typer.Option(help="A TriviaQA file (JSON or .gz) instead of our own questions.", metavar="FILE")] = None
-    filler_size: Annotated[int, typer.Option(help="Maximum tokens of a filler message.", min=100, max=100_000, metavar="N")] = 2000
+    filler_size: Annotated[int, typer.Option(help="Maximum tokens of a filler message.", parser=whole(100, 100_000), metavar="N")] = 2000
     definitions: Annotated[Path | None, typer.Option(help="Play these published tests instead of generated ones.", metavar="DIR")] = None
     rules: Annotated[Literal["longspan", "paper"], typer.Option(help="Grade by longspan's rules or by the paper's.")] = "longspan"
     pace: Annotated[float, typer.Option(help="Virtual seconds per turn.", min=0, max=86_400, metavar="SECONDS")] = 30
-    starts_at: Annotated[datetime, typer.Option(help="The virtual time of the first turn.", metavar="DATE")] = datetime(2024, 1, 1, 9, 0)
+    starts_at: Annotated[str, typer.Option(help="The virtual time of the first turn.", metavar="DATE")] = "2024-01-01T09:00"
     judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot, such as openai/gpt-4o.", metavar="SPEC")] = (
         None
     )
@@ -69,11 +70,12 @@ class GridOptions:
         from pydantic import ValidationError
 
         from longspan.simulator.errors import InputError, first_problem
+        from longspan.simulator.gate import admit_file
         from longspan.simulator.grid import Grid
         from longspan.simulator.sizes import parse_size
         from longspan.simulator.suite import load_suite
 
-        refuse_code(self.suite, load_suite(self.suite).scenarios, self.scenario or [], self.trust)
+        admit_file(self.suite, load_suite(self.suite).scenarios, self.scenario or [], trust=self.trust)
         listed = {"suites": self.suite, "agents": self.agent, "seeds": self.seed, "scenarios": self.scenario or []}
         listed |= {"spans": [parse_size(span) for span in self.span or []], "set": self.set_ or [], "data": self.data or []}
         single = {each.name: getattr(self, each.name) for each in fields(self) if each.name in Grid.model_fields.keys() - listed.keys()}
@@ -98,15 +100,3 @@ def takes_grid(command: Callable[Concatenate[GridOptions, P], int]) -> Callable[
     options_ = [Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]) for name, default in options.items()]
     spread.__signature__ = signature(command).replace(parameters=[*options_, *others])  # type: ignore[attr-defined]
     return spread
-
-
-def refuse_code(where: str | Path, names: Iterable[str], given: Iterable[str], trust: bool) -> None:
-    """Raise InputError if a file names code to run or addresses to call that are neither trusted nor given on the command line."""
-    from longspan.simulator.agent_spec import needs_trust
-    from longspan.simulator.errors import InputError
-
-    untrusted = [spec for spec in names if needs_trust(spec) and spec not in given]
-    if untrusted and not trust:
-        code = any(re.match(r"\s*(python|exec)\b", spec) for spec in untrusted)
-        what, does = ("code to run", "runs") if code else ("an address to call", "calls")
-        raise InputError(f"{where} names {what}: {', '.join(untrusted)}; --trust {does} it, if you trust its author")

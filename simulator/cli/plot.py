@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from longspan.simulator.cli.compare import RunsArgument
+from longspan.simulator.terminal import complain, say
 
 if TYPE_CHECKING:
     from longspan.simulator.analysis.graded_runs import Unusable
@@ -53,7 +53,7 @@ def plot(
                 (folder / f"{name}.{format_}").write_bytes(draw(comparison, name, format_))
             if shaded:
                 (folder / f"heatmap.{format_}").write_bytes(draw_heatmaps(shaded, format_))
-    typer.echo(str(out))
+    say(str(out))
     return 0
 
 
@@ -75,4 +75,4 @@ def print_unusable(unusable: Sequence[Unusable]) -> None:
     from longspan.simulator.report.tables import one_line
 
     for run in unusable:
-        print(f"left out: {one_line(run.why)}", file=sys.stderr)
+        complain(f"left out: {one_line(run.why)}")

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, final
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
-from rich.text import Text
 
-from longspan.simulator.agent_spec import needs_trust
+from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import print_table
-from longspan.simulator.errors import AgentError
+from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.gate import is_trusted
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.planning import Plan
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, RunEvent
+from longspan.simulator.terminal import as_line, complain
 
-__all__ = ["Progress", "print_outcome", "print_scores"]
+__all__ = ["Progress", "print_outcome", "print_scores", "tell_interruption"]
 
 FIGURES: Final = {"turn": 70, "tokens": 61, "virtual time": 96, "open": 77, "score so far": 0}
 """Columns of the live table, each with the least width of the terminal at which it is shown."""
@@ -61,7 +64,7 @@ class Progress:
         for what, runs in notes.items():
             name, why = runs[0]
             line = f"{name}: {what}{why}" if len(runs) == 1 else f"{len(runs)} runs: {what}{why and f'; for {name}{why}'}"
-            self._console.print(Text(line, style="yellow"), soft_wrap=not self._console.is_terminal)
+            self._console.print(as_line(line), style="yellow", soft_wrap=not self._console.is_terminal)
         if self._live_table:
             self._live.start()
         return self
@@ -85,10 +88,10 @@ class Progress:
             place = next((n for n, plan in enumerate(self._plans) if plan.name == heard.plan.name), 0)
             run = self._runs[heard.folder] = _Run(heard.folder.name, RunStatus(heard.gradebook), place)
             if not self._console.is_terminal:
-                self._console.print(f"{run.name}: {run.total} tests to play", soft_wrap=True, markup=False, highlight=False)
+                self._console.say(f"{run.name}: {run.total} tests to play")
         ended = run.status.add(heard.conversation, heard.change)
         if ended is not None and not self._console.is_terminal and run.milestone():
-            self._console.print(f"{run.name}: {run.line()}", soft_wrap=True, highlight=False, markup=False)
+            self._console.say(f"{run.name}: {run.line()}")
 
     def _table(self) -> RenderableType:
         shown, hidden = self._shown()
@@ -100,12 +103,12 @@ class Progress:
         for name in fitting:
             table.add_column(name, justify="right", no_wrap=True)
         for run, row in zip(shown, rows, strict=True):
-            table.add_row(Text(_cut(run.name, room)), *(row[name] for name in fitting))  # rich would cut the figures too
+            table.add_row(_cut(run.name, room), *(row[name] for name in fitting))  # rich would cut the figures too
         if hidden:
             done = sum(run.done for run in hidden)
             table.caption = f"{len(hidden)} more runs, {done} finished"
             table.caption_justify = "left"
-        return table if self._runs else Text("creating the tests ...")
+        return table if self._runs else "creating the tests ..."
 
     def _shown(self) -> tuple[list[_Run], list[_Run]]:
         """The runs that fit on the terminal, unfinished ones first, and the rest."""
@@ -168,25 +171,38 @@ def _cut(name: str, room: int) -> str:
 
 
 def print_outcome(outcome: Outcome, console: Console | None = None) -> None:
-    """Print a run's scores, why it was interrupted if it was, and the paths of its folder and report."""
+    """Print a run's scores and the paths of its folder and report. Why it was interrupted goes to standard error."""
     console = console or Console()
     if outcome.result is not None:
         print_scores(outcome.result, console)
     if outcome.error is not None:
-        console.print(Text(f"interrupted: {outcome.error}", style="red"))
+        tell_interruption(outcome)
         if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
-            console.print(f"details {outcome.folder / 'incidents.jsonl'}", soft_wrap=True, highlight=False, markup=False)
-        code = " --trust" if outcome.result is not None and needs_trust(outcome.result.agent) else ""
-        console.print(f"resume  longspan resume {outcome.folder}{code}", soft_wrap=True, highlight=False, markup=False)
+            console.say(f"details {outcome.folder / 'incidents.jsonl'}")
+        code = " --trust" if _needs_trust(outcome.folder) else ""
+        console.say(f"resume  longspan resume {outcome.folder}{code}")
     for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
-        console.print(f"{label:8}{path}", soft_wrap=True, highlight=False, markup=False)
+        console.say(f"{label:8}{path}")
+
+
+def tell_interruption(outcome: Outcome) -> None:
+    """Print why a run was interrupted on standard error. Does nothing if it was not."""
+    if outcome.error is not None:
+        complain(f"longspan: {outcome.folder.name}: interrupted: {outcome.error}")
+
+
+def _needs_trust(folder: Path) -> bool:
+    """Return whether resuming a run asks for --trust."""
+    with suppress(InputError):
+        return not is_trusted(folder, RunFolder(folder).manifest)
+    return False
 
 
 def print_scores(result: Result, console: Console | None = None) -> None:
     """Print a run's scores by scenario, its scenarios' own tables, and the total."""
     console = console or Console()
     span = "" if all(test.exempt == "alone" for test in result.tests) else f" at {result.span:,} tokens"
-    table = Table(title=Text(f"{result.suite}{span} · {result.agent} · seed {result.seed}"), title_justify="left")
+    table = Table(title=as_line(f"{result.suite}{span} · {result.agent} · seed {result.seed}"), title_justify="left")
     table.add_column("scenario")
     for column in ("score", "std", "chance", "tests", "certified", "at distance"):
         table.add_column(column, justify="right")
@@ -206,13 +222,15 @@ def print_scores(result: Result, console: Console | None = None) -> None:
         if len(own.rows) <= MAX_ROWS:
             print_table(console, own)
     if left := [own.title for own in result.tables if len(own.rows) > MAX_ROWS]:
-        console.print(Text(f"in the report: {', '.join(left)}"), style="dim")
+        console.print(as_line(f"in the report: {', '.join(left)}"), style="dim")
     for test in result.tests:
         if test.status in ("unscored", "scenario_error"):
-            console.print(Text(f"{test.id} has no score: {test.reason}", style="yellow"), soft_wrap=True)
+            console.say(f"{test.id} has no score: {test.reason}", "yellow")
     if unfinished := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
         text = f"{unfinished} of {len(result.tests)} tests have no score: the conversation ended before they did"
-        console.print(Text(text, style="yellow"))
+        console.print(text, style="yellow")
+    for sentence in result.damage:
+        console.say(sentence, "red")
     low, high = result.score_bounds
     total = f"{result.score:.2f}" if result.score is not None else f"between {low:.2f} and {high:.2f}"
     console.print(

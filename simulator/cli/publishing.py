@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
+from longspan.simulator.terminal import say
 
 __all__ = ["publish", "verify"]
 
@@ -23,10 +24,10 @@ def publish(
     """
     from longspan.simulator.analysis.commitment import publish as write
 
-    folder = open_run(run, trust, [], agents=False)
+    folder = open_run(run, trust)
     path = out or Path(f"published-{folder.manifest.commitment[:12]}.json")
     published = write(folder, path)
-    typer.echo(f"{path}: score {published.score} of {published.max_score}, commitment {published.commitment}")
+    say(f"{path}: score {published.score} of {published.max_score}, commitment {published.commitment}")
     return 0
 
 
@@ -40,7 +41,7 @@ def verify(
     from longspan.simulator.analysis.commitment import verify as check
 
     valid = True
-    for finding in check(read_published(published), open_run(run, trust, [], agents=False)):
-        typer.echo(f"{'ok ' if finding.holds else 'NO '} {finding.name:12}{finding.found}")
+    for finding in check(read_published(published), open_run(run, trust)):
+        say(f"{'ok ' if finding.holds else 'NO '} {finding.name:12}{finding.found}")
         valid = valid and finding.holds
     return 0 if valid else 1

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from longspan.simulator.terminal import say_json
+
 __all__ = ["reproduce"]
 
 
@@ -22,9 +24,8 @@ def reproduce(
 
     Shows both side by side. No model is asked.
     """
-    import json
-
-    from longspan.simulator.cli.tables import print_table, wide_console
+    from longspan.simulator.cli.console import wide_console
+    from longspan.simulator.cli.tables import print_table
     from longspan.simulator.errors import InputError
     from longspan.simulator.interop.papers import needs_paths
     from longspan.simulator.interop.papers import paper as find
@@ -42,7 +43,7 @@ def reproduce(
             raise InputError(f"{path}: does not exist; name the files that came with the paper")
     figures = reproduction(paths or [], rules)
     if json_:
-        print(json.dumps([cell.model_dump() for cell in figures.cells], ensure_ascii=False, indent=1))
+        say_json([cell.model_dump() for cell in figures.cells])
         return 0
     console = wide_console()
     for table in figures.tables:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longspan.simulator.cli.options import GridOptions, takes_grid
+from longspan.simulator.terminal import say_json
 
 if TYPE_CHECKING:
     from longspan.simulator.runner import Outcome
@@ -45,16 +45,15 @@ def run(
 
 def finish(outcomes: list[Outcome], json_: bool) -> int:
     """Print the outcomes of runs and return the exit code."""
-    from longspan.simulator.cli.progress import print_outcome
+    from longspan.simulator.cli.progress import print_outcome, tell_interruption
 
     if json_:
         _print_json(outcomes)
-    else:
-        for outcome in outcomes:
+    for outcome in outcomes:
+        if json_:
+            tell_interruption(outcome)
+        else:
             print_outcome(outcome)
-    if json_:
-        for error in (outcome.error for outcome in outcomes if outcome.error is not None):
-            print(f"longspan: {error}", file=sys.stderr)
     return exit_code(outcomes)
 
 
@@ -70,7 +69,5 @@ def exit_code(outcomes: list[Outcome]) -> int:
 
 
 def _print_json(outcomes: list[Outcome]) -> None:
-    import json
-
     results = [{"folder": str(outcome.folder)} | (outcome.result.model_dump(mode="json") if outcome.result else {}) for outcome in outcomes]
-    print(json.dumps(results, ensure_ascii=False, indent=1))
+    say_json(results)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longspan.simulator.terminal import complain, confirm, say, say_json
+
 if TYPE_CHECKING:
     from longspan.simulator.grading.grades import Result
     from longspan.simulator.run_folder import RunFolder
@@ -31,8 +33,8 @@ def resume(
 ) -> int:
     """Continue an interrupted run exactly where it stopped.
 
-    The agent is restored from its last snapshot and shown the turns after it; what that takes is shown first. To trust an agent
-    that is code, repeat its name with --agent.
+    The agent is restored from its last snapshot and shown the turns after it; what that takes is shown first. A run that was
+    played here resumes without --trust.
     """
     import trio
 
@@ -40,27 +42,31 @@ def resume(
     from longspan.simulator.cli.run import finish
     from longspan.simulator.errors import InputError
     from longspan.simulator.planning import replan
-    from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.runner import describe_catch_up
     from longspan.simulator.runner import resume as continue_run
 
-    manifest = RunFolder(run).manifest
+    folder = open_run(run, trust, agent)
+    manifest = folder.manifest
     if agent is not None and agent != manifest.agent and manifest.imported is None:
         raise InputError(
             f"{run} was played with {manifest.agent}, not {agent}; to play its tests with another agent, use `longspan replay --agent`"
         )
-    folder = open_run(run, trust, [agent] if agent else [])
     plan = replan(manifest, manifest.agent, folder.path.parent)
     with folder.lock():  # first, since another process may be playing it
+        folder.check()
+        before = folder.grades()
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
     if not json_:
-        typer.echo(notice)
-    if costly and not yes and (json_ or not typer.confirm("Continue?", default=False)):
+        say(notice)
+    if costly and not yes and (json_ or not confirm("Continue?")):
         raise InputError(f"{notice}; --yes skips the question")
     with Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
         most = inf if max_cost is None else max_cost
         outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, max_cost=most))
+    changed = _changes(before, outcome.result) if outcome.result is not None else {}
+    if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
+        complain(f"longspan: {run}: {_describe(graded_otherwise)}")
     return finish([outcome], json_)
 
 
@@ -86,15 +92,15 @@ def replay(
     from longspan.simulator.runner import play
     from longspan.simulator.runner import replay as play_again
 
-    folder = open_run(run, trust, [agent] if agent else [], agents=False)
+    folder = open_run(run, trust, agent)
     if agent is None:
         result = trio.run(lambda: play_again(folder))
         changed = _changes(folder.grades(), result)
         if json_:
-            _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
+            say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
         else:
             verdict = "matches the journal" if folder.manifest.imported is None else "follows from earlier ones"
-            typer.echo(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
+            say(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
         return 1 if changed else 0
     make_agent(AgentSpec.parse(agent))
     manifest = folder.manifest.model_copy(update={"agent": agent, "versions": versions()})
@@ -107,6 +113,7 @@ def replay(
 def score(
     run: RunArgument,
     judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot.", metavar="SPEC")] = None,
+    before_damage: Annotated[bool, typer.Option("--before-damage", help="Grade a damaged journal up to its damage.")] = False,
     trust: TrustOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
@@ -122,9 +129,9 @@ def score(
     from longspan.simulator.judging.cached_model import CachedModel
     from longspan.simulator.scoring import Scoring
 
-    folder = open_run(run, trust, [], agents=False)
+    folder = open_run(run, trust)
     with folder.lock():
-        scoring = Scoring(folder)
+        scoring = Scoring(folder, before_damage=before_damage)
         scoring.read()
         if judge is not None:
             trio.run(judge_run, scoring.gradebook, CachedModel(judge, AnswerStore(folder.path)))
@@ -132,10 +139,10 @@ def score(
         result = scoring.write()
         changed = _changes(before, result)
     if json_:
-        _print_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
+        say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
         print_scores(result)
-        typer.echo(_describe(changed))
+        say(_describe(changed))
     return 0
 
 
@@ -157,7 +164,7 @@ def correct(
     from longspan.simulator.run_folder import Correction
     from longspan.simulator.scoring import score as grade_again
 
-    folder = open_run(run, trust, [], agents=False)
+    folder = open_run(run, trust)
     known = [plan.id for group in folder.manifest.conversations.values() for plan in group]
     if test not in known:
         raise InputError(f"{run} has no test {test!r:.60}; it has {', '.join(known)}")
@@ -168,29 +175,33 @@ def correct(
             correction = Correction(test=test, score=value, why=why, by=by or user())
         except ValidationError as error:
             raise InputError(f"correction: {first_problem(error)}") from None
+        folder.check()
         folder.correct(correction)
         result = next(each for each in grade_again(folder).tests if each.id == test)
-    typer.echo(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
+    say(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
     return 0
 
 
-def open_run(run: Path, trust: bool, named: list[str], *, agents: bool = True) -> RunFolder:
-    """Open a run's folder. Raises InputError if playing or grading it would run untrusted code."""
-    from longspan.simulator.cli.options import refuse_code
+def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
+    """Open a run's folder. What its manifest names is allowed if the user trusts it, or has named it as `agent`."""
+    from longspan.simulator.gate import admit
     from longspan.simulator.run_folder import RunFolder
 
     folder = RunFolder(run)
-    code = [folder.manifest.agent, folder.manifest.judge or ""] if agents else []
-    code += list(folder.manifest.suite.scenarios)
-    refuse_code(run, code, named, trust)
+    admit(folder.path, folder.manifest, trust=trust, given=[agent] if agent is not None else [])
     return folder
 
 
 def _changes(grades: list[dict[str, Any]], result: Result) -> dict[str, tuple[float | None, float | None]]:
-    """Return the tests whose grade differs from the last one in grades.jsonl, with the previous and the current score."""
-    previous = {str(entry.get("id")): entry.get("machine_score") for entry in grades}
-    current = {test.id: test.machine_score for test in result.tests}
-    return {id: (previous[id], score) for id, score in current.items() if id in previous and previous[id] != score}
+    """Return the tests whose score differs from the last one in grades.jsonl, by the grader or corrected, with both scores."""
+    previous = {str(entry.get("id")): entry for entry in grades}
+    changed: dict[str, tuple[float | None, float | None]] = {}
+    for test in result.tests:
+        was = previous.get(test.id)
+        for name, score in (("score", test.score), ("machine_score", test.machine_score)):
+            if was is not None and was.get(name) != score:
+                changed[test.id] = was.get(name), score
+    return changed
 
 
 def _describe(changed: dict[str, tuple[float | None, float | None]]) -> str:
@@ -201,12 +212,6 @@ def _describe(changed: dict[str, tuple[float | None, float | None]]) -> str:
 
 def _score(value: float | None) -> str:
     return "unscored" if value is None else f"{value:.2f}"
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    print(json.dumps(value, ensure_ascii=False, indent=1))
 
 
 def user() -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.cli.options import refuse_code
+from longspan.simulator.integers import whole
 
 if TYPE_CHECKING:
     from longspan.simulator.planning import Plan
@@ -22,7 +22,7 @@ __all__ = ["sweep"]
 def sweep(
     file: Annotated[Path, typer.Argument(help="A YAML file that defines the runs.", metavar="FILE")],
     out: Annotated[Path | None, typer.Option(help="The sweep's folder.", metavar="DIR", show_default="runs/ and FILE's name")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes, each of which plays one run at a time.", min=1, max=1000, metavar="N")] = 1,
+    jobs: Annotated[int, typer.Option(help="Processes, each of which plays one run at a time.", parser=whole(1, 1000), metavar="N")] = 1,
     on: Annotated[str | None, typer.Option(help="ray: play each run as a task of a Ray cluster.", metavar="WHERE")] = None,
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole sweep, including earlier cost.", min=0, metavar="USD")
@@ -37,8 +37,10 @@ def sweep(
     """
     from longspan.simulator.cli.run import exit_code, finish
     from longspan.simulator.errors import InputError
+    from longspan.simulator.gate import admit_file
     from longspan.simulator.locks import locked
     from longspan.simulator.runner import check_limit
+    from longspan.simulator.suite import load_suite
     from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
 
     if on not in (None, "ray"):
@@ -51,9 +53,9 @@ def sweep(
         import_ray()
     grids = read_sweep(file)
     specs = [name for grid in grids for name in [*grid.agents, *grid.scenarios, *([grid.judge] if grid.judge else [])]]
-    refuse_code(file, specs, [], trust)
+    admit_file(file, specs, trust=trust)
     for suite in {name for grid in grids for name in grid.suites}:
-        _refuse_code_of(suite, trust)
+        admit_file(suite, load_suite(suite).scenarios, trust=trust)
     out = out or Path("runs") / file.stem
     plans = plans_of(grids, out)
     limit = inf if max_cost is None else max_cost
@@ -74,12 +76,6 @@ def sweep(
         return finish(ordered, json_)
     _print_summary(out, entries, ordered, sum(outcome.error is None for outcome in finished))
     return exit_code(ordered)
-
-
-def _refuse_code_of(suite: str, trust: bool) -> None:
-    from longspan.simulator.suite import load_suite
-
-    refuse_code(suite, load_suite(suite).scenarios, [], trust)
 
 
 def _play(
@@ -117,9 +113,10 @@ def _play(
 
 def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], finished_before: int) -> None:
     """Print a line for each run of a sweep, and the errors."""
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
+
+    from longspan.simulator.cli.console import Console
+    from longspan.simulator.cli.progress import tell_interruption
 
     console = Console()
     table = Table()
@@ -127,14 +124,11 @@ def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], f
         table.add_column(column, overflow="fold")
     for entry in entries:
         score = f"{entry.score:.2f} of {entry.max_score}" if entry.score is not None else "-"
-        table.add_row(*map(Text, (entry.folder, score, entry.state)))
+        table.add_row(entry.folder, score, entry.state)
     console.print(table)
     for outcome in outcomes:
-        if outcome.error is not None:
-            console.print(Text(f"{outcome.folder.name}: {outcome.error}", style="red"), soft_wrap=True)
+        tell_interruption(outcome)
     done = sum(entry.state == "finished" for entry in entries)
-    console.print(
-        f"{out}: {done} of {len(entries)} runs finished, {finished_before} of them before", soft_wrap=True, highlight=False, markup=False
-    )
+    console.say(f"{out}: {done} of {len(entries)} runs finished, {finished_before} of them before")
     if done < len(entries):
-        console.print("run the same command again to continue the others", soft_wrap=True, highlight=False, markup=False)
+        console.say("run the same command again to continue the others")

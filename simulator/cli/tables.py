@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from typing import IO, Final
+from typing import Final
 
-from rich.console import Console
 from rich.table import Table as Grid
-from rich.text import Text
 
-from longspan.simulator.report.excerpts import visible
+from longspan.simulator.cli.console import Console
 from longspan.simulator.tables import Table
+from longspan.simulator.terminal import as_line
 
-__all__ = ["print_table", "wide_console"]
-
-WIDTH: Final = 160
-"""Columns of a line if the output is not a terminal."""
+__all__ = ["print_table"]
 
 MAX_SHADED: Final = 10
 """Shaded columns up to which a heatmap is printed as figures; wider ones are drawn as characters."""
@@ -27,15 +22,9 @@ BLOCKS: Final = "·░▒▓█"
 """Characters for shades from 0 to 1."""
 
 
-def wide_console(file: IO[str] | None = None) -> Console:
-    """A console on `file`, or else standard output, as wide as the terminal, or WIDTH columns if it is not a terminal."""
-    file = file or sys.stdout
-    return Console(file=file, width=None if file.isatty() else WIDTH)
-
-
 def print_table(console: Console, table: Table) -> None:
     """Print a table as a grid, or as a list if it has heads or does not fit."""
-    console.print(f"\n{visible(table.title)}", style="bold", markup=False)
+    console.print(f"\n{as_line(table.title)}", style="bold")
     if table.heads:
         _list(console, table)
     else:
@@ -46,26 +35,26 @@ def print_table(console: Console, table: Table) -> None:
         else:
             console.print(_grid(fitting))
         if drawn is not table:
-            console.print(Text(f"From {BLOCKS[0]} for 0 to {BLOCKS[-1]} for 1."), style="dim")
+            console.print(f"From {BLOCKS[0]} for 0 to {BLOCKS[-1]} for 1.", style="dim")
     if table.note:
-        console.print(Text(visible(table.note)), style="dim")
+        console.print(table.note, style="dim")
 
 
 def _grid(table: Table) -> Grid:
     grid = Grid()
     for column, right, width in zip(table.columns, table.numeric, _widths(table), strict=True):
-        grid.add_column(Text(visible(column)), overflow="fold", justify="right" if right else "left", min_width=width)
+        grid.add_column(column, overflow="fold", justify="right" if right else "left", min_width=width)
     for row in table.rows:
-        grid.add_row(*(Text(visible(cell)) for cell in row))
+        grid.add_row(*row)
     return grid
 
 
 def _list(console: Console, table: Table) -> None:
     for row in table.rows:
-        console.print(Text(visible(" · ".join(row[: table.heads]))))
+        console.print(as_line(" · ".join(row[: table.heads])))
         for column, value in list(zip(table.columns, row, strict=True))[table.heads :]:
             if value:
-                console.print(Text(visible(f"    {column}: {value}")))
+                console.print(as_line(f"    {column}: {value}"))
 
 
 def _fitting(table: Table, width: int) -> Table | None:

@@ -8,15 +8,16 @@ from typing import Annotated
 
 import typer
 
+from longspan.simulator.integers import whole
+from longspan.simulator.terminal import say
+
 __all__ = ["view"]
 
 
 def view(
     folder: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs"),
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; other machines need the printed token.", metavar="ADDRESS")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on; 0 picks a free one.", min=0, max=65535, metavar="N")] = 8642,
+    host: Annotated[str, typer.Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 picks a free one.", parser=whole(0, 65535), metavar="N")] = 8642,
 ) -> None:
     """Show runs in the browser.
 
@@ -36,7 +37,7 @@ def view(
     async def until_stopped() -> None:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as stopped:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(lambda: serve(folder, host, port, ready=lambda url: print(url, flush=True)))
+                nursery.start_soon(lambda: serve(folder, host, port, ready=say))
                 async for _ in stopped:
                     break
                 nursery.cancel_scope.cancel()

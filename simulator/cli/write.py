@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from longspan.simulator.terminal import say
+
 __all__ = ["write"]
 
 
@@ -28,17 +30,14 @@ def write(
     from longspan.simulator.interop.data_writers import settings_of
     from longspan.simulator.interop.data_writers import write as write_data
     from longspan.simulator.interop.data_writers import writer as find
-    from longspan.simulator.report.excerpts import visible
     from longspan.simulator.suite import read_setting
 
     data_writer = find(scenario)
     settings = settings_of(data_writer, dict(map(read_setting, set_ or [])))
     limit = inf if max_cost is None else max_cost
-    files, notes = trio.run(
-        lambda: write_data(data_writer, settings, writer, out, max_cost=limit, log=lambda line: typer.echo(visible(line)))
-    )
+    files, notes = trio.run(lambda: write_data(data_writer, settings, writer, out, max_cost=limit, log=say))
     for note in notes:
-        typer.echo(visible(note))
+        say(note)
     for path in files:
-        typer.echo(f"wrote   {path}")
+        say(f"wrote   {path}")
     return 0

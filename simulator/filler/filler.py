@@ -12,11 +12,11 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, final
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol, final
 
 from longspan.simulator.errors import InputError
+from longspan.simulator.filler.draws import read
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Distraction", "Filler", "Pair", "Source"]
@@ -37,7 +37,6 @@ CACHED: Final = 4096
 """Lines whose tokens are remembered: small sources come round again."""
 CHATS: Final = 2
 """One long message in so many chats, if the source has lines of chat; of brief ones, all but one in so many."""
-REMARKS: Final = Path(__file__).parents[1] / "data" / "remarks.json"
 _quote = json.JSONEncoder(ensure_ascii=False).encode
 
 Pair = tuple[str, str]
@@ -98,7 +97,7 @@ class Filler:
         self._chat = _Pool(self._chatted(source.chat()))
         self._requests = {text: self._count(text) for text in (REQUEST, SHORT_REQUEST)}
         self._brackets = self._count("[\n") + self._count("]")
-        remarks = _remarks()
+        remarks = read("remarks")
         self._openings = [_Remark(f"{opening}\n", self._count(f"{opening}\n")) for opening in remarks["openings"]]
         self._asides = _Sentences(remarks["asides"], self._count)
         self._replies = _Sentences(remarks["replies"], self._count)
@@ -323,8 +322,3 @@ def _subset(costs: Sequence[int], low: int, high: int) -> tuple[int, ...]:
                 if reached >= low:
                     return sums[reached]
     return sums[max(sums)]
-
-
-@cache
-def _remarks() -> Any:
-    return json.loads(REMARKS.read_text("utf-8"))

@@ -11,15 +11,12 @@ from random import Random
 from typing import Any, Final, final
 
 from longspan.simulator.errors import InputError
-from longspan.simulator.files import read_packed
+from longspan.simulator.files import MAX_BYTES, read_packed
 from longspan.simulator.filler.filler import Pair
 
 __all__ = ["Trivia"]
 
-MAX_BYTES: Final = 1 << 30
-"""Maximum bytes of an uncompressed file."""
-
-REMEDY = "use one of TriviaQA's question files with answers, as JSON or .gz"
+REMEDY: Final = "use one of TriviaQA's question files with answers, as JSON or .gz"
 
 
 @final
@@ -71,7 +68,7 @@ def _read(path: Path) -> Any:
     except RecursionError as error:
         raise InputError(f"{path}: nested too deeply: {REMEDY}") from error
     except ValueError as error:
-        raise InputError(f"{path}: cannot be read ({error}): {REMEDY}") from error
+        raise InputError(f"{path}: not JSON (a number has thousands of digits): {REMEDY}") from error
 
 
 def _pair(entry: Any, place: str) -> Pair:

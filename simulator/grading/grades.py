@@ -7,21 +7,26 @@ from dataclasses import replace
 from functools import partial
 from math import fsum
 from statistics import fmean, pstdev
+from traceback import format_exception
 from types import MappingProxyType
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, NamedTuple, final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.answer_store import AnswerStore
-from longspan.simulator.errors import InputError, one_line
+from longspan.simulator.checksums import checked
+from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.events import Event
+from longspan.simulator.faults import at_line, is_fault
+from longspan.simulator.folders import read_file
+from longspan.simulator.gate import clear
 from longspan.simulator.grading.needle_fates import NeedleFates
 from longspan.simulator.ledger import Spending, tally
 from longspan.simulator.manifest import Manifest, PlannedTest
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.queries import JudgeAnswers
 from longspan.simulator.record import Grade, Item, Marked
-from longspan.simulator.run_folder import Correction, RunFolder
+from longspan.simulator.run_folder import RESULT, Correction, RunFolder
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.tables import Table
 from longspan.simulator.transcript import Change, Evidence, PlayedTest, Transcript, Turn
@@ -35,6 +40,7 @@ __all__ = [
     "grade_run",
     "judge_answers",
     "judge_costs",
+    "read_result",
     "scenarios_of",
     "tables_of",
 ]
@@ -125,6 +131,16 @@ class Result(_Frozen):
     scenarios: dict[str, ScenarioResult]
     tests: list[TestResult]
     left_out: list[str]
+    damage: list[str] = []
+
+
+@final
+class GraderFault(NamedTuple):
+    """An error of a scenario's grader: the test's conversation, the reason that its grade gives, and the traceback."""
+
+    conversation: str
+    reason: str
+    traceback: str
 
 
 @final
@@ -132,14 +148,16 @@ class Gradebook:
     """The transcripts and the grades of a run. Each event is folded once and each test is graded once.
 
     `transcripts` are those of the conversations that have begun. `scenarios` are those used for grading, by default all of the
-    run's.
+    run's. `damage`: a sentence for each journal that was read only as far as it is as it was written.
     """
 
     def __init__(self, manifest: Manifest, scenarios: Mapping[str, Scenario] | None = None) -> None:
         self.manifest = manifest
         self.scenarios = scenarios_of(manifest) if scenarios is None else scenarios
         self.transcripts: dict[str, Transcript] = {}
+        self.damage: dict[str, str] = {}
         self._fates: dict[str, NeedleFates] = {}
+        self.faults: dict[str, GraderFault] = {}
         self._grades: dict[tuple[str, str], Grade] = {}
 
     @classmethod
@@ -168,6 +186,10 @@ class Gradebook:
         self._fates.pop(conversation, None)
         self._grades = {key: grade for key, grade in self._grades.items() if key[0] != conversation}
 
+    def known(self, conversation: str, test: PlayedTest) -> Grade | None:
+        """Return the grade of a test by rules alone, None if it has not been graded yet."""
+        return self._grades.get((conversation, test.id))
+
     def grade(self, conversation: str, test: PlayedTest, answers: JudgeAnswers = MappingProxyType({})) -> Grade:
         """Grade a finished test, with the judge's `answers`. If the grader raises, the test is unscored and the reason says so."""
         grade = self._grades.get((conversation, test.id))
@@ -184,8 +206,14 @@ class Gradebook:
             grade = self.scenarios[test.definition.scenario].grade(test.definition.facts, record)
             if not isinstance(grade, Grade):
                 raise TypeError(f"grade returned {type(grade).__name__} instead of a Grade")
-        except Exception as error:
-            return Grade(score=None, reason=f"the grader failed: {one_line(error)}")
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            reason = f"the grader failed: {one_line(error)}{at_line(error, type(self.scenarios.get(test.definition.scenario)))}"
+            self.faults[test.id] = GraderFault(conversation, reason, "".join(format_exception(error)))
+            return Grade(score=None, reason=reason)
+        if record.unread:
+            grade = grade.model_copy(update={"reason": f"{grade.reason}; {record.unread}"})
         if test.unjudged is not None:
             return grade.model_copy(update={"score": None, "reason": f"{grade.reason}; undecided: {test.unjudged}"})
         return grade
@@ -235,6 +263,7 @@ class Gradebook:
             scenarios={name: scenario_result(group) for name, group in sorted(by_scenario.items())},
             tests=tests,
             left_out=list(manifest.left_out),
+            damage=list(self.damage.values()),
         )
 
     def _outcome(
@@ -282,7 +311,9 @@ def _metrics(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str,
     """Return a scenario's own figures, or none if it raises; its tables then show the error."""
     try:
         return [(str(name), _rounded(float(value))) for name, value in scenario.metrics(_marked(tests)).items()]
-    except Exception:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         return []
 
 
@@ -294,8 +325,11 @@ def tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> l
     """Return a scenario's own tables of the tests of runs, by run name. If it raises, a table shows the error."""
     try:
         return [Table.model_validate(table) for table in scenario.tables({run: _marked(tests) for run, tests in runs.items()})]
-    except Exception as error:
-        return [Table(title=f"{scenario.name}: its tables failed", columns=["error"], rows=[[one_line(error)]])]
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        why = f"{one_line(error)}{at_line(error, type(scenario))}"
+        return [Table(title=f"{scenario.name}: its tables failed", columns=["error"], rows=[[why]])]
 
 
 def scenario_result(tests: Sequence[TestResult]) -> ScenarioResult:
@@ -325,7 +359,8 @@ def _rounded(value: float) -> float:
 
 
 def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
-    """Return a run's scenarios by name."""
+    """Return a run's scenarios by name. Raises InputError for code that the user has not allowed (see `gate`)."""
+    clear(manifest, "scenarios")
     scenarios = (make_scenario(name, parameters) for name, parameters in manifest.suite.scenarios.items())
     return {scenario.name: scenario for scenario in scenarios}
 
@@ -333,6 +368,22 @@ def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
 def grade_run(run: RunFolder) -> Result:
     """Grade a run from its journals without writing anything. Raises JournalError for a damaged journal."""
     return Gradebook.of(run).result(run)
+
+
+def read_result(run: RunFolder) -> Result:
+    """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used."""
+    path = run.path / RESULT
+    try:
+        content = read_file(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    remedy = "`longspan score` writes it again"
+    try:
+        return Result.model_validate_json(checked(content, path, remedy))
+    except ValidationError as error:
+        raise InputError(f"{path}: not results of this version: {first_problem(error)}; {remedy}") from None
 
 
 def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]]:

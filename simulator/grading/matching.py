@@ -9,7 +9,7 @@ from typing import Any
 
 from longspan.simulator.grading.lenient_json import find_json
 
-__all__ = ["contains_nearly", "contains_phrase", "found_words", "json_values", "number", "plain", "some", "split_json"]
+__all__ = ["contains_nearly", "contains_phrase", "found_words", "json_values", "normalised", "number", "plain", "some", "split_json"]
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -40,6 +40,27 @@ class _Plain(dict[int, str]):
 _APOSTROPHES = "'\u2018\u2019\u02bc`\u00b4"
 _PLAIN = _Plain()
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
+
+
+MAX_ACCENTS = 30
+"""The longest run of accents that is normalised: no language has longer ones (Unicode's stream-safe text format)."""
+
+_FOREIGN = re.compile(rf"[^\x00-\x7f]{{{MAX_ACCENTS},}}")
+
+
+def normalised(text: str) -> str:
+    """Return `text` in the normal form NFKC, without the rest of endless runs of accents, which would take quadratic time to sort."""
+    return unicodedata.normalize("NFKC", _FOREIGN.sub(_with_few_accents, text))
+
+
+def _with_few_accents(match: re.Match[str]) -> str:
+    kept: list[str] = []
+    accents = 0
+    for char in match[0]:
+        accents = accents + 1 if unicodedata.combining(char) else 0
+        if accents <= MAX_ACCENTS:
+            kept.append(char)
+    return "".join(kept)
 
 
 def plain(text: str) -> str:

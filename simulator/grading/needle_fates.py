@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 from longspan.simulator.grading.matching import plain
+from longspan.simulator.record import readable
 from longspan.simulator.transcript import Evidence, Transcript, Turn
 
 __all__ = ["Fate", "NeedleFates", "Traces"]
@@ -52,12 +53,19 @@ class Traces:
 
     def fate(self, needle: int, needle_text: str, question: str, reply: str, trace: Mapping[str, Any] | None) -> Fate:
         """Return the fate of the needle of turn `needle` when `question` was answered with `reply`."""
+        return self.fates({needle: needle_text}, question, reply, trace)[needle]
+
+    def fates(self, needles: Mapping[int, str], question: str, reply: str, trace: Mapping[str, Any] | None) -> dict[int, Fate]:
+        """Return the fates of needles, given by turn, when `question` was answered with `reply`."""
+        new_words = _words(reply) - _words(question) if trace is not None and {"read", "recent"} & trace.keys() else set()
+        return {needle: self._fate(needle, text, new_words, trace) for needle, text in needles.items()}
+
+    def _fate(self, needle: int, needle_text: str, new_words: set[str], trace: Mapping[str, Any] | None) -> Fate:
         stored = needle in self._memories if self._any else None
         if trace is None or not ({"read", "recent"} & trace.keys()):
             return Fate(stored)
         retrieved = self._shown(needle, trace)
-        new_words = _words(needle_text) - _words(question)
-        return Fate(stored, retrieved, retrieved and bool(new_words & _words(reply)))
+        return Fate(stored, retrieved, retrieved and bool(new_words & _words(needle_text)))
 
     def _shown(self, needle: int, trace: Mapping[str, Any]) -> bool:
         recent = trace.get("recent")
@@ -88,9 +96,9 @@ class NeedleFates:
             return
         self._traces.add(reply.turn, message.turn_id, reply.trace)
         if message.kind == "question" and message.test is not None:
-            for needle in message.needs or ():
-                needle_text = transcript.history[needle].text
-                self._fates[needle, reply.turn] = self._traces.fate(needle, needle_text, message.text, reply.text, reply.trace)
+            needles = {needle: transcript.history[needle].text for needle in message.needs or ()}
+            fates = self._traces.fates(needles, message.text, readable(reply.text), reply.trace)
+            self._fates |= {(needle, reply.turn): fate for needle, fate in fates.items()}
 
     def with_fate(self, evidence: Evidence) -> Evidence:
         """Return the evidence with its needle's fate."""

@@ -20,7 +20,7 @@ MIN_SHARE: Final = 0.02
 
 @final
 class EndedTest(NamedTuple):
-    """A test that has ended. `score` is None if the rules cannot decide, or its scenario is not available for grading."""
+    """A test that has ended. `score` is None if the rules cannot decide, or it has not been graded."""
 
     test: str
     score: float | None
@@ -56,7 +56,7 @@ class RunProgress(NamedTuple):
 class RunStatus:
     """Tracks the progress of a run from the changes in its `gradebook`.
 
-    Tests are graded by rules alone as they end, unless the gradebook does not have their scenario.
+    It grades no test itself: a test that ends has the grade that is in the gradebook by then, by rules alone.
     """
 
     def __init__(self, gradebook: Gradebook) -> None:
@@ -119,9 +119,9 @@ class RunStatus:
 
     def _graded(self, conversation: str, test: PlayedTest) -> EndedTest:
         name, chance = test.definition.scenario, test.definition.chance
-        if name not in self._gradebook.scenarios:
+        grade = self._gradebook.known(conversation, test)
+        if grade is None:
             return EndedTest(test.id, None, chance, "graded when the run has finished")
-        grade = self._gradebook.grade(conversation, test)
         if grade.score is not None:
             self._scores[name] = [*self._scores[name], grade.score]
         return EndedTest(test.id, grade.score, chance, grade.reason)

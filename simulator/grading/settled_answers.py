@@ -75,17 +75,19 @@ def _naming_clauses(text: str, named: re.Pattern[str]) -> Iterator[tuple[str, in
     A clause that continues an enumeration takes over from the one before ("not red, green or blue"; "earlier: red, green").
     """
     previous, enumerates = "", False
+    how: int | None = None
     for clause, link in _clauses(text):
         match = named.search(clause)
         if not match:
-            previous, enumerates = clause, False
+            previous, enumerates, how = clause, False, None
             continue
         linked = link == "head" or (link == "joint" and enumerates)
         bare = _FILLING.issuperset(clause[: match.start()].split()) and not _OWN.search(clause)
         if not (linked and bare):
-            previous = clause
+            previous, how = clause, None
         enumerates = True
-        yield clause, _how(previous)
+        how = _how(previous) if how is None else how  # a long clause before an enumeration is read once
+        yield clause, how
 
 
 def _clauses(text: str) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError, StoppedError, first_problem
+from longspan.simulator.fields import validated
 from longspan.simulator.files import write_text
 from longspan.simulator.judging.cached_model import CachedModel, check_model
 from longspan.simulator.ledger import Ledger
@@ -62,7 +63,7 @@ def writer(scenario: str) -> Writer:
 def settings_of(writer: Writer, given: Mapping[str, Any]) -> BaseModel:
     """Return a writer's settings. Raises InputError for unknown names and invalid values."""
     try:
-        return writer.Settings.model_validate(dict(given))
+        return validated(writer.Settings, given)
     except ValidationError as error:
         raise InputError(f"--set: {first_problem(error)}; the settings are {', '.join(writer.Settings.model_fields)}") from None
 
@@ -75,7 +76,7 @@ async def write(
     The model's answers are kept in `out`, so that the same command continues after an interruption. Raises InputError for invalid
     input, and StoppedError if more than `max_cost` dollars could be spent.
     """
-    check_model(spec, max_cost)
+    check_model(spec, max_cost, role="writer")
     store = AnswerStore.create(out)
     with store.lock("data"):
         model = CachedModel(spec, store, Ledger(max_cost))

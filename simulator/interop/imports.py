@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +13,8 @@ from longspan.simulator import events
 from longspan.simulator.coherence import check_coherence
 from longspan.simulator.definitions import Definitions
 from longspan.simulator.errors import InputError, LongspanError
+from longspan.simulator.files import digest, resolved
+from longspan.simulator.folders import remove
 from longspan.simulator.journal import Journal
 from longspan.simulator.manifest import ImportSource, Manifest, PlannedTest, commit, versions
 from longspan.simulator.plugins import load, make_scenario, scenario_class
@@ -121,7 +121,7 @@ def import_run(kind: str, file: Path, out: Path, options: ImportOptions) -> Impo
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}; choose another with --out") from error
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove(partial)
     return imported
 
 
@@ -153,7 +153,7 @@ def _manifest(kind: str, file: Path, imported: Imported, options: ImportOptions)
         tokenizer=imported.tokenizer,
         definitions=definitions.folder if definitions else None,
         definitions_sha256=definitions.sha256 if definitions else None,
-        imported=ImportSource(kind=kind, file=_text(file.resolve()), sha256=_sha256(file)),
+        imported=ImportSource(kind=kind, file=_text(resolved(file)), sha256=digest(file)),
         starts_at=begin.starts_at,
         pace_s=begin.pace_s,
         conversations={begin.conversation: [_planned(test.definition) for test in transcript.tests.values()]},
@@ -167,11 +167,6 @@ def _manifest(kind: str, file: Path, imported: Imported, options: ImportOptions)
 
 def _planned(event: events.Open) -> PlannedTest:
     return PlannedTest(id=event.test, scenario=event.scenario, skills=event.skills, chance=event.chance)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _text(path: Path) -> str:

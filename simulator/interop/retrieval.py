@@ -10,12 +10,13 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from math import isfinite
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.files import MAX_BYTES, read_packed
+from longspan.simulator.integers import is_finite
 from longspan.simulator.plugins import load
 
 if TYPE_CHECKING:
@@ -115,8 +116,8 @@ def _cached(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tupl
     """Return cached scores, or ask and cache them if `ask` says that they cost money. A cache that cannot be written is ignored."""
     key = hashlib.sha256(json.dumps(about, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
     path = _cache() / f"{key}.json"
-    with suppress(OSError, ValueError, RecursionError):
-        cached = json.loads(path.read_bytes())
+    with suppress(InputError, ValueError, RecursionError):
+        cached = json.loads(read_packed(path, MAX_BYTES))
         if _are_scores(cached, *shape):
             return cached  # type: ignore[no-any-return]
     scores, costly = ask()
@@ -134,7 +135,7 @@ def _are_scores(content: Any, rows: int, columns: int) -> bool:
     """Whether a file's content is a matrix of finite numbers of this shape."""
     if not isinstance(content, list) or len(content) != rows or not all(isinstance(row, list) and len(row) == columns for row in content):
         return False
-    return all(type(value) in (int, float) and isfinite(value) for row in content for value in row)
+    return all(is_finite(value) for row in content for value in row)
 
 
 def _cache() -> Path:

@@ -10,6 +10,7 @@ import trio
 
 from longspan.simulator.errors import LongspanError
 from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge
 from longspan.simulator.queries import Query
@@ -22,10 +23,10 @@ __all__ = ["Judging", "judge_run"]
 class Judging:
     """Has the judge answer the queries of a run's graders as tests end. On exit, the context manager waits for all answers."""
 
-    def __init__(self, model: CachedModel, gradebook: Gradebook) -> None:
+    def __init__(self, model: CachedModel, worker: GradingWorker) -> None:
         self.judge = LLMJudge(model)
         self._model = model
-        self._gradebook = gradebook
+        self._worker = worker
         self._stack = AsyncExitStack()
         self._nursery: trio.Nursery | None = None
         self._failure: LongspanError | None = None
@@ -46,10 +47,16 @@ class Judging:
             self._nursery.start_soon(self._judge_test, conversation, change)
 
     async def _judge_test(self, conversation: str, played: PlayedTest) -> None:
-        """Ask a test's queries, grade it again, and repeat until there are no new ones. An error is raised on exit."""
+        """Ask a test's queries, grade it again, and repeat until there are no new ones or the run is stopped.
+
+        An error is raised on exit.
+        """
         answers: dict[str, dict[str, Any] | str] = {}
-        grade = self._gradebook.grade
-        while queries := {query.about: query for query in grade(conversation, played, answers).asks if query.about not in answers}:
+        while True:
+            grade = await self._worker.grade(conversation, played, dict(answers))
+            queries = {query.about: query for query in grade.asks if query.about not in answers} if grade is not None else {}
+            if not queries:
+                return
             async with trio.open_nursery() as nursery:
                 for query in queries.values():
                     nursery.start_soon(self._ask, query, answers)
@@ -70,7 +77,7 @@ async def judge_run(gradebook: Gradebook, model: CachedModel) -> None:
 
     Raises StoppedError if a cost limit could be exceeded, JournalError if answers cannot be stored.
     """
-    async with Judging(model, gradebook) as judging:
+    async with Judging(model, GradingWorker(gradebook)) as judging:
         for conversation, transcript in gradebook.transcripts.items():
             for played in transcript.tests.values():
                 if played.definition.scenario in gradebook.scenarios:

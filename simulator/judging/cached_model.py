@@ -7,27 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from math import inf
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 import trio
 
 from longspan.simulator.agent import CompletionModel
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.agent_spec import GROUP, AgentSpec, make_agent
 from longspan.simulator.answer_store import AnswerStore, StoredAnswer
 from longspan.simulator.errors import InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.gather import gather
 from longspan.simulator.grading.lenient_json import find_json
 from longspan.simulator.ledger import Ledger, check_priced, models_of
 from longspan.simulator.messages import Message
+from longspan.simulator.plugins import load
 from longspan.simulator.queries import Answered, Query
+from longspan.simulator.record import readable
 
 __all__ = ["CachedModel", "check_model"]
 
 _NO_TIME: Final = datetime(2000, 1, 1)
 """The message's time, which prompts do not use."""
-
-MAX_CHARACTERS: Final = 100_000
-"""Maximum characters of an answer that are read."""
 
 
 @final
@@ -97,22 +96,23 @@ class CachedModel:
             return StoredAnswer(**common, answer=None, why=f"the judge failed: {error}")
         except Exception as error:
             return StoredAnswer(**common, answer=None, why=f"the judge failed: {one_line(error)}")
-        answer = {"text": reply.text[:MAX_CHARACTERS]} if query.answer.free else _object(reply.text)
+        answer = {"text": readable(reply.text)} if query.answer.free else _object(reply.text)
         why = "" if answer is not None else f"the judge's answer has no JSON object: {reply.text!r:.100}"
         return StoredAnswer(**common, answer=answer, why=why, usage=asdict(reply.usage) if reply.usage else None, cost_usd=costs)
 
 
-def check_model(spec: str, max_cost: float = inf) -> None:
+def check_model(spec: str, max_cost: float = inf, *, role: Literal["judge", "writer"] = "judge") -> None:
     """Raise InputError if a spec cannot be a CachedModel, or if its price is unknown but `max_cost` (dollars) is a limit."""
-    model = _completing(AgentSpec.parse(spec))
+    model = _completing(AgentSpec.parse(spec), role)
     if max_cost < inf:
         check_priced(model, spec)
 
 
-def _completing(spec: AgentSpec) -> CompletionModel:
-    agent = make_agent(spec)
+def _completing(spec: AgentSpec, role: Literal["judge", "writer"] = "judge") -> CompletionModel:
+    completes = hasattr(load(GROUP, "kind of agent", spec.kind), "complete")  # before its options are checked
+    agent = make_agent(spec) if completes else None
     if not isinstance(agent, CompletionModel):
-        raise InputError(f"--judge {spec}: this kind of agent cannot judge; name a model, such as openai/gpt-4o")
+        raise InputError(f"--{role} {spec.kind}: this kind of agent cannot {role.removesuffix('r')}; name a model, such as openai/gpt-4o")
     return agent
 
 
@@ -125,7 +125,7 @@ def _at_temperature_0(spec: AgentSpec) -> AgentSpec:
 
 def _object(text: str) -> dict[str, Any] | None:
     """Return the last JSON object in a text, or None."""
-    objects = [match.value for match in find_json(text[:MAX_CHARACTERS]) if isinstance(match.value, dict)]
+    objects = [match.value for match in find_json(readable(text)) if isinstance(match.value, dict)]
     return objects[-1] if objects else None
 
 

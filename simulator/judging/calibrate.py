@@ -10,7 +10,8 @@ from pathlib import Path
 
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import JournalError, StoppedError
-from longspan.simulator.files import write_json
+from longspan.simulator.files import digest, write_json
+from longspan.simulator.folders import inside
 from longspan.simulator.judging.cached_model import CachedModel, check_model
 from longspan.simulator.judging.calibration import FOLDER, NAME, Calibration, measure, read_labels
 from longspan.simulator.judging.rubrics import rubric
@@ -37,8 +38,8 @@ async def calibrate(
     items = read_labels(labels, chosen)
     queries = [chosen.query(item.row) for item in items]
     check_model(judge, max_cost)
-    sha256 = hashlib.sha256(labels.read_bytes()).hexdigest()
-    folder = out / FOLDER / _name(f"{judge} {name}", sha256)
+    sha256 = digest(labels)
+    folder = inside(out, FOLDER, _name(f"{judge} {name}", sha256))
     store = AnswerStore.create(folder)
     with store.lock("calibration"):
         model = CachedModel(judge, store, Ledger(max_cost))
@@ -60,5 +61,5 @@ async def calibrate(
 
 def _name(what: str, sha256: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", what).strip("-.")[:80]
-    digest = hashlib.sha256(what.encode("utf-8", "replace")).hexdigest()[:8]
-    return f"{slug}-{digest}-{sha256[:8]}"
+    of = hashlib.sha256(what.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{slug}-{of}-{sha256[:8]}"

@@ -11,7 +11,9 @@ from typing import Final, Literal, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.answer_store import AnswerStore
-from longspan.simulator.errors import InputError
+from longspan.simulator.checksums import checked
+from longspan.simulator.errors import InputError, JournalError
+from longspan.simulator.folders import read_file, subfolders
 from longspan.simulator.judging.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
 from longspan.simulator.judging.labels import Row, read_rows
 from longspan.simulator.judging.rubrics import Rubric
@@ -23,6 +25,9 @@ FOLDER: Final = "calibrations"
 """The folder for calibrations, in the folder of runs."""
 
 NAME: Final = "calibration.json"
+
+MAX_BYTES: Final = 1 << 20
+"""The largest calibration that is read: one has about 1,000 bytes."""
 
 LENGTH_GROUPS: Final = 3
 """The number of equal groups of items by length."""
@@ -202,10 +207,14 @@ def _length_groups(pairs: Sequence[Compared]) -> Iterable[LengthGroup]:
 
 
 def calibration_notes(run: RunFolder) -> list[str]:
-    """Return a sentence for each judge and prompt that answered in a run: its calibration, or that there is none."""
+    """Return a sentence for each judge and prompt that answered in a run: its calibration, or that there is none.
+
+    There are also those that cannot be used, and why.
+    """
     judges = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore(run.path).entries() if isinstance(entry.get("by"), str))
-    known = list(_known(run.path.parent / FOLDER))
-    sentences = []
+    if not judges:
+        return []
+    known, sentences = _known(run.path.parent)
     for by in judges:
         judge, _, version = by.rpartition(", prompt ")
         matching = [calibration for calibration in known if (calibration.judge, calibration.version) == (judge, version)]
@@ -216,10 +225,18 @@ def calibration_notes(run: RunFolder) -> list[str]:
     return sentences
 
 
-def _known(folder: Path) -> Iterable[Calibration]:
-    """Yield the calibrations in a folder, by name. Invalid ones are skipped: they may be incomplete, or from another version."""
-    for path in sorted(folder.glob(f"*/{NAME}")):
+def _known(runs: Path) -> tuple[list[Calibration], list[str]]:
+    """Return the calibrations in a folder of runs, by name, and why others cannot be used. Those of other versions are skipped.
+
+    Raises JournalError if one of their folders is a link.
+    """
+    known, unusable = [], []
+    for folder in subfolders(runs, FOLDER):
         try:
-            yield Calibration.model_validate_json(path.read_bytes())
+            content = checked(read_file(folder / NAME), Path(folder.name, NAME), "measure it again with longspan calibrate")
+            known.append(Calibration.model_validate_json(content))
+        except (InputError, JournalError) as error:
+            unusable.append(str(error))
         except (OSError, ValidationError):
             continue
+    return known, unusable

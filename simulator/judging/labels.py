@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, final
 
 from longspan.simulator.errors import InputError, one_line
-from longspan.simulator.files import read_packed
+from longspan.simulator.files import parse_json, read_packed
 
 __all__ = ["Row", "read_rows"]
 
@@ -35,7 +34,7 @@ class Row(dict[str, Any]):
             return float(value.strip().casefold() in ("true", "yes"))
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not isfinite(number):
             raise InputError(f"{self.where}: {column} must be a number, true or false; got {value!r:.60}")
@@ -76,10 +75,7 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}, line {number}: not JSON: {one_line(error)}") from error
+        value = parse_json(line, f"{path}, line {number}")
         if not isinstance(value, dict):
             raise InputError(f"{path}, line {number}: expected an object, got {type(value).__name__}")
         yield number, value

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, final
 
 from markupsafe import Markup
 from pydantic_core import to_json
 
-__all__ = ["EXCERPT_CHARS", "MAX_CHARS", "TRACE_CHARS", "Excerpt", "script_json", "script_list", "visible"]
+from longspan.simulator.terminal import visible
+
+__all__ = ["EXCERPT_CHARS", "MAX_CHARS", "TRACE_CHARS", "Excerpt", "script_json", "script_list"]
 
 MAX_CHARS: Final = 20_000
 """Characters shown of a message, a reply or a piece of JSON. Of a longer one, its start and end are shown."""
@@ -19,11 +20,6 @@ EXCERPT_CHARS: Final = 800
 
 TRACE_CHARS: Final = 4_000
 """Characters shown of a trace: every turn may have one."""
-
-_INVISIBLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-"""Characters that HTML forbids, that cannot be encoded, or that change the direction of the text after them."""
-
-_PLAIN: Final = bytes([*b"\t\n\r", *range(0x20, 0x7F)])
 
 _SCRIPT_ENDING: Final = "<>&\u2028\u2029"
 """Characters that could end a script or start a comment in it, or that older JavaScript treats as line ends."""
@@ -57,13 +53,6 @@ class Excerpt(NamedTuple):
         if not self.left_out:
             return visible(self.head)
         return [visible(self.head), visible(self.tail), self.length]
-
-
-def visible(text: str) -> str:
-    """Replace characters that are invisible or not allowed in HTML with their code points."""
-    if text.isascii() and not text.encode().translate(None, _PLAIN):  # much faster than the pattern
-        return text
-    return _INVISIBLE.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
 
 
 def script_list(values: Iterable[Any]) -> Markup:

@@ -15,7 +15,8 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from longspan.simulator import templating
-from longspan.simulator.report.excerpts import Excerpt, script_json, script_list, visible
+from longspan.simulator.report.excerpts import Excerpt, script_json, script_list
+from longspan.simulator.terminal import visible
 
 __all__ = ["ASSETS", "asset", "environment", "policy"]
 

@@ -13,8 +13,8 @@ from longspan.simulator.analysis.groups import Group
 from longspan.simulator.analysis.spreadsheet import write_csv
 from longspan.simulator.analysis.statistics import ALPHA
 from longspan.simulator.grading.grades import Status
-from longspan.simulator.report.excerpts import visible
 from longspan.simulator.tables import Table
+from longspan.simulator.terminal import visible
 
 __all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "notes", "one_line", "tables"]
 

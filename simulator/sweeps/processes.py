@@ -22,12 +22,16 @@ from typing import IO, Any, Final, cast, final
 import trio
 
 from longspan.simulator import events
-from longspan.simulator.errors import AgentError, LongspanError, StoppedError
-from longspan.simulator.grading.grades import Gradebook, Result
+from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
+from longspan.simulator.gate import vouch
+from longspan.simulator.grading.grades import Gradebook, Result, read_result
+from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Listener, Outcome, RunEvent, cost_so_far, resume
 from longspan.simulator.sweeps.sweep import finished
+from longspan.simulator.terminal import prepare
 
 __all__ = ["PROCESSES", "main", "play_in_processes", "result_of"]
 
@@ -69,6 +73,7 @@ class _Dispatcher:
         self._left = pairs[::-1]
         self._listener = listener
         self._processes: set[trio.Process] = set()
+        self._workers: set[GradingWorker] = set()
         self._stopped = False
 
     async def forward_signals(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -78,6 +83,8 @@ class _Dispatcher:
             task_status.started()
             async for _ in received:
                 self._stopped = True
+                for worker in self._workers:
+                    worker.hurry()
                 for process in self._processes:
                     with suppress(ProcessLookupError):
                         process.send_signal(signal.SIGTERM)
@@ -109,7 +116,8 @@ class _Dispatcher:
                 self.outcomes[run.path] = Outcome(run.path, finished(run), StoppedError("stopped before its first turn"))
                 continue
             try:
-                await _input(process).send_all(_line({"run": str(run.path), "max_cost": None if budget == inf else budget}))
+                order = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "max_cost": None if budget == inf else budget}
+                await _input(process).send_all(_line(order))
                 answer = await self._listen(plan, run, lines)
             except (_WorkerExitedError, trio.BrokenResourceError):
                 code = await process.wait()
@@ -124,13 +132,17 @@ class _Dispatcher:
     async def _listen(self, plan: Plan, run: RunFolder, lines: _Lines) -> dict[str, Any]:
         """Pass a run's events to the listener until the worker reports the outcome."""
         gradebook = Gradebook(plan.manifest)
+        worker = GradingWorker(gradebook)
+        self._workers.add(worker)
         while True:
             message: dict[str, Any] = json.loads(await lines.next())
             if "event" not in message:
                 return message
             if self._listener is not None:
                 id, event = message["conversation"], events.parse(message["event"])
-                self._listener(RunEvent(plan, run.path, gradebook, id, event, gradebook.add(id, event)))
+                change = gradebook.add(id, event)
+                await worker.on_change(id, change)
+                self._listener(RunEvent(plan, run.path, gradebook, id, event, change))
 
 
 @final
@@ -170,8 +182,8 @@ def _exit_text(code: int) -> str:
 def result_of(run: RunFolder) -> Result | None:
     """Return the results that the process that played a run has written, or None if there are none."""
     try:
-        return Result.model_validate_json((run.path / "result.json").read_bytes())
-    except (OSError, ValueError):
+        return read_result(run)
+    except (OSError, InputError, JournalError):
         return None
 
 
@@ -186,13 +198,16 @@ def _error(answer: dict[str, Any]) -> LongspanError | None:
 
 def main() -> None:
     """Play the runs that the parent process sends, until it exits."""
+    prepare()
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # what an agent prints must not get into the protocol
         orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         threading.Thread(target=_read, args=(orders,), daemon=True).start()
         while True:
             order = orders.get()
-            _send(output, _play(Path(order["run"]), order["max_cost"], output))
+            manifest = Manifest.model_validate_json(order["manifest"])  # that which the parent process has checked
+            vouch(manifest)
+            _send(output, _play(RunFolder(Path(order["run"]), manifest), order["max_cost"], output))
 
 
 def _read(orders: queue.SimpleQueue[dict[str, Any]]) -> None:
@@ -209,9 +224,8 @@ def _send(output: IO[bytes], message: dict[str, Any]) -> None:
         os._exit(0)
 
 
-def _play(path: Path, left: float | None, output: IO[bytes]) -> dict[str, Any]:
+def _play(run: RunFolder, left: float | None, output: IO[bytes]) -> dict[str, Any]:
     """Play one run with `left` more dollars than it has already spent (None: no limit)."""
-    run = RunFolder(path)
 
     def send_event(heard: RunEvent) -> None:
         _send(output, {"conversation": heard.conversation, "event": heard.event.model_dump(mode="json")})

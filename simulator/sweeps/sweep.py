@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.errors import InputError, JournalError, LongspanError, first_problem
 from longspan.simulator.files import partial_of, write_text
-from longspan.simulator.grading.grades import Result
+from longspan.simulator.folders import inside
+from longspan.simulator.gate import admit
+from longspan.simulator.grading.grades import Result, read_result
 from longspan.simulator.grid import Grid
+from longspan.simulator.journal import is_closed
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan, plan, replan
 from longspan.simulator.run_folder import MANIFEST, RunFolder
@@ -90,59 +92,93 @@ def plans_of(grids: Sequence[Grid], out: Path) -> dict[str, Plan]:
 
 def _digest(manifest: Manifest) -> str:
     """A hash that tells a run from others of its name: of its manifest, without what is new each time it is made."""
-    content = manifest.model_dump(mode="json", exclude={"nonce", "commitment", "versions"}, exclude_none=True)
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
+    return hashlib.sha256(json.dumps(_content(manifest), sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _content(manifest: Manifest) -> dict[str, Any]:
+    """Return a manifest without what is new each time it is made."""
+    return manifest.model_dump(mode="json", exclude={"nonce", "commitment", "versions"}, exclude_none=True)
 
 
 def make_folders(plans: dict[str, Plan], out: Path) -> list[tuple[Plan, RunFolder]]:
     """Return the folders of a sweep's runs in the plans' order, and make those that are missing. The caller has `out` locked.
 
-    Raises InputError for a folder of that name that holds something else.
+    Raises InputError for a folder of that name that holds something else, JournalError for a link.
     """
     pairs = []
     for name, planned in plans.items():
-        path = out / name
-        if path.exists() and not (path / MANIFEST).exists():  # left by a crash while it was made
-            if any(entry.name != partial_of(path / MANIFEST).name for entry in path.iterdir()):
-                raise InputError(f"{path}: not a run, it has no manifest; move it elsewhere")
-            shutil.rmtree(path)
+        path = inside(out, name)
+        if path.exists() and not (path / MANIFEST).exists():
+            _remove_half_made(path)
         pairs.append((planned, RunFolder(path) if path.exists() else RunFolder.create(out, name, planned.manifest)))
     return pairs
+
+
+def _remove_half_made(path: Path) -> None:
+    """Remove a run's folder that a crash left while it was made. Raises InputError if there is more in it than half a manifest."""
+    try:
+        partial = partial_of(path / MANIFEST)
+        if list(path.iterdir()) == [partial]:
+            partial.unlink()
+        path.rmdir()
+    except OSError as error:
+        raise InputError(f"{path}: not a run, it has no manifest; move it elsewhere") from error
 
 
 def finished(run: RunFolder) -> Result | None:
     """Return the results of a finished run, or None for any other."""
     try:
-        if not all(_closed(run.journal(id)) for id in run.manifest.conversations):
+        if not all(is_closed(run.journal(id)) for id in run.manifest.conversations):
             return None
-        return Result.model_validate_json((run.path / "result.json").read_bytes())
-    except (OSError, ValueError, InputError):  # an unreadable run is resumed, which reports the problem
+        return read_result(run)
+    except (OSError, LongspanError):  # an unreadable run is resumed, which reports the problem
         return None
 
 
-def _closed(journal: Path) -> bool:
-    """Whether a journal's last event is `close`, which is a short one."""
-    with journal.open("rb") as file:
-        file.seek(max(0, journal.stat().st_size - 1000))
-        last = file.read().splitlines(keepends=True)[-1:]
-    return bool(last) and last[0].endswith(b"\n") and b'"type":"close"' in last[0]
-
-
 def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Plan, RunFolder]], list[Outcome]]:
-    """Return the unfinished runs as they were started, and the outcomes of the others: results, or why they cannot be played."""
+    """Return the unfinished runs as they were started, and the outcomes of the others: results, or why they cannot be played.
+
+    The sweep's file says what is played: a run whose manifest says something else is not, and what it names is otherwise allowed.
+    """
     left, known = [], []
     for planned, run in pairs:
-        result = finished(run)
-        if result is not None:
-            known.append(Outcome(run.path, result, None))
-            continue
         try:
+            _check_same(planned.manifest, run)
+            admit(run.path, run.manifest, trust=True)
+            result = finished(run)
+            if result is not None:
+                known.append(Outcome(run.path, result, None))
+                continue
             with run.lock():
-                started = planned if run.manifest == planned.manifest else replan(run.manifest, run.manifest.agent, run.path.parent)
+                started = planned if run.manifest is planned.manifest else replan(run.manifest, planned.manifest.agent, run.path.parent)
             left.append((started, run))
-        except InputError as error:
+        except LongspanError as error:
             known.append(Outcome(run.path, None, error))
     return left, known
+
+
+def _check_same(planned: Manifest, run: RunFolder) -> None:
+    """Raise InputError if a run's manifest is not that of the planned run."""
+    difference = _difference(_content(planned), _content(run.manifest))
+    if difference is not None:
+        field, wanted, found = difference
+        raise InputError(
+            f"{run.path / MANIFEST}: {field} is {found!r:.80}, but the sweep's file says {wanted!r:.80}; "
+            "move the run elsewhere to have it played as the file says"
+        )
+
+
+def _difference(wanted: Any, found: Any, field: str = "") -> tuple[str, Any, Any] | None:
+    """Return the first field in which two values differ, with both values, or None if they are equal."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for name in wanted | found:
+            inner = _difference(wanted.get(name), found.get(name), f"{field}.{name}".removeprefix("."))
+            if inner is not None:
+                return inner
+        return None
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        return _difference(dict(enumerate(wanted)), dict(enumerate(found)), field)
+    return None if wanted == found else (field, wanted, found)
 
 
 def write_index(out: Path, pairs: Sequence[tuple[Plan, RunFolder]]) -> list[Indexed]:
@@ -156,9 +192,24 @@ def write_index(out: Path, pairs: Sequence[tuple[Plan, RunFolder]]) -> list[Inde
     return entries
 
 
+def _finished_as_planned(planned: Plan, run: RunFolder) -> Result | None:
+    try:
+        _check_same(planned.manifest, run)
+    except LongspanError:
+        return None
+    return finished(run)
+
+
+def _has_started(planned: Plan, run: RunFolder) -> bool:
+    try:
+        return any(run.journal(id).exists() for id in planned.tests)
+    except JournalError:  # reported when it is played
+        return True
+
+
 def _indexed(planned: Plan, run: RunFolder) -> Indexed:
-    result = finished(run)
-    started = any(run.journal(id).exists() for id in planned.tests)
+    result = _finished_as_planned(planned, run)
+    started = _has_started(planned, run)
     return Indexed(
         folder=run.path.name,
         suite=planned.manifest.suite.name,

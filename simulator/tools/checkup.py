@@ -15,6 +15,7 @@ from longspan.simulator.agent import Agent, IdealReplyAgent, close, has_snapshot
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.errors import LongspanError, one_line
+from longspan.simulator.faults import is_fault
 from longspan.simulator.messages import Message, Reply
 
 __all__ = ["Finding", "checkup"]
@@ -87,7 +88,9 @@ async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Findi
                 finding = await check(subject, spec)
             except LongspanError as error:
                 finding = Finding(name, "bad", str(error))
-            except Exception as error:
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
                 finding = Finding(name, "bad", one_line(error))
         yield finding
         if finding.verdict == "bad" and (name == "reply" or trio.current_time() >= end):

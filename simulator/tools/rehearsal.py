@@ -15,7 +15,7 @@ from typing import Any, final
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.errors import ScenarioError
 from longspan.simulator.messages import Turn
-from longspan.simulator.record import Award, Exchange, Grade, Record, watched
+from longspan.simulator.record import Award, Exchange, Grade, Record, readable, watched
 from longspan.simulator.scenario import Scenario, Test
 from longspan.simulator.script import Placement, Script
 from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait, Watch
@@ -49,7 +49,7 @@ class _Conversation:
         self.turns = 0
 
     def exchange(self, test: str | None, text: str, ideal: str, asks: bool, needle: bool) -> Turn:
-        reply = self.reply(text, ideal)
+        reply = readable(self.reply(text, ideal))
         turn = Turn(self.turns, test, text, reply, self.now, start=0, end=0, asked=True)
         if test is not None:
             self.exchanges.append(Exchange(turn.number, text, reply, asks, needle))

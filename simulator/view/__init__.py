@@ -9,10 +9,9 @@ from pathlib import Path
 from secrets import token_urlsafe
 
 import trio
-from hypercorn.config import Config
-from hypercorn.trio import serve
 
 from longspan.simulator.errors import InputError
+from longspan.simulator.view.connections import Connections
 from longspan.simulator.view.following import LiveRuns
 from longspan.simulator.view.guard import AccessGuard
 from longspan.simulator.view.pages import Pages
@@ -22,7 +21,7 @@ __all__ = ["view"]
 
 
 async def view(folder: Path, host: str, port: int, *, ready: Callable[[str], None]) -> None:
-    """Serve the runs in `folder` until cancelled. `ready` is called with the URL, which has the token if one is needed.
+    """Serve the runs in `folder` until cancelled. `ready` is called with the URL, which has the token.
 
     Raises InputError if `folder` does not exist or is itself a run, and if the server cannot listen on the address.
     """
@@ -30,21 +29,13 @@ async def view(folder: Path, host: str, port: int, *, ready: Callable[[str], Non
     with _listen(host, port) as listener:
         address, port = listener.getsockname()[:2]
         local = ip_address(address).is_loopback
-        token = None if local else token_urlsafe(32)
+        token = token_urlsafe(32)
         names = {"localhost"} if local else {"localhost", host.lower(), socket.gethostname().lower()}
         async with trio.open_nursery() as nursery:
             app = Pages(runs, LiveRuns(nursery)).app()
-            await nursery.start(serve, AccessGuard(app, names=frozenset(names), local=local, token=token), _config(listener))
-            ready(f"http://{_url_host(address)}:{port}/{f'?token={token}' if token else ''}")
-
-
-def _config(listener: socket.socket) -> Config:
-    config = Config()
-    config.bind = [f"fd://{listener.detach()}"]
-    config.accesslog = None
-    config.loglevel = "WARNING"
-    config.include_server_header = False
-    return config
+            guard = AccessGuard(app, names=frozenset(names), local=local, token=token)
+            await nursery.start(Connections(guard, listener).serve)
+            ready(f"http://{_url_host(address)}:{port}/?token={token}")
 
 
 def _url_host(address: str) -> str:

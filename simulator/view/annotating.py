@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from longspan.simulator.agent_spec import needs_trust
 from longspan.simulator.errors import InputError, LongspanError, first_problem
+from longspan.simulator.gate import named_in
 from longspan.simulator.judging.annotation import LEVELS, Annotation, agreements, annotate, annotations_by, open_claims, sheets
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import scenario_class
-from longspan.simulator.report.excerpts import visible
 from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.terminal import visible
 from longspan.simulator.view.rendering import page
 from longspan.simulator.view.run_list import RunList
 
@@ -35,8 +35,7 @@ FORM_HEADERS: Final = {"Referrer-Policy": "same-origin"}
 
 def can_be_judged(manifest: Manifest) -> bool:
     """Whether a run has tests that people can judge, and no scenario that is code outside longspan's plugins."""
-    names = tuple(manifest.suite.scenarios)
-    return not any(map(needs_trust, names)) and any(map(_has_sheets, names))
+    return not named_in(manifest, ["scenarios"]) and any(map(_has_sheets, manifest.suite.scenarios))
 
 
 @lru_cache(maxsize=256)

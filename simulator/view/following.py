@@ -14,12 +14,14 @@ import trio
 from longspan.simulator.errors import LongspanError, one_line
 from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.grading.run_status import EndedTest, RunProgress, RunStatus
+from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal_tail import MAX_LINES, JournalTail
 from longspan.simulator.plugins import installed_scenarios
-from longspan.simulator.report.excerpts import EXCERPT_CHARS, visible
+from longspan.simulator.report.excerpts import EXCERPT_CHARS
 from longspan.simulator.report.reading import Turn
 from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.terminal import visible
 from longspan.simulator.transcript import Change, PlayedTest
 from longspan.simulator.transcript import Turn as TranscriptTurn
 from longspan.simulator.view.run_list import has_results
@@ -82,7 +84,7 @@ class LiveRun:
         tails = {id: JournalTail(self._run.journal(id)) for id in self._run.manifest.conversations}
         manifest = self._run.manifest
         gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # no code that a run names is run
-        status = RunStatus(gradebook)
+        worker, status = GradingWorker(gradebook), RunStatus(gradebook)
         figures = _json(status.figures())
         while True:
             lines = 0
@@ -91,6 +93,7 @@ class LiveRun:
                 lines = max(lines, len(events))
                 for event in events:
                     change = gradebook.add(id, event)
+                    await worker.on_change(id, change)
                     self._add(id, change, status.add(id, change))
                 await trio.lowlevel.checkpoint()
             caught_up = lines < MAX_LINES

@@ -1,8 +1,10 @@
-"""Access control: the right host name, no requests from other sites, and a token for other machines."""
+"""Access control: the right host name, no requests from other sites, and a token, for this machine has other users too."""
 
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from hashlib import sha256
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
@@ -10,7 +12,7 @@ from typing import Final, final
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["AccessGuard"]
@@ -42,6 +44,36 @@ HEADERS: Final = {
 FORM_PATHS: Final = re.compile(r"/runs/[^/]+/annotate")
 """The only paths that accept forms."""
 
+KNOWN: Final = "longspan.known"
+"""The key in a request's scope of a function that is called if the request has the token."""
+
+_STYLE: Final = "code{white-space:nowrap}body{font:1rem/1.5 system-ui,sans-serif;margin:3rem auto;max-width:40rem;padding:0 1rem}"
+
+_NO_TOKEN: Final = f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>longspan: the token is missing</title>
+<style>{_STYLE}</style>
+<main>
+<h1>The token is missing</h1>
+<p>Open the address that <code>longspan view</code> printed in its terminal. It ends in <code>?token=</code> and a token,
+which is new each time. The browser then keeps the token in a cookie.</p>
+</main>
+</html>
+"""
+
+_NO_TOKEN_POLICY: Final = "; ".join(
+    [
+        "default-src 'none'",
+        f"style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+
 
 @final
 class AccessGuard:
@@ -49,20 +81,21 @@ class AccessGuard:
 
     `names`: host names, in addition to addresses, that requests may use. Any other name may belong to another site that makes it
     resolve to this machine (DNS rebinding). `local`: accept only loopback addresses. `token`: what a client must send once, as
-    `?token=`, and then keeps in a cookie; None if no token is needed.
+    `?token=`, and then keeps in a cookie.
     """
 
-    def __init__(self, app: ASGIApp, *, names: frozenset[str], local: bool, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, *, names: frozenset[str], local: bool, token: str) -> None:
         self._app = app
         self._names = names
         self._local = local
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-        elif scope["type"] == "http":
-            response = self._refusal(scope) or self._app
+        if scope["type"] == "http":
+            refusal = self._refusal(scope)
+            if refusal is None and KNOWN in scope:
+                scope[KNOWN]()
+            response = refusal or self._app
             await response(scope, receive, _with_headers(send))
         # A websocket gets no answer, which closes it.
 
@@ -74,9 +107,10 @@ class AccessGuard:
             return PlainTextResponse("longspan: unknown host name; open the address that `longspan view` printed\n", 421)
         if _is_foreign(headers, f"{scope['scheme']}://{host}"):
             return PlainTextResponse("longspan: requests from other sites are refused\n", 403)
-        if scope["method"] not in ("GET", "HEAD") and not _may_write(scope, headers):
+        without_token = self._check_token(scope, headers)
+        if without_token is None and scope["method"] not in ("GET", "HEAD") and not _may_write(scope, headers):
             return PlainTextResponse("longspan: only GET and HEAD are allowed here\n", 405, {"Allow": "GET, HEAD"})
-        return self._check_token(scope, headers)
+        return without_token
 
     def _known(self, host: str) -> bool:
         try:
@@ -86,8 +120,6 @@ class AccessGuard:
         return address.is_loopback or not self._local
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
-        if self._token is None:
-            return None
         cookie = f"longspan-{scope['server'][1]}"  # cookies are shared by all ports of a host: each server has its own
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
@@ -103,10 +135,10 @@ class AccessGuard:
             kept = None
         if kept is not None and self._is_token(kept.value):
             return None
-        return PlainTextResponse("longspan: open the address that `longspan view` printed, with its token\n", 403)
+        return HTMLResponse(_NO_TOKEN, 403, {"Content-Security-Policy": _NO_TOKEN_POLICY})
 
     def _is_token(self, text: str) -> bool:
-        return compare_digest(text.encode(), (self._token or "").encode())
+        return compare_digest(text.encode("utf-8", "replace"), self._token.encode())
 
 
 def _is_foreign(headers: Headers, own: str) -> bool:

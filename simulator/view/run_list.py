@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, final
 
 from longspan.simulator.analysis.graded_runs import Graded, load
-from longspan.simulator.errors import InputError, LongspanError
+from longspan.simulator.errors import InputError, JournalError, LongspanError
+from longspan.simulator.folders import check_file, open_file
+from longspan.simulator.grading.grades import read_result
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 
@@ -75,22 +76,19 @@ class RunList:
         return sorted(entries, key=lambda entry: (-entry.changed, entry.name))
 
     def run(self, name: str) -> RunFolder:
-        """The run called `name`. Raises MissingError if there is none, InputError if it is damaged or contains links."""
+        """The run called `name`. Raises MissingError if there is none, InputError if it is damaged, JournalError for links."""
         path = self.root / name
         if name in ("", ".", "..") or "/" in name or "\0" in name or not _is_run(path):
             raise MissingError(f"{name:.80}: no such run")
         if name != name.encode(errors="replace").decode():
             raise InputError(f"{name!r}: a run's name must be valid Unicode; rename its folder")
-        _plain_file(path / MANIFEST)
+        _check_size(path / MANIFEST)
         run = RunFolder(path)
         for file in FILES:
-            _plain_file(path / file)
+            check_file(path / file)
+        _check_size(path / "result.json")
         for id in run.manifest.conversations:
-            journal = run.journal(id)
-            for folder in (journal.parent.parent, journal.parent):
-                if folder.is_symlink():
-                    raise InputError(f"{folder}: is a link; links are not followed")
-            _plain_file(journal)
+            check_file(run.journal(id))
         return run
 
     def graded(self, name: str) -> Graded:
@@ -110,6 +108,7 @@ class RunList:
             return Entry(name, "damaged", 0.0, why=str(error))
 
     def _read(self, name: str, run: RunFolder, changed: float) -> Entry:
+        run.check()
         if not has_results(run):
             return Entry(name, "no results yet", changed, run.manifest)
         result = self.graded(name).result
@@ -130,21 +129,20 @@ def has_results(run: RunFolder) -> bool:
     if all(journal.st_mtime_ns <= results.st_mtime_ns for journal in journals):
         return True
     try:
-        tokens = json.loads((run.path / "result.json").read_bytes())["tokens"]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return read_result(run).tokens == sum(map(_tokens, journals_of(run)))
+    except (OSError, InputError, JournalError):
         return True  # reported as damage when they are loaded
-    return bool(tokens == sum(map(_tokens, journals_of(run))))
 
 
 def _tokens(journal: Path) -> int:
     """Where the last reply in a journal ends, in tokens; 0 if there is none."""
     try:
-        with journal.open("rb") as file:
+        with open_file(journal, "rb") as file:
             for line in _backwards(file):
                 entry = json.loads(line)
                 if isinstance(entry, dict) and entry.get("type") == "reply" and isinstance(entry.get("end"), int):
                     return int(entry["end"])
-    except (OSError, ValueError, RecursionError):
+    except (OSError, JournalError, ValueError, RecursionError):
         return 0
     return 0
 
@@ -189,15 +187,10 @@ def _is_run(path: Path) -> bool:
     return not path.name.startswith(".") and not path.is_symlink() and path.is_dir() and os.path.lexists(path / MANIFEST)
 
 
-def _plain_file(path: Path) -> None:
-    """Raise InputError if the path exists but is not a regular file, or is too large."""
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        return
-    if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{path}: is {'a link; links are not followed' if stat.S_ISLNK(status.st_mode) else 'not a regular file'}")
-    if path.suffix == ".json" and status.st_size > MAX_FILE_BYTES:
+def _check_size(path: Path) -> None:
+    """Raise InputError if there is a file at the path that is too large."""
+    status = _status(path)
+    if status is not None and status.st_size > MAX_FILE_BYTES:
         raise InputError(f"{path}: is larger than any that longspan writes")
 
 

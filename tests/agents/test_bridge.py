@@ -9,6 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import pytest
@@ -172,6 +173,9 @@ class Mine:
     [
         ("raise ValueError('no\\nway')", "reply: failed: ValueError: no way"),
         ("raise SystemExit(3)", "reply: failed: SystemExit: 3"),
+        ("raise GeneratorExit", "reply: failed: GeneratorExit"),
+        ("raise KeyboardInterrupt", "reply: failed: KeyboardInterrupt"),
+        ("import asyncio; raise asyncio.CancelledError", "reply: failed: CancelledError"),
         ("return None", "reply: failed: TypeError: reply returned NoneType"),
         ("return {'text': 7}", "reply: gave an invalid answer: text"),
         ("return {'txet': 'x'}", "txet: unknown key"),
@@ -188,6 +192,13 @@ def test_errors_of_the_class_are_one_line(make: Callable[..., PythonAgent], body
         play(agent, lambda: agent.reply(message()))
     assert str(caught.value).startswith("python:")
     assert str(caught.value).isprintable()
+
+
+def test_the_traceback_of_an_error_is_its_cause(make: Callable[..., PythonAgent]) -> None:
+    agent = make("class Mine:\n    def reply(self, message):\n        return message.txet\n")
+    with pytest.raises(AgentError) as caught:
+        play(agent, lambda: agent.reply(message()))
+    assert "line 3, in reply\n    return message.txet" in "".join(format_exception(caught.value.__cause__))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +229,8 @@ def test_a_class_that_hangs_is_abandoned_after_the_timeout(make: Callable[..., P
     [
         ("python:m:C?interpreter=no/such/python", "program 'no/such/python' does not exist"),
         ("python:m?interpreter=python3", "python:package.module:Class"),
-        ("python:m:C?interpreter=python3&timeout=soon", "timeout: Input should be a valid number"),
+        ("python:./m.py:C?interpreter=python3", "python: takes a module's name, not a file's path"),
+        ("python:m:C?interpreter=python3&timeout=soon", "timeout: must be a number"),
     ],
 )
 def test_an_invalid_spec_is_rejected_at_once(spec: str, part: str) -> None:

@@ -410,8 +410,8 @@ def refused(path: Path, options: str = "") -> str:
 
 
 def test_a_file_that_is_not_a_model_is_an_error(model: Models, tmp_path: Path) -> None:
-    assert "does not exist" in refused(tmp_path / "none.gguf")
-    assert "does not exist" in refused(tmp_path)
+    assert "No such file" in refused(tmp_path / "none.gguf")
+    assert "is a folder" in refused(tmp_path)
     (tmp_path / "notes.txt").write_text("Not a model.")
     assert "not a GGUF file" in refused(tmp_path / "notes.txt")
     whole = model().read_bytes()

@@ -445,12 +445,15 @@ def test_without_its_model_it_counts_the_tokens_it_would_have_used() -> None:
         ("ltm/openai", "ltm/KIND/MODEL"),
         ("ltm/parrot/m", "there is no kind of model 'parrot'"),
         ("ltm/openai/m?windows=3", r"unknown option 'windows'; ltm's options are memory, context, .*; those of openai are .*base_url"),
-        ("ltm/openai/m?timeout=never", r"option timeout: .*; ltm's options are"),
+        ("ltm/openai/m?timeout=never", r"timeout: .*; ltm's options are"),
         ("ltm/openai/m?memory=xml", r"memory: .*'semantic', 'json' or 'text'"),
         ("ltm/openai/m?chunk=20&overlap=11", "more than half of chunk=20"),
         ("ltm/openai/m?embedder=word2vec", "expected hash, minilm or openai/MODEL"),
         ("ltm/openai/m?embedder_url=http://127.0.0.1:1", "embedder_url requires embedder=openai/MODEL"),
-        ("ltm/openai/m?chroma_url=127.0.0.1:8000", "such as http://127.0.0.1:8000"),
+        ("ltm/openai/m?chroma_url=127.0.0.1:8000", r"chroma_url: not a valid address: .*; expected http"),
+        ("ltm/openai/m?chroma_url=http://127.0.0.1:8000/path", "such as http://127.0.0.1:8000"),
+        ("ltm/openai/m?chroma_url=http://127.0.0.1:8000%3Fkey={KEY}", "a query in the address would be written to files"),
+        ("ltm/openai/m?chroma_url=http://me:{KEY}@127.0.0.1:8000", "a user name or password in the address"),
         ("ltm/openai/m?context=300", "context=300 is too small for openai/m"),
         ("ltm/openai/gpt-4o?context=1m", "more than the .* of openai/gpt-4o: set context="),
     ],
@@ -458,7 +461,7 @@ def test_without_its_model_it_counts_the_tokens_it_would_have_used() -> None:
 def test_invalid_specs_are_rejected_before_the_run(spec: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(InputError, match=part) as caught:
-        make_agent(AgentSpec.parse(spec))
+        make_agent(AgentSpec.parse(spec.format(KEY=KEY)))
     assert KEY not in str(caught.value)
     assert "\n" not in str(caught.value)
 

@@ -350,3 +350,10 @@ def test_minilm_without_a_network_names_the_alternatives(monkeypatch: pytest.Mon
     monkeypatch.setattr(ONNXMiniLM_L6_V2, "MODEL_DOWNLOAD_URL", f"http://127.0.0.1:{free_port()}/onnx.tar.gz")
     with pytest.raises(InputError, match=r"cannot be downloaded .* embedder=hash or embedder=openai/MODEL"):
         make_embedder("minilm")
+
+
+@pytest.mark.parametrize("missing", ["chromadb.utils.embedding_functions", "onnxruntime"])
+def test_minilm_without_its_packages_names_the_extra(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(InputError, match=r"embedder=minilm needs an extra: pip install 'longspan\[ltm\]'"):
+        make_embedder("minilm")

@@ -16,6 +16,7 @@ from longspan.agents.base import Message, Usage
 from longspan.simulator.agent import Agent, has_snapshots
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.live_agent import LiveAgent
 
 pytestmark = pytest.mark.usefixtures("install")
 
@@ -158,10 +159,15 @@ def test_all_methods_of_the_class_are_used(module: Module, tmp_path: Path, a: st
         ("raise ValueError('no\\nway')", "reply raised ValueError: no way"),
         ("raise KeyError('x')", "reply raised KeyError: 'x'"),
         ("raise SystemExit(3)", "reply raised SystemExit: 3"),
+        ("raise GeneratorExit", "reply raised GeneratorExit"),
+        ("raise KeyboardInterrupt", "reply raised KeyboardInterrupt"),
+        ("import asyncio; raise asyncio.CancelledError('gone')", "reply raised CancelledError: gone"),
+        ("raise type('Odd', (BaseException,), {})('kin')", "reply raised Odd: kin"),
+        ("raise BaseExceptionGroup('all', [SystemExit(1), ValueError()])", "reply raised BaseExceptionGroup"),
         ("raise ValueError('x' * 10**6)", "reply raised ValueError: xxx"),
         ("raise StopIteration", "reply raised"),
         ("return None", "reply returned NoneType; it must return a str or a Reply"),
-        ("return {'text': 'x'}", "reply returned dict"),
+        ("return {'text': 'x'}", "reply returned dict; it must return a str or a Reply; return the text alone, or longspan.Reply("),
         ("from longspan.simulator.messages import Reply; return Reply(7)", "text"),
         ("from longspan.simulator.messages import Reply; return Reply('x', trace=[])", "trace"),
         ("import asyncio; asyncio.get_running_loop()", "asyncio.run"),
@@ -199,6 +205,26 @@ def test_errors_of_the_other_methods_name_them(module: Module, method: str, tmp_
         trio.run(calls[method])
 
 
+@pytest.mark.parametrize("a", ["", "async "])
+def test_ctrl_c_interrupts_whatever_the_class_does(module: Module, a: str) -> None:
+    source = f"""
+import signal, time, trio
+class Mine:
+    {a}def reply(self, message):
+        signal.raise_signal(signal.SIGINT)
+        {"await trio.sleep_forever()" if a else "time.sleep(0)"}
+"""
+    agent = _agent(module, source)
+
+    async def play() -> None:
+        await LiveAgent(agent).reply(_message("x"), "")
+        await trio.sleep_forever()  # until the interrupt is delivered
+
+    with pytest.raises((KeyboardInterrupt, BaseExceptionGroup)) as caught:
+        trio.run(play)
+    assert caught.group_contains(KeyboardInterrupt) if isinstance(caught.value, BaseExceptionGroup) else caught.type is KeyboardInterrupt
+
+
 def test_a_call_can_be_cancelled(module: Module) -> None:
     agent = _agent(module, "import trio\nclass Mine:\n    async def reply(self, message): await trio.sleep_forever()\n")
 
@@ -216,10 +242,13 @@ def test_a_call_can_be_cancelled(module: Module) -> None:
     [
         ("", "{m}", ["python:package.module:Class"]),
         ("", "{m}:", ["python:package.module:Class"]),
+        ("", "./agent.py:Mine", ["not a file's path", "in the folder that contains agent.py and write python:agent:Mine"]),
+        ("", "agent.py:Mine", ["not a file's path", "python:agent:Mine"]),
+        ("", "/srv/agent:Mine", ["not a file's path", "python:agent:Mine"]),
         ("", "no_such_module_at_all:Mine", ["no module 'no_such_module_at_all'", "folder"]),
         ("", "{m}.deeper:Mine", ["no module", "deeper"]),
         ("import no_such_thing", "{m}:Mine", ["importing", "ModuleNotFoundError", "no_such_thing"]),
-        ("1 / 0", "{m}:Mine", ["importing", "ZeroDivisionError"]),
+        ("x = 1\n1 / 0", "{m}:Mine", ["importing", "ZeroDivisionError", ".py:2)"]),
         ("raise SystemExit", "{m}:Mine", ["importing", "SystemExit"]),
         ("class Yours: pass", "{m}:Mine", ["no class 'Mine'", "Yours"]),
         ("Mine = 3", "{m}:Mine", ["is a int, not a class"]),

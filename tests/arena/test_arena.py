@@ -21,6 +21,7 @@ from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.arena.evaluate import judge_and_rank
 from longspan.simulator.arena.results import Result, Rules
 from longspan.simulator.arena.summaries import Gathered, gather
+from longspan.simulator.checksums import checked
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.planning import plan
@@ -187,8 +188,8 @@ NONE = aligned((1, False, [7]), (2, False, []))
         (aligned((1, True, [1]), (1, False, [])), "does not name each fact"),
         (aligned((1, True, [1]), (2, True, [3])), "cites a sentence that does not exist: there are 2"),
         (aligned((1, True, [1]), (2, True, [0])), "cites a sentence that does not exist"),
-        (aligned((1, True, [1]), (2, True, ["1"])), "valid integer"),
-        (aligned((1, True, [True]), (2, True, [1])), "valid integer"),
+        (aligned((1, True, [1]), (2, True, ["1"])), "whole number"),
+        (aligned((1, True, [True]), (2, True, [1])), "whole number"),
     ],
 )
 def test_an_alignment_that_does_not_fit_is_no_answer(
@@ -338,18 +339,19 @@ def test_what_it_prints_and_where_it_lands(tmp_path: Path, server: Server, capsy
     folder = tmp_path / "arena"
     assert f"report  {folder / 'conciseness-30.html'}" in out
     assert {path.name for path in folder.iterdir()} == {".lock", "judgements.jsonl", "conciseness-30.html", "conciseness-30.json"}
-    assert Result.model_validate_json((folder / "conciseness-30.json").read_bytes()).rules.facts == 30
+    path = folder / "conciseness-30.json"
+    assert Result.model_validate_json(checked(path.read_bytes(), path, "")).rules.facts == 30
 
 
 REFUSED = {
     "nothing there": ([], "cannot be read"),
     "no line": ([""], "no source has summaries by two systems"),
-    "no JSON": (["{"], "line 1: Invalid JSON"),
-    "not UTF-8": ([b'{"source": "\xff"}'], "line 1: Invalid JSON"),
+    "no JSON": (["{"], "line 1: not JSON"),
+    "not UTF-8": ([b'{"source": "\xff"}'], "line 1: not JSON"),
     "a list": (["[]"], "line 1"),
     "a key is misspelt": ([{"source": "a", "system": "b", "sumary": "c"}], "unknown key"),
-    "a number": ([{"source": 1, "system": "b", "summary": "c"}], "source: Input should be a valid string"),
-    "no name": ([{"source": "a", "system": "", "summary": "c"}], "at least 1 character"),
+    "a number": ([{"source": 1, "system": "b", "summary": "c"}], "source: must be text"),
+    "no name": ([{"source": "a", "system": "", "summary": "c"}], "must not be empty"),
     "twice": ([{"source": "a", "system": "b", "summary": "c"}] * 2, "line 2: duplicate summary of 'a' by 'b'"),
     "one system": ([{"source": s, "system": "b", "summary": "c"} for s in "st"], "no source has summaries by two systems; found 2"),
     "no common source": ([{"source": s, "system": s, "summary": "c"} for s in "st"], "no source has summaries by two systems"),

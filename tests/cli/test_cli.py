@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.sealing import change_json, read_lines, write_lines
 
+from longspan.simulator.cli import main
 from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.grid import Grid
 
@@ -29,15 +32,15 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "--agent", "?"], "an agent spec looks like KIND/MODEL"),
         (["run", "--agent", "python:nowhere:Agent"], "there is no module 'nowhere'"),
         (["run", "--agent", "python:json:Nothing"], "json has no class 'Nothing'"),
-        (["run", "--starts-at", "9500-01-01"], "--starts-at: Input should be less than 9000-01-01"),
-        (["run", "--span", "0"], "a size must be a whole number of tokens, at least 1"),
+        (["run", "--starts-at", "9500-01-01"], "--starts-at: expected a date before 9000-01-01"),
+        (["run", "--span", "0"], "a size must be a whole number of tokens from 1 to"),
         (["run", "--span", "2kk"], "a size must be a whole number of tokens"),
         (["run", "--span", "-5"], "a size must be a whole number of tokens"),
         (["run", "--span", "50"], "no test of suite ltm fits in a span of 50 tokens"),
-        (["run", "--seed", "one"], "--seed': Input should be a valid integer"),
-        (["run", "--tests", "0"], "--tests': Input should be greater than or equal to 1"),
+        (["run", "--seed", "one"], "--seed': expected one whole number in plain digits, such as 7; got 'one'"),
+        (["run", "--tests", "0"], "--tests': must be from 1 to 10,000"),
         (["run", "--placement", "late"], "'late' is not one of"),
-        (["run", "--set", "changes=many"], "changes: Input should be a valid integer"),
+        (["run", "--set", "changes=many"], "changes: must be a whole number"),
         (["run", "--set", "colours.size=3"], "there is no parameter 'colours.size'; there are"),
         (["run", "--set", "changes"], "--set expects NAME=VALUE"),
         (["run", "--data", "colours=x.json"], "no scenario takes data called 'colours'; known names: chapterbreak"),
@@ -58,7 +61,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["publish", "nowhere"], "manifest.json: cannot be read"),
         (["verify", "nowhere", "nowhere"], "nowhere: cannot be read"),
         (["correct", "nowhere", "jokes-1", "--score", "1", "--why", "so"], "manifest.json: cannot be read"),
-        (["correct", "nowhere", "jokes-1", "--score", "2", "--why", "so"], "--score': Input should be less than or equal to 1"),
+        (["correct", "nowhere", "jokes-1", "--score", "2", "--why", "so"], "--score': must be at most 1"),
         (["check", "--agent", "nobody"], "there is no kind of agent 'nobody'"),
         (["chat", "--agent", "oracle"], "name another agent"),
     ],
@@ -86,7 +89,8 @@ def test_json_prints_a_list_of_results_and_nothing_else(tmp_path: Path) -> None:
     }
     for each in found:
         assert each["score"] == (1.0 if each["agent"] == "oracle" else 0.0)
-        assert json.loads((tmp_path / each["folder"] / "result.json").read_text()) == {k: v for k, v in each.items() if k != "folder"}
+        kept = json.loads((tmp_path / each["folder"] / "result.json").read_text())
+        assert {k: v for k, v in kept.items() if k != "sum"} == {k: v for k, v in each.items() if k != "folder"}
         assert (tmp_path / each["folder"] / "report.html").exists()
         assert list(each["tests"][0]["evidence"][0]) == ["needle_turn", "question_turn", "tokens", "stored", "retrieved", "used"]
 
@@ -118,8 +122,9 @@ def test_an_agent_that_fails_is_told_in_a_line_and_the_rest_is_kept(tmp_path: Pa
     (tmp_path / "dying.py").write_text(DYING)
     done = longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "python:dying:Dying", "--agent", "oracle", where=tmp_path)
     assert done.returncode == 1
-    assert "interrupted: " in done.stdout
-    assert "the line is dead" in done.stdout.replace("\n", " ").replace("  ", " ")
+    (line,) = done.stderr.splitlines()
+    name = "ltm-2k-python-dying-Dying-seed0"
+    assert line == f"longspan: {name}: interrupted: python:dying:Dying: reply raised ConnectionError: the line is dead"
     assert "Traceback" not in done.stdout + done.stderr
     assert "longspan resume runs/ltm-2k-python-dying-Dying-seed0" in done.stdout
     result = json.loads((tmp_path / "runs/ltm-2k-python-dying-Dying-seed0/result.json").read_text())
@@ -128,6 +133,9 @@ def test_an_agent_that_fails_is_told_in_a_line_and_the_rest_is_kept(tmp_path: Pa
     assert {test["status"] for test in result["tests"]} == {"agent_error"}
     other = json.loads((tmp_path / "runs/ltm-2k-oracle-seed0/result.json").read_text())
     assert other["score"] == 1.0, "the other run went on"
+    replayed = longspan("replay", f"runs/{name}", where=tmp_path)
+    assert replayed.returncode == 1
+    assert "journal.jsonl: the run was interrupted: the journal ends after " in replayed.stderr
 
 
 def test_a_run_from_elsewhere_runs_no_code_unless_trusted(tmp_path: Path) -> None:
@@ -135,7 +143,8 @@ def test_a_run_from_elsewhere_runs_no_code_unless_trusted(tmp_path: Path) -> Non
     spec = "python:dying:Dying"
     longspan("run", "--scenario", "colours", "--span", "2k", "--agent", spec, where=tmp_path)
     (tmp_path / "was-imported").unlink()
-    run = "runs/ltm-2k-python-dying-Dying-seed0"
+    run = "runs/elsewhere"
+    (tmp_path / "runs/ltm-2k-python-dying-Dying-seed0").rename(tmp_path / run)
     refused = longspan("resume", run, where=tmp_path)
     assert refused.returncode == 2
     assert f"names code to run: {spec}; --trust runs it" in refused.stderr
@@ -150,7 +159,6 @@ def test_a_run_from_elsewhere_runs_no_code_unless_trusted(tmp_path: Path) -> Non
 def test_a_run_from_elsewhere_calls_no_address_and_starts_no_program_unless_trusted(tmp_path: Path) -> None:
     longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "silent", where=tmp_path)
     manifest = tmp_path / "runs/ltm-2k-silent-seed0/manifest.json"
-    whole = manifest.read_text()
     for spec, what in {
         "http://127.0.0.1:9/": "an address to call",
         "https://agent.example/": "an address to call",
@@ -159,7 +167,7 @@ def test_a_run_from_elsewhere_calls_no_address_and_starts_no_program_unless_trus
         "exec:touch started": "code to run",
         "python:mine:Mine?interpreter=./python": "code to run",
     }.items():
-        manifest.write_text(whole.replace('"silent"', json.dumps(spec)))
+        change_json(manifest, lambda content, spec=spec: content.update(agent=spec))
         refused = longspan("resume", str(manifest.parent), where=tmp_path)
         assert refused.returncode == 2, spec
         assert f"names {what}: {spec}; --trust" in refused.stderr
@@ -197,13 +205,13 @@ def test_a_correction_counts_and_the_machines_grade_is_kept(tmp_path: Path) -> N
 def test_scoring_again_keeps_the_first_grades_and_shows_what_changed(tmp_path: Path) -> None:
     longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "silent", where=tmp_path)
     run = tmp_path / "runs/ltm-2k-silent-seed0"
-    lines = [json.loads(line) for line in (run / "grades.jsonl").read_text().splitlines()]
+    lines = read_lines(run / "grades.jsonl")
     assert {line["round"] for line in lines} == {1}
-    lines[0]["machine_score"] = 1.0  # as an older grader might have it
-    (run / "grades.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lines[0]["machine_score"] = lines[0]["score"] = 1.0  # as an older grader might have it
+    write_lines(run / "grades.jsonl", lines)
     done = longspan("score", str(run), where=tmp_path)
     assert f"changed: {lines[0]['id']} 1.00 -> 0.00" in done.stdout
-    after = [json.loads(line) for line in (run / "grades.jsonl").read_text().splitlines()]
+    after = read_lines(run / "grades.jsonl")
     assert after[: len(lines)] == lines
     assert {line["round"] for line in after[len(lines) :]} == {2}
     assert "no grade has changed" in longspan("score", str(run), where=tmp_path).stdout
@@ -224,7 +232,7 @@ def test_published_scores_hold_no_words_and_are_tied_to_the_run(tmp_path: Path) 
     bad = longspan("verify", "scores.json", other, where=tmp_path)
     assert bad.returncode == 1
     assert "NO  commitment" in bad.stdout
-    (tmp_path / "scores.json").write_text(text.replace('"score": 0.0', '"score": 1.0'))
+    change_json(tmp_path / "scores.json", lambda content: content.update(score=1.0))
     forged = longspan("verify", "scores.json", run, where=tmp_path)
     assert forged.returncode == 1
     assert "NO  scores" in forged.stdout
@@ -263,3 +271,37 @@ def test_a_suite_file_runs_no_code_unless_trusted(tmp_path: Path) -> None:
 
 def test_the_options_of_run_have_the_defaults_of_a_sweep() -> None:
     assert GridOptions().grid() == Grid()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (MemoryError(), "the memory is full; play fewer runs or conversations at once, or give smaller files"),
+        (RecursionError("maximum recursion depth exceeded"), "something is nested too deeply to be read; look for thousands of brackets"),
+    ],
+)
+def test_a_lack_of_memory_or_stack_is_told_in_one_line(
+    error: Exception, told: str, grouped: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ExceptionGroup("tasks", [ExceptionGroup("inner", [error])]) if grouped else error
+
+    monkeypatch.setattr("longspan.simulator.planning.plan", fail)
+    with pytest.raises(SystemExit) as exiting:
+        main(["run", "--scenario", "colours", "--agent", "silent"])
+    assert exiting.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"longspan: {told}")
+    assert said.count("\n") == 1
+
+
+def test_a_terminal_that_only_knows_ascii_gets_replacements(tmp_path: Path) -> None:
+    command = "import sys; from longspan.simulator.cli import main; main(sys.argv[1:])"
+    arguments = ["run", "--scenario", "colours", "--agent", "silent?ä=ü"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    for given, code in ((["list", "suites"], 0), (arguments, 2), (["chat", "--agent", "python:crème:Brûlée"], 2)):
+        done = subprocess.run([sys.executable, "-c", command, *given], cwd=tmp_path, env=environment, capture_output=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert (done.stdout + done.stderr).isascii()
+        assert b"Traceback" not in done.stderr

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import trio
-from rich.console import Console
 
+from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.progress import Progress
 from longspan.simulator.planning import Plan, plan
 from longspan.simulator.runner import RunEvent, play

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 
-from rich.console import Console
-
+from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import print_table
 from longspan.simulator.tables import Table
 

@@ -76,6 +76,7 @@ def entries(run: RunFolder) -> list[dict[str, Any]]:
         entry = json.loads(line)
         entry.pop("measured", None)
         entry.pop("repeated", None)
+        del entry["sum"]  # covers the marks
         entries.append(entry)
     return entries
 

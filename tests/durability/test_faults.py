@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import errno
 import json
 import os
@@ -46,14 +47,17 @@ class Disk:
 
     @contextmanager
     def installed(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        opened, synced, replaced, renamed = Path.open, os.fsync, Path.replace, Path.rename
+        synced, replaced, renamed = os.fsync, Path.replace, Path.rename
         disk = self
 
-        def open_(path: Path, mode: str = "r", *rest: Any, **options: Any) -> Any:
-            file = opened(path, mode, *rest, **options)
-            if disk.folder in path.parents and mode[0] in "awx":
-                return Breaking(file, disk)
-            return file
+        def breaking(opened: Any) -> Any:
+            def open_(path: Any, mode: str = "r", *rest: Any, **options: Any) -> Any:
+                file = opened(path, mode, *rest, **options)
+                if isinstance(path, Path) and disk.folder in path.parents and mode[0] in "awx":
+                    return Breaking(file, disk)
+                return file
+
+            return open_
 
         def step(original: Any) -> Any:
             def call(*arguments: Any) -> Any:
@@ -64,7 +68,8 @@ class Disk:
             return call
 
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "open", open_)
+            patch.setattr(Path, "open", breaking(Path.open))
+            patch.setattr(builtins, "open", breaking(open))  # longspan.simulator.folders.open_file
             patch.setattr(os, "fsync", step(synced))
             patch.setattr(Path, "replace", step(replaced))
             patch.setattr(Path, "rename", step(renamed))
@@ -101,7 +106,7 @@ class Breaking:
 
 def entries(run: RunFolder) -> list[dict[str, Any]]:
     found = [json.loads(line) for line in run.journal("main").read_text("utf-8").splitlines()]
-    return [{key: value for key, value in entry.items() if key not in ("measured", "repeated")} for entry in found]
+    return [{key: value for key, value in entry.items() if key not in ("measured", "repeated", "sum")} for entry in found]
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])

@@ -20,6 +20,7 @@ from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
+from tests.sealing import change_lines
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr", "base"}
 
@@ -117,10 +118,7 @@ def altered(folder: Path, to: Path, change: Callable[[list[dict[str, Any]]], Any
     """A copy of a run with `change` made to the entries of its main journal."""
     copy = to / folder.name
     shutil.copytree(folder, copy)
-    entries = journal(folder)
-    change(entries)
-    # As ASCII, since an edited journal may have characters that cannot be encoded.
-    (copy / "conversations" / "main" / "journal.jsonl").write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    change_lines(copy / "conversations" / "main" / "journal.jsonl", change)
     return copy
 
 

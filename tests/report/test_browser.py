@@ -256,7 +256,7 @@ def hostile(visit: Open, woven: Path, folder: Path) -> Visit:
     text = (
         "</script><script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\"></textarea>"
         "<a href=\"javascript:document.title = 'owned'\">javascript:alert(1)</a><style>* { display: none }</style>"
-        "<meta http-equiv=refresh content='0; url=http://127.0.0.1:9/'><!--<script>\x00\x1b[31m\u202eevil\u2066\ud800\u2028"
+        "<meta http-equiv=refresh content='0; url=http://127.0.0.1:9/'><!--<script>\x00\x1b[31m\u202eevil\u2066\u2028"
     )
     run = RunFolder(altered(woven, folder, replying(text)))
     return visit(f"{write_report(run, grade_run(run)).as_uri()}#t-main-1")

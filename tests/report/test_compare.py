@@ -25,6 +25,7 @@ from longspan.simulator.report.tables import CSV_COLUMNS, as_csv, as_markdown, n
 from tests.browser import Open
 from tests.made_runs import made_run
 from tests.report.pages import Page, played
+from tests.sealing import change_json, write_json
 
 MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 
@@ -204,8 +205,7 @@ def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], d
     made_run(tmp_path, "one", constant(1.0), name="a", scenarios=("colours",))
     made_run(tmp_path, "two", constant(1.0), name="b", **({"scenarios": ("colours",)} | other))  # type: ignore[arg-type]
     if "suite" in other:
-        result = json.loads((tmp_path / "b/result.json").read_text())
-        (tmp_path / "b/result.json").write_text(json.dumps(result | {"suite": "mine"}))
+        change_json(tmp_path / "b/result.json", lambda result: result.update(suite="mine"))
     done = longspan("compare", ".", where=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(f"longspan: a and b cannot be compared: {difference}; name only runs of the same tests")
@@ -245,31 +245,31 @@ def spoil(folder: Path, how: str) -> None:
         case "no JSON":
             result.write_text("{")
         case "another's":
-            result.write_text(json.dumps(content | {"agent": "better"}))
+            write_json(result, content | {"agent": "better"})
         case "other tests":
             content["tests"][0]["id"] = "colours-9"
-            result.write_text(json.dumps(content))
+            write_json(result, content)
         case "beyond 1":
             content["tests"][0]["score"] = 1e9
-            result.write_text(json.dumps(content))
+            write_json(result, content)
         case "no number":
             content["tests"][0]["score"] = float("nan")
-            result.write_text(json.dumps(content))
+            write_json(result, content)
         case "distance":
             content["tests"][0]["evidence"][0]["tokens"] = 10**400
-            result.write_text(json.dumps(content))
+            write_json(result, content)
         case "cost":
             content["costs"] = {"agent": {"cost_usd": float("inf")}}
-            result.write_text(json.dumps(content))
+            write_json(result, content)
         case "manifest":
-            (folder / "manifest.json").write_text("[]")
+            write_json(folder / "manifest.json", {"format": 1})
 
 
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
         ("gone", "has no results: it is being played or was interrupted"),
-        ("no JSON", "not results of this version"),
+        ("no JSON", "result.json: damaged: it has no checksum; `longspan score` writes it again"),
         ("another's", "its result.json does not match its manifest"),
         ("other tests", "its result.json does not match its manifest"),
         ("beyond 1", "a score, cost or distance is out of range"),
@@ -391,9 +391,7 @@ def test_a_scenario_that_is_not_installed_is_compared_without_running_its_code(
     (tmp_path / "code_of_a_run.py").write_text("from pathlib import Path\n\nPath(__file__).with_name('it-ran').touch()\n")
     monkeypatch.syspath_prepend(tmp_path)
     folder = made_run(tmp_path / "runs", "one", lambda scenario, number: 0.5, scenarios=("colours", "shopping"))
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["suite"]["scenarios"][name] = {}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    change_json(folder / "manifest.json", lambda manifest: manifest["suite"]["scenarios"].update({name: {}}))
     comparison = load_comparison([folder])
     assert comparison.cells["one", comparison.columns[0]].score == 1
     assert not (tmp_path / "it-ran").exists()

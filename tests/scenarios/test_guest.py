@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -387,19 +385,3 @@ def test_no_reply_raises(reply: str) -> None:
     read_complaint(MENU, reply, wrong=TAGINE, order=[RISOTTO])
     read_recall(MENU, reply, drinks=[TEA])
     out_of_role(reply)
-
-
-@pytest.mark.parametrize(
-    "unit",
-    ["a", " ", "*", "i will ", "the salmon and ", "not ", '"', "(", "\n", "Waiter: ", "?!", "i would think ", "as the ", "_", "[", "é"],
-)
-def test_huge_replies_are_read_at_once(unit: str) -> None:
-    reply = unit * (2_000_000 // len(unit))
-    begin = time.process_time()
-
-    read_talk(MENU, reply, drinks=False)
-    read_complaint(MENU, reply, wrong=TAGINE, order=[RISOTTO])
-    read_recall(MENU, reply, drinks=[TEA])
-    out_of_role(reply)
-
-    assert time.process_time() - begin < 2

@@ -15,7 +15,7 @@ from tests.loopback import Say, Server
 
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError
-from longspan.simulator.grading.grades import Gradebook, Result, grade_run
+from longspan.simulator.grading.grades import Gradebook, Result, grade_run, read_result
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.planning import plan
@@ -161,7 +161,7 @@ def test_a_series_may_share_a_conversation(tmp_path: Path) -> None:
 
 def test_items_and_tables_are_in_the_results(tmp_path: Path) -> None:
     run, result = played(tmp_path, suite("Pages"))
-    kept = Result.model_validate_json((run.path / "result.json").read_bytes())
+    kept = read_result(run)
     assert kept == result
     assert [[item.score for item in test.items] for test in kept.tests] == [[1.0] * 5] * 3
     (table,) = kept.tables
@@ -173,7 +173,8 @@ def test_items_and_tables_are_in_the_results(tmp_path: Path) -> None:
 def test_tables_that_fail_say_so_and_everything_else_is_kept(tmp_path: Path) -> None:
     _, result = played(tmp_path, suite("Pages", broken="tables"))
     assert result.score == 1
-    assert [(table.title, table.rows) for table in result.tables] == [("pages: its tables failed", [["KeyError: 'no table'"]])]
+    told = "KeyError: 'no table' (test_alone.py:70)"
+    assert [(table.title, table.rows) for table in result.tables] == [("pages: its tables failed", [[told]])]
 
 
 @pytest.mark.parametrize(

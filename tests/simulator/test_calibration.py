@@ -14,6 +14,7 @@ import pytest
 import trio
 from tests.loopback import Say, Server
 
+from longspan.simulator.checksums import checked
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.judging.calibrate import calibrate
@@ -70,7 +71,7 @@ def test_a_judge_is_compared_with_people_and_its_bias_by_length_is_found(tmp_pat
     assert [(each.items, each.bias) for each in found.by_length] == [(8, 0), (8, 0), (8, 2)]
     assert (found.length_correlation or 0) > 0.9
     assert found.people is None
-    assert Calibration.model_validate_json(path.read_bytes()) == found
+    assert Calibration.model_validate_json(checked(path.read_bytes(), path, "")) == found
     assert path.parent.parent == tmp_path / "calibrations"
 
 
@@ -183,7 +184,9 @@ def test_a_judged_run_names_its_judges_calibration_or_says_that_there_is_none(tm
     (tmp_path / "calibrations" / "half").mkdir()
     (tmp_path / "calibrations" / "half" / "calibration.json").write_text("{", "utf-8")
     score(run_)
-    assert "was calibrated on 3 labels of people.csv: agreement 100%" in (run_.path / "report.html").read_text("utf-8")
+    report = (run_.path / "report.html").read_text("utf-8")
+    assert "was calibrated on 3 labels of people.csv: agreement 100%" in report
+    assert "half/calibration.json: damaged: it has no checksum; measure it again" in report
 
 
 def test_a_run_that_nobody_judged_says_nothing_of_calibration(tmp_path: Path) -> None:

@@ -9,13 +9,18 @@ from math import inf
 from pathlib import Path
 
 import pytest
+import trio
 
+from longspan.agents.base import BaseAgent
 from longspan.agents.models.limits import Limiter, Slot
 from longspan.simulator.agent_spec import AgentSpec
 from longspan.simulator.errors import InputError, JournalError, StoppedError
+from longspan.simulator.json_lines import JsonLines
+from longspan.simulator.messages import Message, Reply
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.settings import RunSettings
+from longspan.simulator.snapshots import Snapshots
 from longspan.simulator.suite import load_suite
 from longspan.simulator.sweeps.ray.driver import required_resources
 from longspan.simulator.sweeps.ray.limit_server import LimitServer
@@ -24,6 +29,8 @@ from longspan.simulator.sweeps.ray.segments import Answer, Piece, Segment, Shipp
 
 LINES = [b'{"seq":0}\n', b'{"seq":1}\n', b'{"seq":2}\n']
 JOURNAL = "conversations/main/journal.jsonl"
+SNAPSHOTS = "conversations/main/snapshots"
+RECORD = "conversations/main/snapshots.jsonl"
 
 
 class Clock:
@@ -142,11 +149,13 @@ def test_an_invalid_segment_is_refused_and_nothing_is_written(
 
 
 def test_a_link_is_not_followed(store: SegmentStore, home: Path, tmp_path: Path) -> None:
-    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "main").mkdir(parents=True)
+    segment = Segment.seal("run", store.grant("run"), 1, [Piece(JOURNAL, 0, LINES[0])])
     (home / "conversations").symlink_to(tmp_path / "target")
-    with pytest.raises(JournalError, match="is a link"):
-        store.take(Segment.seal("run", store.grant("run"), 1, [Piece(JOURNAL, 0, LINES[0])]))
-    assert not list((tmp_path / "target").iterdir())
+    for step in (lambda: store.take(segment), lambda: store.fetch("run", 1), lambda: store.grant("run")):
+        with pytest.raises(JournalError, match="conversations: is a symbolic link"):
+            step()
+    assert not list((tmp_path / "target" / "main").iterdir())
 
 
 def test_a_segment_that_arrives_twice_is_stored_once(store: SegmentStore, home: Path) -> None:
@@ -174,19 +183,56 @@ def test_a_large_file_takes_several_segments(tmp_path: Path, store: SegmentStore
     assert max(len(piece.content) for segment in taken for piece in segment.pieces) <= 16
 
 
-def test_two_snapshots_are_kept_and_partial_ones_never_seen(tmp_path: Path, store: SegmentStore, home: Path) -> None:
+class Saves(BaseAgent):
+    """Has a snapshot of two files."""
+
+    async def reply(self, message: Message) -> Reply:
+        return Reply("OK.")
+
+    async def save(self, folder: Path) -> None:
+        (folder / "memory").mkdir()
+        (folder / "memory" / "state.txt").write_bytes(b"state")
+        (folder / "empty").touch()
+
+    async def load(self, folder: Path) -> None:
+        assert (folder / "memory" / "state.txt").read_bytes() == b"state"
+
+
+def test_two_snapshots_are_kept_and_no_others_seen(tmp_path: Path, store: SegmentStore, home: Path) -> None:
     one, shipper = node(tmp_path, "one", store, store.grant("run"))
     for turn in (10, 20, 30):
-        write(one, b"state", f"conversations/main/snapshots/{turn:08d}/memory/state.txt")
-        write(one, b"", f"conversations/main/snapshots/{turn:08d}/empty")
+        trio.run(Snapshots(one / SNAPSHOTS).save, Saves(), turn)
         shipper.heartbeat()
-    write(home, b"half", "conversations/main/snapshots/.00000040.partial/state.txt")
+    JsonLines(one / RECORD).append({"turn": 40})
+    shipper.heartbeat()
+    write(home, b"half", f"{SNAPSHOTS}/.00000040.partial/state.txt")
+    for foreign in ("20240617", ".20240617.partial"):
+        write(home, b"a photo", f"{SNAPSHOTS}/{foreign}/beach.jpg")
     other, _ = node(tmp_path, "other", store, store.grant("run", "lost"))
-    kept = sorted((other / "conversations" / "main" / "snapshots").iterdir())
+    kept = sorted((other / SNAPSHOTS).iterdir())
     assert [path.name for path in kept] == ["00000020", "00000030"]
-    assert (kept[1] / "memory" / "state.txt").read_bytes() == b"state"
     assert (kept[1] / "empty").read_bytes() == b""
-    assert sorted(path.name for path in (home / "conversations" / "main" / "snapshots").iterdir()) == ["00000020", "00000030"]
+    assert trio.run(Snapshots(other / SNAPSHOTS).restore, Saves(), 35) == 30
+    assert sorted(path.name for path in (home / SNAPSHOTS).iterdir()) == [".20240617.partial", "00000020", "00000030", "20240617"]
+
+
+def test_a_node_replaces_only_what_the_records_name(tmp_path: Path, store: SegmentStore, home: Path) -> None:
+    store.grant("run")
+    (home / RECORD).parent.mkdir(parents=True)
+    JsonLines(home / RECORD).append({"turn": 10})
+    for source, target in (
+        (f"{SNAPSHOTS}/.20240617.partial", f"{SNAPSHOTS}/20240617"),
+        (f"{SNAPSHOTS}/20240617", f"{SNAPSHOTS}/00000010"),
+        (".mine.partial", "mine"),
+    ):
+        for name in (source, target):
+            write(home, b"a photo", f"{name}/beach.jpg")
+        with pytest.raises(JournalError, match="the run's records do not name it"):
+            store.take(Segment.seal("run", 1, 1, [], [(source, target)]))
+        assert (home / source / "beach.jpg").exists()
+    store.take(Segment.seal("run", 1, 1, [Piece(f"{SNAPSHOTS}/.00000010.partial/state.txt", 0, b"state")]))
+    store.take(Segment.seal("run", 1, 2, [], [(f"{SNAPSHOTS}/.00000010.partial", f"{SNAPSHOTS}/00000010")]))
+    assert [path.name for path in (home / SNAPSHOTS / "00000010").iterdir()] == ["state.txt"]
 
 
 def test_silent_owners_are_listed(tmp_path: Path, store: SegmentStore, clock: Clock) -> None:

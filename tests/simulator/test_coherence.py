@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 import trio
+from tests.sealing import read_lines, write_lines
 
 from longspan.simulator.coherence import check_coherence
 from longspan.simulator.errors import ReplayError
@@ -75,10 +75,10 @@ CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_event_is_found(change: str, run: RunFolder) -> None:
     path = run.journal("main")
-    entries = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    entries = read_lines(path)
     alter, said = CHANGES[change]
     alter(entries)
-    path.write_text("".join(json.dumps(entry | {"seq": seq}) + "\n" for seq, entry in enumerate(entries)), "utf-8")
+    write_lines(path, (entry | {"seq": seq} for seq, entry in enumerate(entries)))
     with pytest.raises(ReplayError, match=r"journal\.jsonl, line \d+: ") as error:
         check_coherence(run)
     assert said in str(error.value)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import trio
 from tests.rig import Babbler, made_test, play, setting
+from tests.sealing import write_lines
 
 from longspan.agents.base import BaseAgent
 from longspan.simulator import events
@@ -392,7 +393,7 @@ AWARD = {"type": "award", "test": "a-1", "turn": 1, "points": 1, "why": "!"}
 def test_a_changed_journal_is_found_by_a_replay(kind: str, change: Callable[[list[str]], list[str]], tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     play([scripted("a", 0)], Echo(), setting(1500), path)
-    path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
+    write_lines(path, map(json.loads, change(path.read_text().splitlines())))
     with pytest.raises(ReplayError, match=kind if kind != "award" else "after the conversation's close"):
         play([scripted("a", 0)], Echo(), setting(1500), path)
 
@@ -510,10 +511,14 @@ def test_a_journal_of_another_conversation_is_refused_with_the_difference(tmp_pa
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda lines: [lines[0], b"{}\n", *lines[2:]], "line 2: expected an event with seq 1"),
-        (lambda lines: [lines[0], b"\xff\n", *lines[2:]], "line 2: not JSON"),
-        (lambda lines: [lines[0], b'{"seq":1,"type":"nonsense"}\n', *lines[2:]], "line 2: not an event"),
-        (lambda lines: [lines[0], *lines[2:]], "line 2: expected an event with seq 1"),
+        (lambda lines: [lines[0], b"{}\n", *lines[2:]], "damaged at line 2: it has no checksum"),
+        (lambda lines: [lines[0], b"\xff\n", *lines[2:]], "damaged at line 2: it has no checksum"),
+        (
+            lambda lines: [lines[0], lines[1].replace(b'"turn":0', b'"turn":1'), *lines[2:]],
+            "damaged at line 2: its checksum does not match",
+        ),
+        (lambda lines: [lines[0], *lines[2:]], "damaged at line 2: its checksum does not match"),
+        (lambda lines: [*lines[:2], lines[2].replace(b'"latency_s":', b'"latency_s":-'), *lines[3:]], "damaged at line 3: not an event"),
     ],
 )
 def test_damage_is_reported_with_its_line(damage: Callable[[list[bytes]], list[bytes]], said: str, tmp_path: Path) -> None:

@@ -586,7 +586,7 @@ def test_trivia_texts_are_one_line_of_valid_unicode(text: str, folder: Path) -> 
         (b'{"Data": [\n{]}', r"line 2, column 2: not JSON"),
         (b"\xff\xfe{}", r"byte 0: not UTF-8"),
         (b"[" * 100_000, r"nested too deeply"),
-        (b'{"Data": [%s]}' % (b"9" * 5000), r"cannot be read \("),
+        (b'{"Data": [%s]}' % (b"9" * 5000), r"not JSON \(a number"),
         (b"[]", r'no list "Data" at the top'),
         (b"{}", r'no list "Data" at the top'),
         (b'{"Data": {"Question": "?"}}', r'no list "Data" at the top'),
@@ -612,5 +612,5 @@ def test_trivia_refuses_other_files(content: bytes, said: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["missing.json", ""])
 def test_trivia_refuses_files_that_cannot_be_opened(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r": cannot be read: .*; (use|give) one"):
+    with pytest.raises(InputError, match=r": (cannot be read: .*|is a folder.*); (use|give) one"):
         Trivia(tmp_path / name)

@@ -11,8 +11,10 @@ import pytest
 import trio
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.sealing import resealed, write_json
 
 from longspan.simulator.analysis.commitment import read_published, verify
+from longspan.simulator.checksums import sealed
 from longspan.simulator.errors import InputError, JournalError, LongspanError
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.journal import Journal, read_journal
@@ -43,7 +45,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 @st.composite
 def mutated(draw: st.DrawFn, lines: list[bytes]) -> bytes:
-    """A file with damaged lines: bytes changed, fields replaced, lines lost, duplicated or swapped."""
+    """A file with damaged lines: bytes changed, fields replaced, lines lost, duplicated or swapped. It may have new checksums."""
     found = list(lines)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(found) - 1))
@@ -69,7 +71,7 @@ def mutated(draw: st.DrawFn, lines: list[bytes]) -> bytes:
                 found[at] = found[at][: draw(st.integers(0, len(found[at])))]
         if not found:
             break
-    return b"".join(found)
+    return resealed(b"".join(found)) if draw(st.booleans()) else b"".join(found)
 
 
 def harmless(action: Callable[[], Any]) -> None:
@@ -108,8 +110,9 @@ def test_manifests(data: st.DataObject, run: RunFolder, tmp_path_factory: pytest
     other = copy(run, tmp_path_factory)
     content = json.loads((run.path / "manifest.json").read_text("utf-8"))
     content[data.draw(st.sampled_from(sorted(content)))] = data.draw(JSON)
-    made = json.dumps(content).encode()
-    (other.path / "manifest.json").write_bytes(data.draw(st.just(made) | mutated([made]) | st.binary(max_size=100)))
+    made = json.dumps(content, indent=1)
+    damaged = st.just(made.encode()) | mutated([made.encode()]) | st.binary(max_size=100)
+    (other.path / "manifest.json").write_bytes(data.draw(st.just(sealed(made).encode()) | damaged))
     harmless(lambda: other.manifest)
     harmless(lambda: grade_run(other))
     harmless(lambda: replan(other.manifest, "silent", other.path.parent))
@@ -160,7 +163,7 @@ def test_names_cannot_leave_the_runs_folder(name: str, run: RunFolder, tmp_path_
     other = copy(run, tmp_path_factory)
     content = json.loads((run.path / "manifest.json").read_text("utf-8"))
     content["conversations"] = {name: content["conversations"]["main"]}
-    (other.path / "manifest.json").write_text(json.dumps(content))
+    write_json(other.path / "manifest.json", content)
     with pytest.raises(InputError, match="conversations"):
         other.manifest  # noqa: B018
 
@@ -169,7 +172,7 @@ def test_errors_name_the_damaged_line(run: RunFolder, tmp_path: Path) -> None:
     lines = run.journal("main").read_bytes().splitlines(keepends=True)
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b"".join([*lines[:5], b"not JSON\n", *lines[6:]]))
-    with pytest.raises(JournalError, match="line 6: not JSON"):
+    with pytest.raises(JournalError, match="damaged at line 6: it has no checksum"):
         list(read_journal(path))
 
 

@@ -142,6 +142,8 @@ def test_a_limit_of_dollars_holds_for_the_judge_too(tmp_path: Path, server: Serv
 def test_who_cannot_judge_is_refused_at_the_door(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--judge silent: this kind of agent cannot judge; name a model"):
         planned(tmp_path, "silent")
+    with pytest.raises(InputError, match=r"--judge silent: this kind of agent cannot judge; name a model"):
+        CachedModel("silent", AnswerStore(tmp_path))  # and not that it has no option `temperature`
 
 
 def test_judging_stops_with_the_run(tmp_path: Path, server: Server) -> None:

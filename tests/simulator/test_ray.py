@@ -79,7 +79,7 @@ def test_the_nodes_share_limits(cluster: TwoNodes, tmp_path: Path) -> None:
     with Server(latency=0.02).running() as server:
         agent = f"openai/some?context=2k&max_tokens=100&at_once=1&base_url={server.base_url('openai')}"
         write(tmp_path, agents=[agent], seeds=[0, 1], tests=1)
-        output = sweep(tmp_path, "s.yaml", "--trust", "--on", "ray", "--max-cost", str(LIMIT), code=130).stdout
+        output = sweep(tmp_path, "s.yaml", "--trust", "--on", "ray", "--max-cost", str(LIMIT), code=130).stderr
         assert f"exceed the limit of ${LIMIT}" in output
         assert server.most_at_once == 1
         assert LIMIT - WORST <= dollars(server) <= LIMIT

@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 
 @dataclass
 class Server:
-    """A running server. `url`: the URL that it printed. `token`: the token in it."""
+    """A running server. `url`: the URL that it printed. `token`: the token in it. `cookie`: what a browser keeps of it."""
 
     process: subprocess.Popen[str]
     url: str
@@ -46,10 +46,18 @@ class Server:
     def token(self) -> str:
         return self.url.rpartition("token=")[2]
 
+    def at(self, path: str = "") -> str:
+        """The URL of a page with the token, for a browser."""
+        return f"{self.home}{path}?token={self.token}"
+
+    @property
+    def cookie(self) -> str:
+        return f"longspan-{self.port}={self.token}"
+
     def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
-        """Request a path exactly as given. `headers` have `_` for `-`."""
+        """Request a path exactly as given, with the cookie unless another is given. `headers` have `_` for `-`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        given = {name.replace("_", "-"): value for name, value in {"Cookie": self.cookie, **headers}.items()}
         connection.putrequest(method, path, skip_host="Host" in given)
         for name, value in given.items():
             connection.putheader(name, value)

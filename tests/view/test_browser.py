@@ -72,7 +72,7 @@ def gated_run(runs: Path, folder: Path, reply: str = "OK.") -> Iterator[GatedRun
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_runs_are_listed_and_a_report_opened(visit: Open, server: Server, scheme: str) -> None:
-    seen = visit(server.home, color_scheme=scheme)
+    seen = visit(server.at(), color_scheme=scheme)
     expect(seen.page.locator("tbody tr")).to_have_count(3)
     seen.picture(f"view-list-{scheme}")
     assert seen.faults() == []
@@ -84,14 +84,14 @@ def test_runs_are_listed_and_a_report_opened(visit: Open, server: Server, scheme
 
 
 def test_the_list_fits_a_phone(visit: Open, server: Server) -> None:
-    seen = visit(server.home, viewport=PHONE, is_mobile=True)
+    seen = visit(server.at(), viewport=PHONE, is_mobile=True)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     seen.picture("view-list-phone")
     assert seen.faults() == []
 
 
 def test_runs_are_filtered(visit: Open, server: Server) -> None:
-    page = visit(server.home).page
+    page = visit(server.at()).page
     page.locator("select[name=agent]").select_option("silent")
     expect(page.get_by_role("status")).to_have_text("2 of 3 runs")
     page.get_by_label("Text").fill("isolated")
@@ -103,7 +103,7 @@ def test_runs_are_filtered(visit: Open, server: Server) -> None:
 
 
 def test_selected_runs_are_compared(visit: Open, server: Server) -> None:
-    seen = visit(server.home)
+    seen = visit(server.at())
     compare = seen.page.get_by_role("button", name="Compare")
     expect(compare).to_be_disabled()
     seen.page.get_by_label(f"Compare {ORACLE}").check()
@@ -116,7 +116,7 @@ def test_selected_runs_are_compared(visit: Open, server: Server) -> None:
 
 
 def test_all_runs_can_be_selected_at_once(visit: Open, server: Server) -> None:
-    tab = visit(server.home).page
+    tab = visit(server.at()).page
     every, boxes = tab.get_by_label("Select all"), tab.get_by_role("checkbox", name="Compare")
     compare = tab.get_by_role("button", name="Compare")
     every.check()
@@ -135,7 +135,7 @@ def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path:
     runs = tmp_path / "runs"
     runs.mkdir()
     with serving(runs) as server, gated_run(runs, tmp_path) as run:
-        seen = visit(server.home)
+        seen = visit(server.at())
         page = seen.page
         page.get_by_role("link", name="follow").click()
         expect(page.get_by_role("heading", level=1)).to_have_text(run.name)
@@ -149,7 +149,7 @@ def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path:
         expect(page.locator("#state")).to_contain_text("Running")
         seen.picture("view-live", whole=True)
         assert seen.faults() == []
-        other = visit(f"{server.home}runs/{run.name}/live", viewport=PHONE, is_mobile=True, color_scheme="dark")
+        other = visit(server.at(f"runs/{run.name}/live"), viewport=PHONE, is_mobile=True, color_scheme="dark")
         expect(other.page.locator("#t-main-0 dd").nth(1)).to_have_text("OK.")
         run.finish()
         for tab in (page, other.page):
@@ -173,13 +173,13 @@ def test_a_killed_run_is_shown_as_far_as_it_went(visit: Open, tmp_path: Path) ->
     runs = tmp_path / "runs"
     runs.mkdir()
     with serving(runs) as server, gated_run(runs, tmp_path) as run:
-        first = visit(f"{server.home}runs/{run.name}/live")
+        first = visit(server.at(f"runs/{run.name}/live"))
         run.allow(1)
         expect(first.page.locator("#t-main-0 dd").nth(1)).to_have_text("OK.")
         expect(first.page.locator("li.waiting-turn")).to_have_count(1)
         run.process.kill()
         run.process.wait()
-        later = visit(first.page.url)
+        later = visit(server.at(f"runs/{run.name}/live"))
         for seen in (first, later):
             expect(seen.page.locator("li.waiting-turn dd").nth(1)).to_have_text("(no reply yet)")
             expect(seen.page.locator("#state")).to_contain_text("unless its process was killed")
@@ -191,7 +191,7 @@ def test_hostile_replies_are_only_text_while_a_run_is_followed(visit: Open, tmp_
     runs.mkdir()
     with serving(runs) as server, gated_run(runs, tmp_path, EVIL) as run:
         run.allow(2)
-        seen = visit(f"{server.home}runs/{run.name}/live")
+        seen = visit(server.at(f"runs/{run.name}/live"))
         reply = seen.page.locator("#t-main-0 dd").nth(1)
         expect(reply).to_contain_text("</script><script>document.title = 'owned'</script><img src=x")
         expect(reply).to_contain_text("[U+0000][U+001B][31m[U+202E]evil[U+2066]")
@@ -215,7 +215,7 @@ def test_hostile_names_are_only_text_in_the_list(visit: Open, made: Path, tmp_pa
     (tmp_path / "runs").mkdir()
     shutil.move(run.path, tmp_path / "runs" / name)
     with serving(tmp_path / "runs") as server:
-        seen = visit(server.home)
+        seen = visit(server.at())
         expect(seen.page.locator("tbody th")).to_have_text(name.replace("\u202e", "[U+202E]"))
         seen.page.locator("tbody th a").click()
         expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
@@ -226,10 +226,19 @@ def test_hostile_names_are_only_text_in_the_list(visit: Open, made: Path, tmp_pa
         assert "has no results" in server.get(f"/compare?run={quote(chosen)}").text
 
 
-def test_the_token_is_sent_once_and_then_kept_in_a_cookie(visit: Open, made: Path) -> None:
-    with serving(made, "--host", "0.0.0.0") as server:  # noqa: S104
-        seen = visit(f"{server.home}?token={server.token}")
-        expect(seen.page.locator("tbody tr")).to_have_count(3)
-        assert seen.page.url == server.home, "it does not stay in the history or in links that are shared"
-        seen.page.get_by_role("link", name=ORACLE).click()
-        expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
+def test_the_token_is_sent_once_and_then_kept_in_a_cookie(visit: Open, server: Server) -> None:
+    seen = visit(server.at())
+    expect(seen.page.locator("tbody tr")).to_have_count(3)
+    assert seen.page.url == server.home, "it does not stay in the history or in links that are shared"
+    seen.page.get_by_role("link", name=ORACLE).click()
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
+
+
+@pytest.mark.parametrize("viewport", [PHONE, None])
+def test_without_the_token_a_page_says_where_the_address_is(visit: Open, server: Server, viewport: dict[str, int] | None) -> None:
+    seen = visit(server.home, **({"viewport": viewport, "is_mobile": True} if viewport else {}))
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text("The token is missing")
+    assert seen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert seen.faults() == []
+    seen.picture(f"view-no-token-{'phone' if viewport else 'desktop'}")
+    seen.complaints = [text for text in seen.complaints if "403" not in text]  # the browser's own word about the response

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.errors import InputError
+from longspan.simulator.errors import InputError, JournalError
 from longspan.simulator.view.run_list import Entry, MissingError, RunList, matching
+from tests.sealing import change_json
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
 
@@ -76,17 +77,18 @@ def test_a_copied_run_with_other_dates_stays_finished(runs: Path, block: int, mo
 
 def test_an_interrupted_run_is_listed_as_such(runs: Path) -> None:
     path = runs / ORACLE / "result.json"
-    path.write_text(path.read_text().replace('"status": "scored"', '"status": "unfinished"', 1))
+    change_json(path, lambda result: result["tests"][0].update(status="unfinished"))
     assert states(RunList(runs))[ORACLE] == "interrupted"
 
 
 @pytest.mark.parametrize(
     ("file", "content", "why"),
     [
-        ("manifest.json", b"{", "not a manifest"),
-        ("manifest.json", b"\xff\x00" * 1000, "not a manifest"),
-        ("result.json", b"[]", "not results of this version"),
-        ("result.json", b"1" * 100_000, "not results of this version"),
+        ("manifest.json", b"{", "it has no checksum"),
+        ("manifest.json", b"\xff\x00" * 1000, "it has no checksum"),
+        ("result.json", b"[]", "it has no checksum"),
+        ("result.json", b"1" * 100_000, "it has no checksum"),
+        ("conversations/main/journal.jsonl", b"{}\n", "damaged at line 1: it has no checksum"),
     ],
 )
 def test_a_damaged_run_is_listed_as_such(runs: Path, file: str, content: bytes, why: str) -> None:
@@ -113,7 +115,7 @@ def test_links_are_not_followed(runs: Path, tmp_path: Path, file: str) -> None:
         elsewhere.write_text("{}\n")
     path.symlink_to(elsewhere)
     run_list = RunList(runs)
-    with pytest.raises(InputError, match="is a link; links are not followed"):
+    with pytest.raises(JournalError, match="is a symbolic link"):
         run_list.run(ORACLE)
     assert states(run_list)[ORACLE] == "damaged"
 
@@ -122,7 +124,7 @@ def test_a_journal_that_is_a_link_is_not_followed(runs: Path, tmp_path: Path) ->
     path = runs / ORACLE / "conversations" / "main" / "journal.jsonl"
     shutil.move(path, tmp_path / "journal.jsonl")
     path.symlink_to(tmp_path / "journal.jsonl")
-    with pytest.raises(InputError, match=r"journal\.jsonl: is a link"):
+    with pytest.raises(JournalError, match=r"journal\.jsonl: is a symbolic link"):
         RunList(runs).run(ORACLE)
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from longspan.simulator import events
 from longspan.simulator.grading.grades import Gradebook, grade_run
 from longspan.simulator.grading.run_status import EndedTest, RunStatus
+from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import installed_scenarios
@@ -23,10 +25,13 @@ class Following:
 
     def __init__(self, manifest: Manifest) -> None:
         self.gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))
+        self.worker = GradingWorker(self.gradebook)
         self.status = RunStatus(self.gradebook)
 
     def add(self, conversation: str, event: events.Event) -> EndedTest | None:
-        return self.status.add(conversation, self.gradebook.add(conversation, event))
+        change = self.gradebook.add(conversation, event)
+        trio.run(self.worker.on_change, conversation, change)
+        return self.status.add(conversation, change)
 
     def figures(self) -> dict[str, Any]:
         return self.status.figures()._asdict()

@@ -187,6 +187,9 @@ class MiniLMEmbedder:
             from chromadb.utils.embedding_functions import ONNXMiniLM_L6_V2
 
             self._function: Any = ONNXMiniLM_L6_V2(preferred_providers=["CPUExecutionProvider"])
+        except Exception as error:  # a package that it needs is missing or broken
+            raise InputError(f"embedder=minilm needs an extra: pip install 'longspan[ltm]' ({one_line(error, 120)})") from error
+        try:
             self._function._download_model_if_not_exists()
         except Exception as error:
             raise InputError(

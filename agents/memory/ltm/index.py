@@ -11,6 +11,7 @@ from uuid import uuid4
 from weakref import finalize
 
 from longspan.agents.base import AgentError, InputError
+from longspan.agents.models.web import check_url
 from longspan.simulator.errors import one_line
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _drop(client: Any, name: str) -> None:
 
 def _address(url: str) -> tuple[str, int, bool]:
     """Return a server's host, port and whether it uses TLS. Raises InputError if the address is invalid."""
-    match = _URL.fullmatch(url)
+    match = _URL.fullmatch(check_url(url, "chroma_url"))
     if not match:
         raise InputError(f"chroma_url: expected the address of a Chroma server, such as http://127.0.0.1:8000; got {url!r:.80}")
     secure = match["scheme"] == "https"

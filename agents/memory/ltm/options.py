@@ -11,6 +11,7 @@ from longspan.agents.base import AgentOptions, InputError, Tokens
 from longspan.agents.models.core import Core, core_class
 from longspan.agents.models.window import Eviction
 from longspan.simulator.errors import first_problem
+from longspan.simulator.fields import validated
 
 __all__ = ["CONTEXT", "LtmOptions", "make_core"]
 
@@ -32,7 +33,7 @@ class LtmOptions(AgentOptions):
     embedder_url: str | None = None
     chroma_url: str | None = None
     chunk: int = Field(default=200, ge=16, le=2000)
-    overlap: int = Field(default=40, ge=0)
+    overlap: int = Field(default=40, ge=0, le=2000)
     dedupe: bool = True
     eviction: Eviction = "block"
     overflow: Literal["error", "truncate"] = "error"
@@ -61,7 +62,7 @@ def make_core(target: str, options: LtmOptions) -> Core:
         if name not in known:
             raise InputError(f"agent ltm/{target}: unknown option {name!r:.40}; {all_options}")
     try:
-        core: Core = cls(match["model"], model.model_validate(core_options))
+        core: Core = cls(match["model"], validated(model, core_options))
     except ValidationError as error:
-        raise InputError(f"agent ltm/{target}: option {first_problem(error)}; {all_options}") from None
+        raise InputError(f"agent ltm/{target}: {first_problem(error)}; {all_options}") from None
     return core

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
@@ -18,6 +19,7 @@ from longspan.agents.models.gguf.model import Model, Sampling
 from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.trial import try_out
 from longspan.simulator.errors import one_line
+from longspan.simulator.files import opened
 
 __all__ = ["GgufCore", "GgufOptions"]
 
@@ -120,16 +122,11 @@ class GgufCore:
 
 
 def _model_key(target: str, options: GgufOptions) -> _ModelKey:
-    """Return the key of the model to load. Raises InputError if there is no such file."""
+    """Return the key of the model to load. Raises InputError if it is not a GGUF file."""
     path = Path(target).absolute()
-    if not path.is_file():
-        raise InputError(f"file {path} does not exist")
-    try:
-        with path.open("rb") as file:
-            magic = file.read(len(MAGIC))
-        status = path.stat()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    with opened(path) as file:
+        magic = file.read(len(MAGIC))
+        status = os.fstat(file.fileno())
     if magic != MAGIC:
         raise InputError(f"{path} is not a GGUF file: it does not start with {MAGIC.decode()}")
     changed = (status.st_mtime_ns, status.st_size)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple, final
 
+from longspan.simulator.grading.matching import normalised
+
 __all__ = ["Choice", "chosen"]
 
-MAX_CHARACTERS: Final = 20_000
-"""Characters that are read at each end of a long reply."""
 WINDOW: Final = 12
 """Words considered before and after a number."""
 HUGE: Final = 10**6
@@ -21,7 +20,7 @@ _CARDINALS = "one two three four five six seven eight nine ten eleven twelve".sp
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
 _VALUES = {word: at for words in (_CARDINALS, _ORDINALS) for at, word in enumerate(words, 1)} | {"zero": 0}
 
-_TOKENS = re.compile(r"(?<!\S)-?\d+(?:\.\d+)?(?:st|nd|rd|th)?(?!\w)|\d+(?:\.\d+)?(?:st|nd|rd|th)?(?!\w)|[a-z']+|\n|[^\w\s]", re.IGNORECASE)
+_TOKENS = re.compile(r"(?:(?<!\S)-|(?<!\d))\d++(?:\.\d++)?(?:st|nd|rd|th)?(?!\w)|[a-z']+|\n|[^\w\s]", re.IGNORECASE)
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(st|nd|rd|th)?")
 
 _OPTION = frozenset("option opening choice number no nr beginning candidate continuation alternative #".split())
@@ -84,9 +83,7 @@ def chosen(reply: str) -> Choice:
 
 def _words(reply: str) -> list[str]:
     """Return the reply's words, numbers and punctuation marks, without markup."""
-    if len(reply) > 2 * MAX_CHARACTERS:
-        reply = f"{reply[:MAX_CHARACTERS]}\n{reply[-MAX_CHARACTERS:]}"
-    text = unicodedata.normalize("NFKC", reply).replace("\u2019", "'").replace("\ufe0f", "").replace("\u20e3", "")
+    text = normalised(reply).replace("\u2019", "'").replace("\ufe0f", "").replace("\u20e3", "")
     return [word.casefold() for word in _TOKENS.findall(re.sub(r"[*_`~\"\u201c\u201d{}\[\]]", "", text).strip())]
 
 

@@ -7,14 +7,13 @@ of other chapters). The levels of splits and works are optional.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.errors import InputError
-from longspan.simulator.files import stamp
+from longspan.simulator.files import MAX_BYTES, parse_json, read_packed, stamp
 
 __all__ = ["Example", "examples"]
 
@@ -58,16 +57,10 @@ def _load(path: Path, changed: tuple[int, int]) -> tuple[Example, ...]:
 
 
 def _parsed(path: Path) -> Any:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; {REMEDY}") from error
+    content = read_packed(path, MAX_BYTES, REMEDY)
     if content.startswith(ZSTD) or path.suffix in (".zst", ".zstd"):
         content = _unpacked(content, path)
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {' '.join(str(error).split())[:200]}") from error
+    return parse_json(content, str(path))
 
 
 def _unpacked(content: bytes, path: Path) -> bytes:
@@ -77,9 +70,12 @@ def _unpacked(content: bytes, path: Path) -> bytes:
         raise InputError(f"{path}: reading zst needs the zstandard package: pip install 'longspan[zst]', or unpack the file") from error
     try:
         with zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True) as reader:
-            return reader.read()
+            unpacked: bytes = reader.read(MAX_BYTES + 1)
     except zstandard.ZstdError as error:
         raise InputError(f"{path}: not zst, or damaged: {error}") from error
+    if len(unpacked) > MAX_BYTES:
+        raise InputError(f"{path}: larger than {MAX_BYTES:,} bytes; {REMEDY}")
+    return unpacked
 
 
 def _examples(value: Any, path: Path, where: str, depth: int) -> Iterator[Example]:

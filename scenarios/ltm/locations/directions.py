@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.steps import MARKER, lay_out
@@ -18,8 +19,8 @@ from longspan.simulator.grading.matching import number
 
 __all__ = ["BEARINGS", "Leg", "read_legs"]
 
-MAX_CHARACTERS = 20_000
-"""Characters of a text that are read: no directions through a town are longer."""
+MAX_APART = 1000
+"""The most characters between a leg and a place that belongs to it."""
 
 BEARINGS = dict(zip("north northeast east southeast south southwest west northwest".split(), range(0, 360, 45), strict=True))
 """Directions as degrees clockwise from north."""
@@ -66,9 +67,9 @@ class Leg:
 def read_legs(text: str, places: Sequence[str], unit: str = "km") -> list[Leg]:
     """Return the legs that `text` describes, in order. `places`: the names it may use; the route begins at the first.
 
-    `unit`: "km" or "miles", for distances without a unit. Only the first MAX_CHARACTERS characters are read. Never raises.
+    `unit`: "km" or "miles", for distances without a unit. Never raises. Takes time linear in the text.
     """
-    text = lay_out(text[:MAX_CHARACTERS], unit)
+    text = lay_out(text, unit)
     tokens = _tokens(text, places, unit)
     legs = _paired(text, [token for token in tokens if token.kind in ("distance", "direction", "turn")])
     _Annotator(text, tokens, legs, places[0]).run()
@@ -217,7 +218,7 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
             tokens.append(_Token(kind, begin, end, place=places[0] if match["home"] else names[" ".join(_parts(match[0]))]))
         elif kind in ("retract", "restart"):
             tokens.append(_Token(kind, begin, end))
-        elif any(a <= begin < b for a, b in negated):
+        elif _within(negated, begin):
             continue
         else:
             if kind == "bare" or (kind == "letter" and end == begin + 1):
@@ -225,6 +226,12 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
             tokens += _measured(match, kind, unit)
     tokens = [token for k, token in enumerate(tokens) if k not in weak or _adjacent(text, tokens, k)]
     return _without_totals(text, _without_conversions(text, tokens))
+
+
+def _within(spans: Sequence[tuple[int, int]], at: int) -> bool:
+    """Return whether a position is in one of `spans`, which are in order and do not overlap."""
+    before = bisect_right(spans, at, key=itemgetter(0))
+    return before > 0 and at < spans[before - 1][1]
 
 
 def _measured(match: re.Match[str], kind: str, unit: str) -> Iterator[_Token]:
@@ -451,7 +458,8 @@ class _Annotator:
         if self.last is None:
             return None
         leg = self.legs[self.last]
-        return leg if self.sentences.at(leg.end - 1) == self.sentences.at(token.begin) else None
+        near = token.begin - leg.end <= MAX_APART and self.sentences.at(leg.end - 1) == self.sentences.at(token.begin)
+        return leg if near else None
 
     def _in_chain(self, token: _Token, role: str) -> None:
         near = self._near(token)

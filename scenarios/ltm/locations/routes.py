@@ -19,7 +19,8 @@ TOLERANCE = 0.25
 """How far apart, in the unit of distance, two points may be and still count as one: room for rounded conversions."""
 
 MAX_ROUTES = 50
-"""A text with more routes than this is not accepted as directions."""
+MAX_LEGS = 500
+"""A text with more routes or legs than this is not accepted as directions."""
 
 
 class Point(NamedTuple):
@@ -104,10 +105,12 @@ def _share(a: Point, b: Point, point: Point) -> float | None:
 
 
 def routes(legs: list[Leg], start: str) -> list[Route]:
-    """Return the routes that `legs` describe, in order; none if there are no legs.
+    """Return the routes that `legs` describe, in order; none if there are no legs, and one that has a problem if there are too many.
 
     Sentences about the whole route ("overall, 2 km west") count only if there is nothing else.
     """
+    if len(legs) > MAX_LEGS:
+        return [Route(problem=f"gives more than {MAX_LEGS} legs")]
     steps = [leg for leg in legs if not leg.aside]
     return _Walk(start).follow(steps) or _Walk(start).follow(legs)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from longspan.simulator.grading.matching import split_json
+from longspan.simulator.grading.matching import normalised, split_json
 
 __all__ = ["MARKER", "lay_out"]
 
 MARKER = re.compile(r"\x1e(\d+)\x1f")
 """A step's number, as `lay_out` writes it so that no later rule takes it for a distance."""
+
+MAX_BLANKS, MAX_LINES = 20, 8
+"""The longest runs of blanks and of empty lines that matter: beyond them nothing belongs together."""
 
 MAX_DEPTH = 20
 """JSON nested deeper than this is not a list of steps."""
@@ -49,12 +51,17 @@ def lay_out(text: str, unit: str) -> str:
 
 
 def _normal(text: str) -> str:
-    """Return `text` without markup and control characters, line ends as newlines, and normalised (NFKC)."""
+    """Return `text` without markup and control characters, line ends as newlines, and normalised (NFKC).
+
+    Longer runs of blanks and of empty lines are cut to MAX_BLANKS and MAX_LINES, so that no rule takes long to look past them.
+    """
     text = re.sub(r"\\(?:text|mathrm|textbf|mathbf)\s?\{([^{}]*)\}|\\[,;: ]|\$", r"\1 ", text)
     text = re.sub("[\u00bc-\u00be]", lambda match: _HALVES[match[0]], text)
-    text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", unicodedata.normalize("NFKC", text))
+    text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", normalised(text))
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
-    return re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
+    text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
+    text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
+    return re.sub(rf"(?:[^\S\n]*+\n){{{MAX_LINES},}}+", "\n" * MAX_LINES, text)
 
 
 def _data(piece: str, value: Any, unit: str) -> str:

@@ -8,7 +8,7 @@ any text, never raises, and takes time linear in its length.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, final
 
@@ -79,7 +79,8 @@ def _sentence(menu: Menu, text: str, asks: bool) -> Sentence:
     mentions = menu.mentions(stemmed)
     starts = _offsets(words)
     cues = [cue for cue in CUE.finditer(text) if not _inside(cue, mentions, starts)]
-    named = tuple(Named(mention.item, _tone(text, words, mention, mentions, starts, cues, asks)) for mention in mentions)
+    places = {at for mention in mentions for at in range(mention.start, mention.end)}
+    named = tuple(Named(mention.item, _tone(text, words, mention, places, starts, cues, asks)) for mention in mentions)
     refers = any(cue.lastgroup == "ordered" and IT.match(text, cue.end()) for cue in cues)
     return Sentence(text, tuple(words), asks, named, refers, tuple(menu.ambiguous(stemmed)))
 
@@ -101,7 +102,7 @@ def _tone(
     text: str,
     words: Sequence[str],
     mention: Mention,
-    mentions: Sequence[Mention],
+    named: Set[int],
     starts: Sequence[int],
     cues: Sequence[re.Match[str]],
     asks: bool,
@@ -122,16 +123,15 @@ def _tone(
         return "discussed"
     if AFTER_PRAISE.match(rest):
         return "soft"
-    if _bare(words, mention, mentions):
+    if _bare(words, mention, named):
         return "soft" if asks else "ordered"
     return "discussed" if asks else "soft"
 
 
-def _bare(words: Sequence[str], mention: Mention, mentions: Sequence[Mention]) -> bool:
-    """Return whether there is (almost) nothing but names and polite words between the commas around `mention`."""
+def _bare(words: Sequence[str], mention: Mention, named: Set[int]) -> bool:
+    """Return whether there is (almost) nothing but names (at `named`) and polite words between the commas around `mention`."""
     begin = next((at + 1 for at in range(mention.start - 1, -1, -1) if words[at] == ","), 0)
     end = next((at for at in range(mention.end, len(words)) if words[at] == ","), len(words))
-    named = {at for other in mentions for at in range(other.start, other.end)}
     chatter = [words[at] for at in range(begin, end) if at not in named and words[at] not in POLITE]
     return len(chatter) <= 2 and not VERBS.intersection(chatter)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
@@ -16,6 +17,7 @@ import trio
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal_tail import JournalTail
 from longspan.simulator.ledger import LOCAL, models_of
 from longspan.simulator.planning import Plan
@@ -24,6 +26,7 @@ from longspan.simulator.runner import Listener, Outcome, RunEvent
 from longspan.simulator.sweeps.processes import result_of
 from longspan.simulator.sweeps.ray.coordinator import Coordinator
 from longspan.simulator.sweeps.ray.node import Order, answer_of, play
+from longspan.simulator.terminal import complain
 
 __all__ = ["import_ray", "play_on_ray", "required_resources"]
 
@@ -145,8 +148,9 @@ class _Driver:
         self._task = ray.remote(play)
         self._stopped = False
         self._tasks: dict[tuple[str, int], tuple[Any, trio.CancelScope]] = {}
-        self._gradebooks: dict[Path, Gradebook] = {}
+        self._gradebooks: dict[Path, tuple[Gradebook, GradingWorker]] = {}
         self._tails: dict[tuple[Path, str], JournalTail] = {}
+        self._unheard: deque[RunEvent] = deque()
 
     async def play(self, pairs: list[tuple[Plan, RunFolder]]) -> list[Outcome]:
         """Play all runs and return their outcomes."""
@@ -163,7 +167,7 @@ class _Driver:
                 for planned, run in pairs:
                     runs.start_soon(one, planned, run)
             nursery.cancel_scope.cancel()
-        self._notify_listener(pairs)
+        await self._notify_listener(pairs)
         return [outcomes[run.path] for _, run in pairs]
 
     async def _play_until_done(self, planned: Plan, run: RunFolder) -> LongspanError | None:
@@ -191,7 +195,7 @@ class _Driver:
     async def _try(self, planned: Plan, name: str, lease: int) -> tuple[dict[str, Any] | None, str | None]:
         """Have a node play a run. Return its answer, or None and why the node was lost."""
         cpus, gpus = required_resources(planned)
-        order = Order(name, lease, self._max_cost, str(Path.cwd()), tuple(sys.path))
+        order = Order(name, lease, planned.manifest.model_dump_json(), self._max_cost, str(Path.cwd()), tuple(sys.path))
         options = self._task.options(num_cpus=cpus, num_gpus=gpus, max_retries=0, name=f"longspan {name}")
         task = options.remote(self._coordinator, order)
         errors = self._ray.exceptions
@@ -214,27 +218,31 @@ class _Driver:
         """Pass new events to the listener, and give up nodes that are silent."""
         while True:
             await trio.sleep(POLL_INTERVAL)
-            self._notify_listener(pairs)
+            await self._notify_listener(pairs)
             for key in await answer_of(self._coordinator.silent_owners.remote(NODE_TIMEOUT)):
                 if tuple(key) in self._tasks:
                     self._tasks[tuple(key)][1].cancel()
 
-    def _notify_listener(self, pairs: list[tuple[Plan, RunFolder]]) -> None:
+    async def _notify_listener(self, pairs: list[tuple[Plan, RunFolder]]) -> None:
         if self._listener is None:
             return
         for planned, run in pairs:
             if run.path not in self._gradebooks:
-                self._gradebooks[run.path] = Gradebook(planned.manifest)
-            gradebook = self._gradebooks[run.path]
+                gradebook = Gradebook(planned.manifest)
+                self._gradebooks[run.path] = gradebook, GradingWorker(gradebook)
+            gradebook, _ = self._gradebooks[run.path]
             for id in planned.tests:
-                tail = self._tails.setdefault((run.path, id), JournalTail(run.journal(id)))
                 try:
+                    tail = self._tails.setdefault((run.path, id), JournalTail(run.journal(id)))
                     while batch := tail.read():
                         for event in batch:
-                            change = gradebook.add(id, event)
-                            self._listener(RunEvent(planned, run.path, gradebook, id, event, change))
+                            self._unheard.append(RunEvent(planned, run.path, gradebook, id, event, gradebook.add(id, event)))
                 except JournalError:  # reported when the run is graded
                     continue
+        while self._unheard:
+            heard = self._unheard[0]
+            await self._gradebooks[heard.folder][1].on_change(heard.conversation, heard.change)
+            self._listener(self._unheard.popleft())
 
     async def _handle_signals(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Stop after the current turns at the first signal, and at once at the second."""
@@ -244,7 +252,7 @@ class _Driver:
             async for _ in received:
                 at_once, self._stopped = self._stopped, True
                 if not at_once:
-                    print("stopping after the turn in hand; once more stops at once", file=sys.stderr, flush=True)
+                    complain("stopping after the turn in hand; once more stops at once")
                     await answer_of(self._coordinator.stop.remote())
                 for (name, lease), (task, _) in list(self._tasks.items()):
                     if at_once or not await answer_of(self._coordinator.has_started.remote(name, lease)):

@@ -19,7 +19,9 @@ import trio
 from longspan.simulator.agent import repeatable
 from longspan.simulator.agent_spec import make_agent
 from longspan.simulator.errors import LongspanError, StoppedError
+from longspan.simulator.gate import vouch
 from longspan.simulator.ledger import Account, Ledger, known_cost
+from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import replan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import RunEvent, play_runs
@@ -41,11 +43,13 @@ SHIP_TIMEOUT: Final = 60.0
 class Order:
     """What a node is to play: a run, by its folder's name, under a lease, with at most `max_cost` dollars for the whole sweep.
 
+    `manifest` is the run's, as JSON, which the process that started the sweep has checked.
     `cwd` and `path` are the current folder and sys.path of the process that started the sweep, to import users' agents.
     """
 
     run: str
     lease: int
+    manifest: str
     max_cost: float
     cwd: str
     path: tuple[str, ...]
@@ -78,7 +82,9 @@ def play(coordinator: Any, order: Order) -> dict[str, Any]:
     if files is None:
         return {"error": "stopped before its first turn", "stopped": True}
     with TemporaryDirectory(prefix="longspan-") as folder:
-        run = RunFolder(Path(folder) / order.run)
+        manifest = Manifest.model_validate_json(order.manifest)
+        vouch(manifest)
+        run = RunFolder(Path(folder) / order.run, manifest)
         for name, content in files.items():
             path = run.path / name
             path.parent.mkdir(parents=True, exist_ok=True)

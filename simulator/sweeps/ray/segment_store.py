@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -12,17 +11,17 @@ from pathlib import Path, PurePosixPath
 from typing import Final, final
 
 from longspan.simulator.errors import JournalError
+from longspan.simulator.files import partial_of
+from longspan.simulator.folders import below, inside, open_file, read_file, remove
 from longspan.simulator.json_lines import cut_torn
-from longspan.simulator.run_folder import MANIFEST, RunFolder
-from longspan.simulator.sweeps.ray.segments import Answer, Segment, logs
+from longspan.simulator.run_folder import MANIFEST, RESULTS, RunFolder
+from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.sweeps.ray.segments import Answer, Segment, logs, snapshots
 
 __all__ = ["SegmentStore"]
 
 SYNC_INTERVAL: Final = 1.0
 """Seconds between syncs to the disk, as for a journal that is played locally."""
-
-MAX_SNAPSHOTS: Final = 2
-"""Snapshots kept of each conversation."""
 
 
 @final
@@ -73,8 +72,8 @@ class SegmentStore:
             return None
         owned.last_seen = self._clock()
         folder = owned.folder.path
-        files = [folder / MANIFEST, *logs(folder), *folder.glob("conversations/*/snapshots/*/**/*")]
-        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files if path.is_file() and not path.is_symlink()}
+        saved = [path for each in snapshots(folder) for turn in each.turns() for path in below(each.path(turn)) if not path.is_dir()]
+        return {path.relative_to(folder).as_posix(): read_file(path) for path in [folder / MANIFEST, *logs(folder), *saved]}
 
     def take(self, segment: Segment) -> Answer:
         """Store a segment if it is the owner's next one. One that is sent again, since the answer was lost, is accepted.
@@ -117,8 +116,10 @@ class SegmentStore:
 
     def _keep(self, owned: _Owned, segment: Segment, what: str) -> None:
         folder = owned.folder.path
-        for name in [*(piece.path for piece in segment.pieces), *(name for pair in segment.renames for name in pair)]:
-            _within(folder, name, what)  # check all before writing any
+        for piece in segment.pieces:
+            _within(folder, piece.path, what)  # check all before writing any
+        for partial, name in segment.renames:
+            _check_rename(_within(folder, partial, what), _within(folder, name, what), folder, what)
         sync = bool(segment.renames) or self._clock() - owned.synced_at > SYNC_INTERVAL
         for piece in segment.pieces:
             path = _within(folder, piece.path, what)
@@ -126,7 +127,7 @@ class SegmentStore:
             if size != piece.offset:
                 raise JournalError(f"{what}: {piece.path}: expected {piece.offset:,} bytes here, got {size:,}")
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab") as file:
+            with open_file(path, "ab") as file:
                 file.write(piece.content)
                 file.flush()
                 if sync or path.suffix != ".jsonl":
@@ -136,37 +137,35 @@ class SegmentStore:
         for partial, name in segment.renames:
             source, target = _within(folder, partial, what), _within(folder, name, what)
             if target.is_dir():
-                shutil.rmtree(target)
+                remove(target)
             source.replace(target)
             if target.is_dir():
-                _prune(target.parent)
+                Snapshots(target.parent).prune()
 
 
 def _within(folder: Path, name: str, what: str) -> Path:
-    """Return the path `name` in a run's folder. Raises JournalError outside it, and for its manifest and lock."""
+    """Return the path `name` in a run's folder. Raises JournalError outside it, for its manifest and lock, and for a link on the way."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts or path.parts[0] in (MANIFEST, ".lock"):
         raise JournalError(f"{what}: cannot write to {name!r:.100}: it is protected or outside the run's folder")
-    current = folder
-    for part in path.parts:
-        current = current / part
-        if current.is_symlink():
-            raise JournalError(f"{what}: {name!r:.100} is a link, and links are not followed")
-    return current
+    return inside(folder, *path.parts[:-1]) / path.name
+
+
+def _check_rename(source: Path, target: Path, folder: Path, what: str) -> None:
+    """Raise JournalError unless a file with results, or a snapshot that the run's records name, is complete now."""
+    if source == partial_of(target):
+        if target.parent == folder and target.name in RESULTS:
+            return
+        if any(each.owns(target) for each in snapshots(folder)):
+            return
+    raise JournalError(f"{what}: cannot rename {source.name!r:.100} to {target.name!r:.100}: the run's records do not name it")
 
 
 def _clear(folder: Path) -> None:
     """Remove what a lost owner shipped in part."""
     for log in logs(folder):
         cut_torn(log)
-    for partial in [*folder.glob(".*.partial"), *folder.glob("conversations/*/snapshots/.*.partial")]:
-        if partial.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
-        else:
-            partial.unlink(missing_ok=True)
-
-
-def _prune(snapshots: Path) -> None:
-    known = sorted((path for path in snapshots.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))
-    for path in known[:-MAX_SNAPSHOTS]:
-        shutil.rmtree(path, ignore_errors=True)
+    for name in RESULTS:
+        partial_of(folder / name).unlink(missing_ok=True)
+    for each in snapshots(folder):
+        each.clear()

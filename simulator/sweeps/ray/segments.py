@@ -11,9 +11,11 @@ from typing import Final, Literal, final
 
 from longspan.simulator.errors import StoppedError
 from longspan.simulator.files import partial_of
-from longspan.simulator.run_folder import MANIFEST
+from longspan.simulator.folders import below, open_file, subfolders
+from longspan.simulator.run_folder import RESULTS
+from longspan.simulator.snapshots import RECORD, Snapshots
 
-__all__ = ["Answer", "Piece", "Segment", "Shipper", "logs"]
+__all__ = ["Answer", "Piece", "Segment", "Shipper", "logs", "snapshots"]
 
 MAX_BYTES: Final = 4 * 2**20
 """Maximum bytes of files in a segment."""
@@ -67,8 +69,18 @@ def _digest(run: str, lease: int, number: int, pieces: Sequence[Piece], renames:
 
 
 def logs(folder: Path) -> list[Path]:
-    """Return the files of a run that only grow, line by line: its journals and its other `.jsonl` files."""
-    return sorted([*folder.glob("conversations/*/journal.jsonl"), *folder.glob("*.jsonl")])
+    """Return the files of a run that only grow, line by line: its journals, the records of its snapshots and its other `.jsonl` files.
+
+    Raises JournalError for a link on the way to them.
+    """
+    conversations = subfolders(folder, "conversations")
+    found = [*folder.glob("*.jsonl"), *(each / name for each in conversations for name in ("journal.jsonl", RECORD))]
+    return sorted(path for path in found if path.exists())
+
+
+def snapshots(folder: Path) -> list[Snapshots]:
+    """Return the snapshots of each conversation of a run. Raises JournalError for a link on the way to them."""
+    return [Snapshots(conversation / "snapshots") for conversation in subfolders(folder, "conversations")]
 
 
 @final
@@ -85,7 +97,7 @@ class Shipper:
         self._number = 0
         self._lock = threading.Lock()
         self._sent = {path: path.stat().st_size for path in logs(folder)}
-        self._saved = set(self._snapshots())
+        self._saved = self._snapshots()
         self.stopped = False
 
     def ship(self, *logs_: Path) -> None:
@@ -97,8 +109,9 @@ class Shipper:
         """Ship new lines and snapshots, or an empty segment, which shows that the node is alive."""
         with self._lock:
             before = self._number
+            complete = self._snapshots()  # before the lines, which name them
             self._ship_lines(logs(self._folder))
-            for snapshot in set(self._snapshots()) - self._saved:
+            for snapshot in sorted(complete - self._saved):
                 self._saved.add(snapshot)
                 self._ship_file(snapshot, partial_of(snapshot))
             if self._number == before:
@@ -108,8 +121,8 @@ class Shipper:
         """Ship all that is left after the run has ended, including its results."""
         self.heartbeat()
         with self._lock:
-            for path in sorted(self._folder.iterdir()):
-                if path.is_file() and path.suffix != ".jsonl" and path.name != MANIFEST and not path.name.startswith("."):
+            for path in (self._folder / name for name in RESULTS):
+                if path.exists():
                     self._ship_file(path, partial_of(path))
 
     def _ship_lines(self, logs: Sequence[Path]) -> None:
@@ -129,7 +142,8 @@ class Shipper:
     def _ship_file(self, path: Path, partial: Path) -> None:
         """Ship a file or a folder under a partial name, then rename it. One that is deleted meanwhile is skipped."""
         try:
-            for file in sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]:
+            files = [file for file in below(path) if not file.is_dir()] if path.is_dir() else [path]
+            for file in files:
                 target = partial / file.relative_to(path) if path.is_dir() else partial
                 for offset, content in _chunks(file):
                     self._send_next([Piece(self._name(target), offset, content)], [])
@@ -144,26 +158,23 @@ class Shipper:
         self._number += 1
         self.stopped = answer == "stop"
 
-    def _snapshots(self) -> list[Path]:
+    def _snapshots(self) -> set[Path]:
         """Return the newest snapshot of each conversation."""
-        newest = []
-        for folder in self._folder.glob("conversations/*/snapshots"):
-            newest += sorted((path for path in folder.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))[-1:]
-        return newest
+        return {each.path(turn) for each in snapshots(self._folder) for turn in each.turns()[-1:]}
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()
 
 
 def _read(path: Path, offset: int) -> bytes:
-    with path.open("rb") as file:
+    with open_file(path, "rb") as file:
         file.seek(offset)
         return file.read(MAX_BYTES)
 
 
 def _chunks(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield a file's content in chunks with their offsets. An empty file yields one empty chunk."""
-    with path.open("rb") as file:
+    with open_file(path, "rb") as file:
         offset = 0
         while content := file.read(MAX_BYTES):
             yield offset, content

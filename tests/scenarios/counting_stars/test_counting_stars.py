@@ -251,7 +251,7 @@ def test_every_parameter_is_described() -> None:
         (["variant=4-999"], "1 to 128 lengths"),
         (["variant=4-4-4"], "a variant is M-N"),
         (["max_context=4x"], "a size must be a whole number of tokens"),
-        (["max_context=9m"], "less than or equal to 2000000"),
+        (["max_context=9m"], "must be at most 2000000"),
         (["language=fr"], "'en' or 'zh'"),
         (["variant=64-64", "max_context=8k"], r"has 125; 64 stars, .* need 1,\d\d\d: use --set max_context=\d+k"),
         (["max_context=3"], "the shortest context"),
@@ -274,7 +274,7 @@ def test_the_length_that_is_suggested_will_do() -> None:
 def test_data_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("A short text.", "utf-8")
     for data, settings, message in (
-        ("sky=none.txt", [], "does not exist"),
+        ("sky=none.txt", [], "No such file"),
         (f"sky={tmp_path / 'short.txt'}", [], "give a longer text or a smaller max_context"),
         (f"sky={tmp_path / 'short.txt'}", ["delivery=scatter"], "uses the conversation as its sky"),
         (f"stars={tmp_path / 'short.txt'}", [], "not a file of star lists"),

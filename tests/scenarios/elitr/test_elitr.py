@@ -121,7 +121,7 @@ def test_the_answer_is_not_in_the_question_nor_the_transcript_twice() -> None:
     [
         ({"setting": "conv", "mode": "single"}, "setting=conv asks questions that refer back to earlier ones: use mode=multi"),
         ({"questions": "/nowhere.zip", "rubric": "rules"}, "rubric=rules cannot grade the published answers, which are free text"),
-        ({"tokens": 100}, "tokens: Input should be greater than or equal to 3000"),
+        ({"tokens": 100}, "tokens: must be at least 3000"),
         ({"rubric": "seven"}, "rubric"),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_bullet_that_is_a_list_or_na_is_no_link(tmp_path: Path) -> None:
 
 WRONG = {
     "not JSON": b"[{",
-    "not a list of annotated samples: annotation: Field required": b"[{}]",
+    "not a list of annotated samples: annotation: is missing": b"[{}]",
     "says nothing about insight a": json.dumps([SAMPLE | {"predictions_x": []}]).encode(),
     "unknown coverage 'perhaps'": json.dumps([SAMPLE | {"predictions_x": [{**ANSWER, "coverage": "perhaps"}]}]).encode(),
     "sample 1, predictions_x: not a list": json.dumps([SAMPLE | {"predictions_x": 7}]).encode(),

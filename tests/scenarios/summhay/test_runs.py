@@ -223,8 +223,11 @@ def test_a_run_of_other_tests_cannot_be_annotated_and_a_damaged_file_is_said_to_
     with pytest.raises(InputError, match="none of its tests can be annotated"):
         sheets(RunFolder(outcome.folder))
     run = played(tmp_path, "subtopics=1")
-    (run.path / "annotations.jsonl").write_text('{"by": "Ada"}\n', "utf-8")
+    run.add_annotation({"by": "Ada"})
     with pytest.raises(JournalError, match="not an annotation"):
+        annotations_by(run)
+    (run.path / "annotations.jsonl").write_text('{"by": "Ada"}\n', "utf-8")
+    with pytest.raises(JournalError, match=r"annotations.jsonl: damaged at line 1: it has no checksum; restore"):
         annotations_by(run)
 
 
@@ -235,7 +238,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     def types(lines: str) -> None:
         given = iter(lines.split())
 
-        def read(prompt: str) -> str:
+        def read() -> str:
             try:
                 return next(given)
             except StopIteration:

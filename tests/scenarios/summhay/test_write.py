@@ -184,8 +184,11 @@ def test_at_the_command_line(server: Server, tmp_path: Path, capsys: pytest.Capt
         main([*given, *small])
     assert leaving.value.code == 0
     assert f"wrote   {tmp_path / 'bread' / 'topic_rye.json'}" in capsys.readouterr().out
-    for wrong, words in (("documents=0", "greater than or equal to 4"), ("x=1", "unknown key"), ("x", "NAME=VALUE")):
+    for wrong, words in (("documents=0", "must be at least 4"), ("x=1", "unknown key"), ("x", "NAME=VALUE")):
         with pytest.raises(SystemExit) as leaving:
             main([*given, "--set", wrong])
         assert leaving.value.code == 2
         assert words in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*given[:3], "silent", *given[4:]])
+    assert capsys.readouterr().err == "longspan: --writer silent: this kind of agent cannot write; name a model, such as openai/gpt-4o\n"

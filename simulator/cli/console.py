@@ -1,0 +1,46 @@
+"""Rich's console for text that is not ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO, Any, Final, final
+
+from rich import console
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from longspan.simulator.terminal import as_line, visible
+
+__all__ = ["Console", "wide_console"]
+
+WIDTH: Final = 160
+"""Columns of a line if the output is not a terminal."""
+
+
+@final
+class Console(console.Console):
+    """A console on which only Rich itself writes control sequences: `visible` has gone over everything else.
+
+    Markup, emoji codes and highlighting are off. Text is best given as str: of a `Text`, Rich drops some control characters silently.
+    """
+
+    def __init__(self, file: IO[str] | None = None, **options: Any) -> None:
+        super().__init__(file=file, markup=False, emoji=False, highlight=False, **options)
+
+    def say(self, text: str, style: str | None = None, *, mark: str = "", mark_style: str = "") -> None:
+        """Print a text as one line, however long it is, after a mark in a style of its own."""
+        self.print(Text.assemble((mark, mark_style), as_line(text)), style=style, soft_wrap=True)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+def wide_console(file: IO[str] | None = None) -> Console:
+    """A console on `file`, or else standard output, as wide as the terminal, or WIDTH columns if it is not a terminal."""
+    made = Console(file)
+    return made if made.file.isatty() else Console(file, width=WIDTH)

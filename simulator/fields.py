@@ -1,0 +1,81 @@
+"""Pydantic fields for numbers and dates as users write them, and a validation that reads whole numbers strictly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from longspan.simulator.integers import PLAIN, parse_integer
+from longspan.simulator.sizes import MAX_TOKENS, is_size
+
+__all__ = ["Seed", "Span", "StartsAt", "Whole", "validated"]
+
+Model = TypeVar("Model", bound=BaseModel)
+
+Whole = Annotated[int, BeforeValidator(parse_integer)]
+"""A whole number, or its plain digits."""
+
+Seed = Annotated[Whole, Field(ge=-(2**63), lt=2**63)]
+"""The seed of a run's tests."""
+
+Span = Annotated[Whole, Field(ge=1, le=MAX_TOKENS)]
+"""The span of a run's tests in tokens."""
+
+MAX_START: Final = datetime(9000, 1, 1)
+"""Conversations start before this date, so that virtual time stays within the calendar's range."""
+
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{3}|\.[0-9]{6})?)?)?")
+_LOOKS_NUMERIC: Final = re.compile(r"[\s\d_+.-]*")
+
+
+def _start(value: object) -> datetime:
+    """Return a date and time without a time zone. Raises ValueError."""
+    if isinstance(value, str) and _DATE.fullmatch(value):
+        value = datetime.fromisoformat(value)
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime) or value.tzinfo is not None:
+        raise ValueError("expected a date without a time zone, such as 2024-01-01T09:00")
+    if value >= MAX_START:
+        raise ValueError(f"expected a date before {MAX_START:%Y-%m-%d}")
+    return value
+
+
+StartsAt = Annotated[datetime, BeforeValidator(_start)]
+"""The virtual date at which a conversation starts."""
+
+
+def validated(model: type[Model], given: Mapping[str, Any]) -> Model:
+    """Validate what a user gave by name. Raises ValidationError.
+
+    A whole number must be written plainly (see `parse_integer`), or as a size, even if the type of the model's field reads more.
+    """
+    read = model.model_validate(dict(given))
+    for name, info in model.model_fields.items():
+        key = name if name in given else info.alias or name
+        if key in given and (odd := _odd(given[key], getattr(read, name))):
+            why = PydanticCustomError("whole_number", "{why}", {"why": odd})
+            raise ValidationError.from_exception_data(model.__name__, [{"type": why, "loc": (key,), "input": given[key]}])
+    return read
+
+
+def _odd(given: Any, read: Any) -> str:
+    """Return what is wrong with something that was given for a whole number, or with the first such value in it; "" if nothing is."""
+    if type(read) is int and type(given) is not int:
+        if isinstance(given, str) and (PLAIN.match(given) or is_size(given) or not _LOOKS_NUMERIC.fullmatch(given)):
+            return ""  # what has letters is a name that the field itself reads as a number
+        try:
+            parse_integer(given)
+        except ValueError as error:
+            return str(error)
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(given, Mapping) and isinstance(read, Mapping):
+        pairs = [(value, read[key]) for key, value in given.items() if key in read]
+    elif isinstance(given, list | tuple) and isinstance(read, list | tuple):
+        pairs = list(zip(given, read, strict=False))
+    return next(filter(None, (_odd(*pair) for pair in pairs)), "")

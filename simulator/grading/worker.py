@@ -1,0 +1,66 @@
+"""Grades in a worker thread, so that signals are answered and pages served whatever is being graded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import MappingProxyType
+from typing import TypeVar, final
+
+import trio
+
+from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.queries import JudgeAnswers
+from longspan.simulator.record import Grade
+from longspan.simulator.transcript import Change, PlayedTest
+
+__all__ = ["GradingWorker"]
+
+T = TypeVar("T")
+
+
+@final
+class GradingWorker:
+    """Grades the tests of a gradebook, one after another, beside the event loop.
+
+    A caller that is cancelled does not wait for its grader, which cannot be stopped: it is left behind in its thread, and
+    later callers wait for it.
+    """
+
+    def __init__(self, gradebook: Gradebook) -> None:
+        self._gradebook = gradebook
+        self._one_at_a_time = trio.CapacityLimiter(1)
+        self._waiting: set[trio.CancelScope] = set()
+        self._hurries = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a grader is running, perhaps one that was left behind."""
+        return self._one_at_a_time.borrowed_tokens > 0
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """Do work that calls graders, and return what it returns."""
+        return await trio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._one_at_a_time)
+
+    async def grade(self, conversation: str, test: PlayedTest, answers: JudgeAnswers = MappingProxyType({})) -> Grade | None:
+        """Grade a finished test as `Gradebook.grade` does. Return None after `hurry`."""
+        if self._hurries:
+            return None
+        with trio.CancelScope() as scope:
+            self._waiting.add(scope)
+            try:
+                return await self.do(partial(self._gradebook.grade, conversation, test, answers))
+            finally:
+                self._waiting.discard(scope)
+        return None
+
+    async def on_change(self, conversation: str, change: Change) -> None:
+        """Grade the test that ended with a change, if one did and its scenario is known. Call this with each change."""
+        if isinstance(change, PlayedTest) and change.status == "played" and change.definition.scenario in self._gradebook.scenarios:
+            await self.grade(conversation, change)
+
+    def hurry(self) -> None:
+        """Wait for no single test's grade any longer, now and from now on."""
+        self._hurries = True
+        for scope in self._waiting:
+            scope.cancel()

@@ -1,0 +1,79 @@
+"""The lines of a journal: each is written with a checksum, and checked when it is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final, final
+
+from pydantic import ValidationError
+
+from longspan.simulator import events
+from longspan.simulator.checksums import SEAL_LENGTH, ChecksumError, RunningSum
+from longspan.simulator.errors import DamageError, first_problem
+
+__all__ = ["JournalLines", "as_line", "fields_of", "parse_line"]
+
+REMEDY: Final = "restore the file from a copy, or grade what is before it with `longspan score --before-damage`"
+
+MEASURED: Final = b',"measured":'
+
+
+@final
+class JournalLines:
+    """The lines of the journal at `path`, written or read in order. `seq` is the next line's."""
+
+    def __init__(self, path: Path) -> None:
+        self.seq = 0
+        self._path = path
+        self._sum = RunningSum()
+
+    def write(self, event: events.Event) -> bytes:
+        """Return the next line."""
+        measured = MEASURED + json.dumps(event.measured, separators=(",", ":")).encode() if event.measured is not None else b""
+        line = self._sum.seal(as_line(event, self.seq), measured)
+        self.seq += 1
+        return line
+
+    def check(self, line: bytes) -> None:
+        """Check the next line's checksum. Raises DamageError."""
+        try:
+            self._sum.check(line, fields_of(line))
+        except ChecksumError as error:
+            raise DamageError(self._path, self.seq + 1, str(error), REMEDY) from None
+        self.seq += 1
+
+    def read(self, line: bytes) -> events.Event:
+        """Check the next line and return its event. Raises DamageError."""
+        self.check(line)
+        return parse_line(line, self.seq - 1, self._path)
+
+
+def as_line(event: events.Event, seq: int) -> bytes:
+    """Return the beginning of an event's line: what its checksum covers."""
+    return _start(seq) + events.as_json(event)[1:-1]
+
+
+def fields_of(line: bytes) -> bytes:
+    """Return the beginning of a line that its checksum covers: all but `measured`, which is flat, and the checksum."""
+    fields = line[:-SEAL_LENGTH]
+    if fields.endswith(b"}"):
+        at = fields.rfind(MEASURED + b"{")
+        if at >= 0 and fields.find(b"}", at) == len(fields) - 1:
+            return fields[:at]
+    return fields
+
+
+def parse_line(line: bytes, seq: int, path: Path) -> events.Event:
+    """Return the event in a line whose checksum is right. Raises DamageError."""
+    start = _start(seq)
+    if not line.startswith(start):
+        raise DamageError(path, seq + 1, f"expected an event with seq {seq}", REMEDY)
+    try:
+        return events.parse_json(b"{" + line[len(start) : -SEAL_LENGTH] + b"}")
+    except ValidationError as error:
+        raise DamageError(path, seq + 1, f"not an event of this journal format: {first_problem(error)}", REMEDY) from error
+
+
+def _start(seq: int) -> bytes:
+    return b'{"seq":%d,' % seq

@@ -1,0 +1,56 @@
+"""Errors about files name them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from longspan.simulator.cli import main
+from longspan.simulator.files import write_text
+
+
+def full(*_: object) -> NoReturn:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("before")
+    monkeypatch.setattr("os.fsync", full)  # as a write to a full disk, it raises without a name
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_text(tmp_path / "file", "after")
+    assert caught.value.filename == str(tmp_path / "file")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "before"
+
+
+def failed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as leaving:
+        main(arguments)
+    assert leaving.value.code == 1
+    return capsys.readouterr().err
+
+
+def test_a_full_disk_behind_the_output_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    output = Path("/dev/full").open("w")  # noqa: SIM115
+    monkeypatch.setattr(sys, "stdout", output)
+    error = failed(capsys, "list", "suites")
+    sys.stdout.close()
+    with suppress(OSError):
+        output.close()
+    assert error == "longspan: standard output: cannot be read or written: No space left on device\n"
+
+
+def test_a_full_disk_for_temporary_files_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    monkeypatch.setattr(sys, "stdout", sys.stdout)  # it is replaced when a command fails
+    error = failed(capsys, "estimate", "--scenario", "colours", "--tests", "1")
+    sys.stdout.close()
+    assert error.startswith("longspan: /nowhere/tmp")
+    assert error.endswith(": cannot be read or written: No such file or directory\n")
