@@ -539,7 +539,6 @@ def test_grades_are_the_same_with_and_without_filler(seed: int, tmp_path: Path) 
 
     found, without = scores(isolated=False), scores(isolated=True)
     assert found == {test: score for test, score in without.items() if not test.startswith("chapterbreak")}  # too long for 2k
-    assert set(found.values()) == {1.0}
 
 
 # TriviaQA.
