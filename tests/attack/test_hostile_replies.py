@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -39,6 +38,7 @@ from longspan.simulator.report.excerpts import Excerpt, script_json, visible
 from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.tools.rehearsal import rehearse
 from tests.attack import sample, tried
+from tests.timing import cpu_seconds
 
 GROWTH: Final = 4
 """How many times longer the longer reply is."""
@@ -250,12 +250,7 @@ def reader_of(name: str) -> Reader:
 
 def seconds(reader: Reader, reply: str, repeats: int = 1) -> float:
     """The CPU seconds that reading takes, the best of some repeats."""
-    best = float("inf")
-    for _ in range(repeats):
-        begin = time.process_time()
-        reader(reply)
-        best = min(best, time.process_time() - begin)
-    return best
+    return cpu_seconds(lambda: reader(reply), repeats)
 
 
 def ratio(reader: Reader, generator: Generator) -> float:

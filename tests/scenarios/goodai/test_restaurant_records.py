@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.timing import growth
 
 from longspan.scenarios.goodai.files import Said, TestRecord, read_records
 from longspan.scenarios.goodai.restaurant import Visit, grade_record
@@ -231,19 +231,17 @@ def test_no_record_raises(log: list[str], fifths: int, expected: list[Any], auto
 
 
 def test_a_hostile_menu_takes_time_in_proportion() -> None:
-    def seconds(size: int) -> float:
-        """Process seconds that `size` items, words and pleas take."""
+    def visited(size: int) -> None:
+        """Grade a visit with `size` items, words and pleas."""
         items = "\n".join(f"{n}. {' '.join(f'w{(n + k) % 70}' for k in range(60))}" for n in range(size))
         turns = [
             Said(f"Waiter: menu\n{items}\nlike to drink", " ".join(f"w{k % 70}" for k in range(size))),
             Said("Waiter: like to eat", "please w1 " * size),
             Said("Waiter: unavailable " + "Here is your " * (4 * size), "w2 please? " * size),
         ]
-        began = time.process_time()
         grade_visit(turns)
-        return time.process_time() - began
 
-    assert seconds(1000) < 10 * max(seconds(250), 0.005)
+    assert growth(visited, 250, times=4) < 10
 
 
 # The published records.
