@@ -127,7 +127,7 @@ class AccessGuard:
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             path = f"/{scope['path'].lstrip('/')}"  # "//name" would be another server
             response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-            response.set_cookie(cookie, self._token, httponly=True, samesite="strict")
+            response.set_cookie(cookie, self._token, httponly=True, samesite="lax")  # sent where a link of another site leads
             return response
         kept = cookie_parser("; ".join(headers.getlist("cookie"))).get(cookie)  # reads on after another server's odd cookies
         if kept is not None and self._is_token(kept):
