@@ -10,8 +10,8 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import TypeVar
 
-from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler
+from longspan.simulator.filler.talk import Talk
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["tokenizer_pass", "whole"]
@@ -42,7 +42,7 @@ def whole(action: Callable[[], Value]) -> tuple[Value, dict[str, float]]:
 def tokenizer_pass() -> float:
     """Return the CPU seconds for one pass over filler of a million tokens: the median of three."""
     tokenizer = Tokenizer()
-    filler = Filler(Almanac(0), tokenizer)
+    filler = Filler(Talk(0), tokenizer)
     texts: list[str] = []
     tokens = 0
     while tokens < TOKENS:

@@ -19,8 +19,8 @@ from longspan.simulator import events
 from longspan.simulator.agent import Agent
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Conversation, Setting
-from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler
+from longspan.simulator.filler.talk import Talk
 from longspan.simulator.journal import Journal
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.snapshots import Snapshots
@@ -114,7 +114,7 @@ class _Play:
 
     async def _prepare(self, seed: int, folder: Path, journals: ExitStack) -> Conversation:
         tokenizer = Tokenizer()
-        setting = Setting(id="main", span=self._span, tokenizer=tokenizer, filler=Filler(Almanac(seed), tokenizer))
+        setting = Setting(id="main", span=self._span, tokenizer=tokenizer, filler=Filler(Talk(seed), tokenizer))
         tests = [test for test in make_tests(self._suite, seed) if setting.left_out(test) is None]
         agent = make_agent(self._spec)
         if self._context > self._span:

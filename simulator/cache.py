@@ -1,4 +1,5 @@
-"""The user's own folders: a cache of what takes a while to compute (compiled templates, unpacked token ranks), and what was trusted.
+"""The user's own folders: a cache of what takes a while to compute (compiled templates, unpacked token ranks and facts), and what was
+trusted.
 
 The cache is LONGSPAN_CACHE_DIR, or else `longspan` in XDG_CACHE_HOME or ~/.cache. What was trusted is in the folder `trusted` of
 LONGSPAN_STATE_DIR, or else of `longspan` in XDG_STATE_HOME or ~/.local/state. Templates are cached as bytecode that Python will

@@ -14,8 +14,8 @@ from longspan.simulator.conversation import Setting
 from longspan.simulator.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.errors import InputError
 from longspan.simulator.files import digest, resolved
-from longspan.simulator.filler.almanac import Almanac
 from longspan.simulator.filler.filler import Filler, Source
+from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.gate import clear, vouch
 from longspan.simulator.judging.cached_model import check_model
@@ -149,7 +149,7 @@ def setting_of(manifest: Manifest, conversation: str) -> Setting:
 
 def _setting(settings: RunSettings, id: str, *, alone: bool = False) -> Setting:
     tokenizer = Tokenizer(settings.tokenizer)
-    source: Source = Trivia(settings.filler, seed=settings.seed) if settings.filler else Almanac(settings.seed)
+    source: Source = Trivia(settings.filler, seed=settings.seed) if settings.filler else Talk(settings.seed)
     return Setting(
         id=id,
         span=settings.span,

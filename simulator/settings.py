@@ -19,7 +19,7 @@ class Conditions(BaseModel):
     """How tests are played, whatever the tests and the agent.
 
     `judge`: the spec of a model that decides what rules cannot. `isolated`: each test has a conversation to itself. `filler`: a
-    file of trivia questions to use instead of the almanac. `filler_size`: maximum tokens of a filler message. `definitions`: a
+    file of trivia questions to use instead of the built-in source. `filler_size`: maximum tokens of a filler message. `definitions`: a
     folder of published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone.
     """
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import ClassVar, final
@@ -13,8 +14,7 @@ import trio
 from longspan.agents.base import BaseAgent
 from longspan.simulator import events
 from longspan.simulator.conversation import Conversation, Setting
-from longspan.simulator.filler.almanac import Almanac
-from longspan.simulator.filler.filler import Filler
+from longspan.simulator.filler.filler import Filler, Pair
 from longspan.simulator.journal import Journal
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Message, Reply
@@ -25,6 +25,20 @@ from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.transcript import Transcript
 
 __all__ = ["Babbler", "Made", "Waiting", "made_test", "play", "setting"]
+
+
+@final
+class Sums:
+    """A small source of filler, for conversations of which only the order matters."""
+
+    def __init__(self, seed: int) -> None:
+        self._first = seed
+
+    def pairs(self) -> Iterator[Pair]:
+        return ((f"What is {number % 97} plus {number % 89}?", str(number % 97 + number % 89)) for number in count(self._first))
+
+    def chat(self) -> Iterator[Pair]:
+        return iter(())
 
 
 @final
@@ -94,7 +108,7 @@ def setting(
     span: int, *, seed: int = 0, placement: Placement = "uniform", isolated: bool = False, pace: timedelta = timedelta(seconds=30)
 ) -> Setting:
     tokenizer = Tokenizer()
-    filler = Filler(Almanac(seed), tokenizer)
+    filler = Filler(Sums(seed), tokenizer)
     return Setting(id="main", span=span, placement=placement, isolated=isolated, tokenizer=tokenizer, filler=filler, pace=pace)
 
 

@@ -117,7 +117,7 @@ def _rules(run: Graded) -> str:
 
 
 def _filler(run: Graded) -> str:
-    return f"{(run.manifest.filler_sha256 or 'almanac')[:12]}, {run.manifest.filler_size:,} tokens at most"
+    return f"{(run.manifest.filler_sha256 or 'built in')[:12]}, {run.manifest.filler_size:,} tokens at most"
 
 
 def _timestamps(run: Graded) -> str:

@@ -49,7 +49,7 @@ class GridOptions:
     tokenizer: Annotated[
         Literal["cl100k_base", "o200k_base"], typer.Option(help="Counts tokens: cl100k_base or o200k_base.", metavar="NAME")
     ] = "cl100k_base"
-    filler: Annotated[Path | None, typer.Option(help="A TriviaQA file (JSON or .gz) instead of the almanac.", metavar="FILE")] = None
+    filler: Annotated[Path | None, typer.Option(help="A TriviaQA file (JSON or .gz) instead of our own questions.", metavar="FILE")] = None
     filler_size: Annotated[int, typer.Option(help="Maximum tokens of a filler message.", parser=whole(100, 100_000), metavar="N")] = 2000
     definitions: Annotated[Path | None, typer.Option(help="Play these published tests instead of generated ones.", metavar="DIR")] = None
     rules: Annotated[Literal["longspan", "paper"], typer.Option(help="Grade by longspan's rules or by the paper's.")] = "longspan"

@@ -1,9 +1,9 @@
 """Filler: distraction that belongs to no test, to a given number of tokens (GoodAI, section 3.1 and figure 4).
 
-A filler message lists questions with their answers and asks for the answers as a JSON list; the reply is known. Both are built
-from lines that end in a newline, and from remarks of whole sentences. In both encodings such pieces have the same tokens alone
-as in sequence, so that each is counted once and a message's tokens are the sum of its pieces'. That holds because no piece starts
-with a space or a slash, except a sentence that follows another one.
+A message either lists questions with their answers and asks for the answers as a JSON list, as in the paper, or chats: remarks,
+news, and small tasks. The reply is known. Both are built from lines that end in a newline, and from a closing remark. In both
+encodings such lines have the same tokens alone as in sequence, so that each is counted once and a message's tokens are the sum of
+its lines'. That holds because no line starts with a space or a slash.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, final
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol, final
 
 from longspan.simulator.errors import InputError
+from longspan.simulator.filler.draws import read
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Distraction", "Filler", "Pair", "Source"]
@@ -24,38 +24,34 @@ __all__ = ["Distraction", "Filler", "Pair", "Source"]
 REQUEST: Final = "Here are questions, each with its answer. Give me all the answers in order, as a JSON list of strings.\n"
 SHORT_REQUEST: Final = "Just the answers as a JSON list:\n"
 BRIEF: Final = 150
-"""Tokens below which a message has the short request; also the minimum that is left for the next message."""
-MAX_PAIR_TOKENS: Final = 120
-"""Maximum tokens of a pair; longer ones are skipped."""
+"""Tokens below which a message has no opening, or the short request; also the minimum that is left for the next message."""
+MAX_ENTRY_TOKENS: Final = 120
+"""Maximum tokens of a pair or a line of chat with its reply; longer ones are skipped."""
 MAX_CLOSING_TOKENS: Final = 12
-"""Maximum tokens of the closing remark, if the pairs in the pool allow it."""
+"""Maximum tokens of the closing remark, if the entries in the pool allow it."""
 MAX_SKIPPED: Final = 10_000
 """Maximum consecutive pairs that are too long."""
-CACHED_ANSWERS: Final = 8192
-"""Answers whose token counts are cached."""
 POOL_SIZE: Final = 32
-"""Pairs in the pool to choose from."""
+"""Entries in the pool to choose from."""
+CACHED: Final = 4096
+"""Lines whose tokens are remembered: small sources come round again."""
+CHATS: Final = 2
+"""One long message in so many chats, if the source has lines of chat; of brief ones, all but one in so many."""
 _quote = json.JSONEncoder(ensure_ascii=False).encode
-REMARKS: Final = Path(__file__).parents[1] / "data" / "remarks.json"
 
-
-Count = Callable[[str], int]
-"""Counts the tokens of a text: see `Tokenizer.count_piece`."""
-
-Pair = tuple[str, int, str]
-"""A question with a leading space, its tokens including the space, and its answer. Both texts are one line, with single spaces
-between words and none at the end."""
-
-
-_Entry = tuple[str, str, int, int]
-"""A pair's text in a message and in its reply, with its tokens in each."""
+Pair = tuple[str, str]
+"""A question and its answer, or a line of chat and what it is answered, "" if nothing. Each is one line, stripped."""
 
 
 class Source(Protocol):
-    """A source of questions."""
+    """A source of filler. Both methods yield the same each time."""
 
-    def pairs(self, count_piece: Count) -> Iterator[Pair]:
-        """Yield pairs without end, the same each time. Text shared by many questions is a piece of its own, counted once."""
+    def pairs(self) -> Iterator[Pair]:
+        """Yield questions with their answers, without end."""
+        ...
+
+    def chat(self) -> Iterator[Pair]:
+        """Yield lines of chat with what they are answered, without end, or nothing at all."""
         ...
 
 
@@ -70,6 +66,19 @@ class Distraction:
     reply_tokens: int
 
 
+class _Entry(NamedTuple):
+    """A line of a message and its line of the reply, both with their newline (the latter may be empty), with their tokens."""
+
+    text: str
+    reply: str
+    text_tokens: int
+    reply_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        return self.text_tokens + self.reply_tokens
+
+
 @final
 class Filler:
     """Makes filler from a source. The same source and the same calls in the same order give the same filler.
@@ -81,61 +90,53 @@ class Filler:
     def __init__(self, source: Source, tokenizer: Tokenizer, *, max_tokens: int = 2000) -> None:
         if max_tokens < 100:
             raise ValueError(f"max_tokens must be >= 100, got {max_tokens}")
-        self._count, self._count_plain = tokenizer.count, tokenizer.count_plain
+        self._count = lru_cache(CACHED)(tokenizer.count)
         self._max_tokens = max_tokens
         self._number = 0  # messages so far, which select the remarks
-        self._entries = self._short_pairs(source.pairs(tokenizer.count_piece))
-        self._pool: deque[_Entry] = deque()
+        self._pairs = _Pool(self._listed(source.pairs()))
+        self._chat = _Pool(self._chatted(source.chat()))
         self._requests = {text: self._count(text) for text in (REQUEST, SHORT_REQUEST)}
         self._brackets = self._count("[\n") + self._count("]")
-        remarks = _remarks()
+        remarks = read("remarks")
+        self._openings = [_Remark(f"{opening}\n", self._count(f"{opening}\n")) for opening in remarks["openings"]]
         self._asides = _Sentences(remarks["asides"], self._count)
         self._replies = _Sentences(remarks["replies"], self._count)
         self._closings = _Sentences(remarks["closings"], self._count)
+        self._endings = _Sentences(remarks["endings"], self._count)
 
     def make(self, gap: int) -> Distraction:
         """Make filler whose message and reply have `gap` tokens together.
 
         For a gap above `max_tokens` it has fewer, and the caller asks again. What is left then is at least BRIEF, if `max_tokens`
-        is at least twice that. A gap too small for a question gets a remark of at least 4 tokens.
+        is at least twice that. A gap too small for a question or a line of chat gets a remark of at least 4 tokens.
 
         Raises ValueError for a gap below 1.
         """
         if gap < 1:
             raise ValueError(f"gap must be >= 1, got {gap}")
-        self._begin()
+        self._number += 1
         target = self._first_share(gap)
-        request = REQUEST if target >= BRIEF else SHORT_REQUEST
-        left = target - self._requests[request] - self._brackets
-        last = self._take_last(left - self._closings.least, _total_tokens)
-        if last is None:
-            return self._aside(target)
-        left -= _total_tokens(last)
-        return self._list(request, *self._fit(left, last))
+        chats = (self._number % CHATS == 0) == (target >= BRIEF)
+        forms = (self._make_chat, self._make_list) if chats else (self._make_list, self._make_chat)
+        return forms[0](target) or forms[1](target) or self._aside(target)
 
     def ask(self, max_tokens: int = 60) -> Distraction:
-        """Make filler that the agent answers: a message of at max_tokens `max_tokens` tokens, with the ideal reply.
+        """Make filler that the agent answers: a message of at most `max_tokens` tokens, with the ideal reply.
 
         If they are too few for a question, it is a remark. Raises ValueError for `max_tokens` below 1.
         """
         if max_tokens < 1:
             raise ValueError(f"max_tokens must be >= 1, got {max_tokens}")
-        self._begin()
-        left = max_tokens - self._requests[SHORT_REQUEST]
-        last = self._take_last(left - self._closings.least, _message_tokens)
-        if last is None:
-            return self._remark(min(max_tokens, MAX_CLOSING_TOKENS), self._replies.single(MAX_CLOSING_TOKENS, self._number))
-        left -= _message_tokens(last)
-        entries = []
-        while _message_tokens(self._pool[0]) + self._closings.least <= left:
-            entries.append(self._pool.popleft())
-            self._refill()
-            left -= _message_tokens(entries[-1])
-        return self._list(SHORT_REQUEST, [*entries, last], self._closings.single(min(left, MAX_CLOSING_TOKENS), self._number))
-
-    def _begin(self) -> None:
         self._number += 1
-        self._refill()
+        left = max_tokens - self._requests[SHORT_REQUEST]
+        entries = []
+        while entry := self._pairs.take(lambda entry, room=left - self._closings.least: entry.text_tokens <= room):  # type: ignore[misc]
+            entries.append(entry)
+            left -= entry.text_tokens
+        if not entries:
+            return self._remark(min(max_tokens, MAX_CLOSING_TOKENS), self._replies.single(MAX_CLOSING_TOKENS, self._number))
+        entries[-1] = self._without_comma(entries[-1])
+        return self._list(SHORT_REQUEST, entries, self._closings.single(min(left, MAX_CLOSING_TOKENS), self._number))
 
     def _first_share(self, gap: int) -> int:
         """The tokens of a gap that one message fills."""
@@ -145,69 +146,72 @@ class Filler:
             return min(self._max_tokens, (gap + 1) // 2)
         return self._max_tokens
 
-    # Pairs.
+    # Questions with answers.
 
-    def _refill(self) -> None:
-        while len(self._pool) < POOL_SIZE:
-            self._pool.append(next(self._entries))
-
-    def _short_pairs(self, pairs: Iterator[Pair]) -> Iterator[_Entry]:
+    def _listed(self, pairs: Iterator[Pair]) -> Iterator[_Entry]:
         """Yield the pairs that are not too long. Raises InputError if too many in a row are."""
-        answered = lru_cache(CACHED_ANSWERS)(self._answered)
         skipped = 0
-        for question, question_tokens, answer in pairs:
-            answer_tokens, reply, reply_tokens = answered(answer)
-            tokens = question_tokens + answer_tokens
-            if tokens + reply_tokens <= MAX_PAIR_TOKENS:
-                skipped = 0
-                yield f"Q:{question} A: {answer}\n", reply, tokens, reply_tokens
-                continue
+        while skipped < MAX_SKIPPED:
+            question, answer = next(pairs)
+            entry = self._entry(f"Q: {question} A: {answer}\n", f"{_quote(answer)},\n")
             skipped += 1
-            if skipped == MAX_SKIPPED:
-                break
-        raise InputError(f"the filler's source has no question of at most {MAX_PAIR_TOKENS} tokens with its answer; use another source")
+            if entry.tokens <= MAX_ENTRY_TOKENS:
+                skipped = 0
+                yield entry
+        raise InputError(f"the filler's source has no question of at most {MAX_ENTRY_TOKENS} tokens with its answer; use another source")
 
-    def _answered(self, answer: str) -> tuple[int, str, int]:
-        """Return the tokens of a pair without its question, its answer in a reply, and the tokens there."""
-        reply = _quote(answer)
-        return self._count_plain(f"Q: A: {answer}\n"), reply, self._count_plain(f"{reply},\n")
+    def _make_list(self, target: int) -> Distraction | None:
+        """Make a list of questions with answers, if one fits in `target` tokens."""
+        request = REQUEST if target >= BRIEF else SHORT_REQUEST
+        left = target - self._requests[request] - self._brackets
+        last = self._pairs.take(lambda entry: max(entry.tokens, self._without_comma(entry).tokens) <= left - self._closings.least)
+        if last is None:
+            return None
+        last = self._without_comma(last)
+        entries, left = self._pairs.fill(left - last.tokens, self._closings.least)
+        return self._list(request, [*entries, last], self._closings.compose(left, self._number))
 
-    def _take_last(self, room: int, cost: Callable[[_Entry], int]) -> _Entry | None:
-        """Take the last pair of a list from the pool, the first one whose cost fits into `room`. Its reply has no comma."""
-        for index, entry in enumerate(self._pool):
-            if cost(entry) <= room:
-                text, reply, tokens, _ = entry
-                last = (text, reply, tokens, self._count(f"{reply}\n"))
-                if cost(last) <= room:
-                    del self._pool[index]
-                    self._refill()
-                    return last
-        return None
-
-    def _fit(self, left: int, last: _Entry) -> tuple[list[_Entry], _Remark]:
-        """Return pairs that end in `last`, and a closing remark, of `left` tokens in addition to `last`."""
-        entries: list[_Entry] = []
-        while left >= MAX_PAIR_TOKENS + MAX_CLOSING_TOKENS:
-            entry = next(self._entries)
-            entries.append(entry)
-            left -= entry[2] + entry[3]
-        costs = [_total_tokens(entry) for entry in self._pool]
-        chosen = _subset(costs, left - MAX_CLOSING_TOKENS, left - self._closings.least)
-        for index in reversed(chosen):
-            entries.append(self._pool[index])
-            left -= costs[index]
-            del self._pool[index]
-        return [*entries, last], self._closings.compose(left, self._number)
+    def _without_comma(self, entry: _Entry) -> _Entry:
+        """The last pair of a list."""
+        return self._entry(entry.text, entry.reply.removesuffix(",\n") + "\n")
 
     def _list(self, request: str, entries: Sequence[_Entry], closing: _Remark) -> Distraction:
-        """Build a message from `entries`. The last entry's tokens are those without a comma in the reply."""
         texts, replies, tokens, reply_tokens = zip(*entries, strict=True)
         return Distraction(
             text=f"{request}{''.join(texts)}{closing.text}",
-            reply="[\n" + ",\n".join(replies) + "\n]",
+            reply=f"[\n{''.join(replies)}]",
             text_tokens=self._requests[request] + sum(tokens) + closing.tokens,
             reply_tokens=self._brackets + sum(reply_tokens),
         )
+
+    # Chat.
+
+    def _chatted(self, lines: Iterator[Pair]) -> Iterator[_Entry]:
+        for line, reply in lines:
+            entry = self._entry(f"{line}\n", f"{reply}\n" if reply else "")
+            if entry.tokens <= MAX_ENTRY_TOKENS:
+                yield entry
+
+    def _make_chat(self, target: int) -> Distraction | None:
+        """Make a message of lines of chat, if the source has them and one fits in `target` tokens."""
+        opening = self._openings[self._number % len(self._openings)] if target >= BRIEF else _Remark("", 0)
+        reply = self._replies.single(MAX_CLOSING_TOKENS, self._number)
+        left = target - opening.tokens - reply.tokens
+        first = self._chat.take(lambda entry: entry.tokens <= left - self._endings.least)
+        if first is None:
+            return None
+        entries, left = self._chat.fill(left - first.tokens, self._endings.least)
+        entries.insert(0, first)
+        ending = self._endings.compose(left, self._number)
+        return Distraction(
+            text=f"{opening.text}{''.join(entry.text for entry in entries)}{ending.text}",
+            reply=f"{''.join(entry.reply for entry in entries)}{reply.text}",
+            text_tokens=opening.tokens + sum(entry.text_tokens for entry in entries) + ending.tokens,
+            reply_tokens=sum(entry.reply_tokens for entry in entries) + reply.tokens,
+        )
+
+    def _entry(self, text: str, reply: str) -> _Entry:
+        return _Entry(text, reply, self._count(text), self._count(reply))
 
     # Remarks.
 
@@ -221,14 +225,41 @@ class Filler:
         return Distraction(text.text, reply.text, text.tokens, reply.tokens)
 
 
-def _message_tokens(entry: _Entry) -> int:
-    """The tokens of a pair in a message."""
-    return entry[2]
+@final
+class _Pool:
+    """The next entries of a source, to choose from. Empty if the source is."""
 
+    def __init__(self, entries: Iterator[_Entry]) -> None:
+        self._entries = entries
+        self._pool: deque[_Entry] = deque()
 
-def _total_tokens(entry: _Entry) -> int:
-    """The tokens of a pair in a message and in its reply."""
-    return entry[2] + entry[3]
+    def take(self, fits: Callable[[_Entry], bool]) -> _Entry | None:
+        """Take the first entry that fits, or return None."""
+        self._refill()
+        for index, entry in enumerate(self._pool):
+            if fits(entry):
+                del self._pool[index]
+                return entry
+        return None
+
+    def fill(self, room: int, least: int) -> tuple[list[_Entry], int]:
+        """Take entries that leave `least` to MAX_CLOSING_TOKENS tokens of `room`, or as few as possible. Return what is left too."""
+        entries = []
+        while room >= MAX_ENTRY_TOKENS + MAX_CLOSING_TOKENS:
+            entry = next(self._entries)
+            entries.append(entry)
+            room -= entry.tokens
+        self._refill()
+        chosen = _subset([entry.tokens for entry in self._pool], room - MAX_CLOSING_TOKENS, room - least)
+        for index in reversed(chosen):
+            entries.append(self._pool[index])
+            room -= self._pool[index].tokens
+            del self._pool[index]
+        return entries, room
+
+    def _refill(self) -> None:
+        while len(self._pool) < POOL_SIZE and (entry := next(self._entries, None)):
+            self._pool.append(entry)
 
 
 class _Remark(NamedTuple):
@@ -250,7 +281,7 @@ class _Sentences:
         self.least = min(remark.tokens for remark in self._first)
 
     def single(self, max_tokens: int, turn: int) -> _Remark:
-        """Return one sentence of at max_tokens `max_tokens` tokens, or the shortest. `turn` selects one."""
+        """Return one sentence of at most `max_tokens` tokens, or the shortest. `turn` selects one."""
         fit = [remark for remark in self._first if remark.tokens <= max(max_tokens, self.least)]
         return fit[turn % len(fit)]
 
@@ -291,8 +322,3 @@ def _subset(costs: Sequence[int], low: int, high: int) -> tuple[int, ...]:
                 if reached >= low:
                     return sums[reached]
     return sums[max(sums)]
-
-
-@cache
-def _remarks() -> Any:
-    return json.loads(REMARKS.read_text("utf-8"))

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 from longspan.simulator.errors import InputError
 from longspan.simulator.files import MAX_BYTES, read_packed
-from longspan.simulator.filler.filler import Count, Pair
+from longspan.simulator.filler.filler import Pair
 
 __all__ = ["Trivia"]
 
@@ -37,15 +37,17 @@ class Trivia:
         """The number of questions in the file."""
         return len(self._pairs)
 
-    def pairs(self, count_piece: Count) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[Pair]:
         for repetition in count():
             order = list(range(len(self._pairs)))
             Random(f"{self._seed}/{repetition}").shuffle(order)
-            for question, answer in (self._pairs[place] for place in order):
-                yield question, count_piece(question), answer
+            yield from (self._pairs[place] for place in order)
+
+    def chat(self) -> Iterator[Pair]:
+        return iter(())
 
 
-def _pairs(path: Path) -> list[tuple[str, str]]:
+def _pairs(path: Path) -> list[Pair]:
     data = _read(path)
     entries = data.get("Data") if isinstance(data, dict) else None
     if not isinstance(entries, list):
@@ -69,14 +71,14 @@ def _read(path: Path) -> Any:
         raise InputError(f"{path}: not JSON (a number has thousands of digits): {REMEDY}") from error
 
 
-def _pair(entry: Any, place: str) -> tuple[str, str]:
-    """A question, with a space before it, and its answer."""
+def _pair(entry: Any, place: str) -> Pair:
+    """A question and its answer."""
     if not isinstance(entry, dict):
         raise InputError(f"{place}: not an object: {REMEDY}")
     answer = entry.get("AnswerValue")
     if answer is None and isinstance(entry.get("Answer"), dict):
         answer = entry["Answer"].get("Value")
-    return f" {_text(entry.get('Question'), f'{place}: no question')}", _text(answer, f"{place}: no answer")
+    return _text(entry.get("Question"), f"{place}: no question"), _text(answer, f"{place}: no answer")
 
 
 def _text(value: Any, missing: str) -> str:

@@ -384,7 +384,7 @@ def test_options_of_a_packages_agent_are_checked(package: Path, site: Path, tmp_
     start = [site / "bin" / "longspan", "run", "--agent", "recent?messages=0"]
     done = subprocess.run(start, cwd=tmp_path, env=environment(site, package), capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "option messages" in done.stderr
+    assert "recent?messages=0: messages: must be" in done.stderr
 
 
 def journal(folder: Path) -> list[events.Event]:

@@ -256,7 +256,7 @@ def test_a_signal_stops_a_run_after_a_complete_turn_and_says_how_to_resume(
     out, err = started.communicate(timeout=60)
     assert started.returncode == 130, err
     run = only(tmp_path)
-    assert "stopped after turn" in out
+    assert "stopped after turn" in err
     assert f"longspan resume {run.path}" in out.replace("\n", "")
     last = json.loads(run.journal("main").read_text().splitlines()[-1])
     assert last["type"] != "message", "the current turn was finished"

@@ -266,7 +266,7 @@ def test_a_hostile_reply_is_only_text(visit: Open, woven: Path, tmp_path: Path) 
     seen = hostile(visit, woven, tmp_path)
     shown = seen.page.locator("#t-main-1 dd").nth(1)
     expect(shown).to_contain_text("</script><script>document.title = 'owned'</script><img src=x")
-    expect(shown).to_contain_text("[U+0000][U+001B][31m[U+202E]evil[U+2066][U+D800]")
+    expect(shown).to_contain_text("[U+0000][U+001B][31m[U+202E]evil[U+2066]")
     assert shown.locator("*").count() == 0
     seen.page.get_by_label("Search").fill("<img src=x")
     expect(seen.page.locator("#t-main-1 mark")).to_have_text("<img src=x")

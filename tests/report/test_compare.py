@@ -221,7 +221,7 @@ def test_runs_of_other_tests_are_refused_in_one_line(other: dict[str, object], d
         ("two", {"judge": "openai/gpt-4o"}, "The judge differs at 2k: none (one); openai/gpt-4o (two)"),
         ("two", {"parameters": {"colours": {"rules": "paper"}}}, "The set of grading rules differs at 2k: longspan's (one)"),
         ("two", {"pace_s": 5.0}, "Virtual time differs at 2k: from 2024-01-01 09:00:00, 30 s per turn (one)"),
-        ("two", {"filler_sha256": "cd" * 32}, "The filler differs at 2k: almanac, 2,000 tokens at most (one)"),
+        ("two", {"filler_sha256": "cd" * 32}, "The filler differs at 2k: built in, 2,000 tokens at most (one)"),
         ("two", {"seed": 4}, "The seeds differ at 2k: 0 (one); 4 (two)"),
         ("two", {"tests": 2}, "The number of tests per scenario differs at 2k: 2 (two); 3 (one)"),
         ("two", {"left_out": ("jokes",)}, "The list of scenarios that fit into the span differs at 2k"),

@@ -1,28 +1,45 @@
 from __future__ import annotations
 
+import calendar
 import gzip
 import hashlib
+import importlib.util
 import json
 import re
-from collections import Counter
+import zlib
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
+from datetime import datetime, timedelta
 from functools import cache
 from itertools import cycle, islice, pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_args
 
 import pytest
+import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.attack import ALL
 
+from longspan.scenarios.shared.lists import words
 from longspan.simulator.errors import InputError
-from longspan.simulator.filler import almanac, filler
-from longspan.simulator.filler.almanac import Almanac
-from longspan.simulator.filler.filler import BRIEF, Count, Distraction, Filler, Pair, Source
+from longspan.simulator.filler import filler, tasks
+from longspan.simulator.filler.draws import Draws, filled, read
+from longspan.simulator.filler.filler import BRIEF, Distraction, Filler, Pair, Source
+from longspan.simulator.filler.questions import KINDS, Slots, roman
+from longspan.simulator.filler.talk import Talk, _line, _near
 from longspan.simulator.filler.trivia import Trivia
+from longspan.simulator.filler.wordnet import PACKED, wordnet
+from longspan.simulator.grading.grades import Result
+from longspan.simulator.grading.matching import contains_nearly, plain
+from longspan.simulator.planning import plan
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
+from longspan.simulator.suite import load_suite
 from longspan.simulator.tokens import EncodingName, Tokenizer
 
+ROOT = Path(__file__).parents[2]
 NAMES: tuple[EncodingName, ...] = get_args(EncodingName)
 
 AWKWARD = [
@@ -48,19 +65,32 @@ class Listed:
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._pairs = pairs
 
-    def pairs(self, count_piece: Count) -> Iterator[Pair]:
-        return ((f" {question}", count_piece(f" {question}"), answer) for question, answer in cycle(self._pairs))
+    def pairs(self) -> Iterator[Pair]:
+        return cycle(self._pairs)
+
+    def chat(self) -> Iterator[Pair]:
+        return iter(())
+
+
+class Quiz:
+    """The questions of the built-in source, without its chat."""
+
+    def __init__(self, seed: int) -> None:
+        self.pairs = Talk(seed).pairs
+
+    def chat(self) -> Iterator[Pair]:
+        return iter(())
 
 
 def said_by(source: Source, number: int) -> list[tuple[str, str]]:
     """The first questions of a source and their answers."""
-    return [(question.removeprefix(" "), answer) for question, _, answer in islice(source.pairs(len), number)]
+    return list(islice(source.pairs(), number))
 
 
 @cache
 def trivia_file(folder: Path) -> Path:
     """A file in TriviaQA's layout with questions of all kinds."""
-    plain = said_by(Almanac("trivia"), 60)
+    plain = said_by(Talk("trivia"), 60)
     path = folder / "trivia.json"
     entries = [{"Question": question, "Answer": {"Value": answer, "Aliases": []}} for question, answer in [*AWKWARD, *plain]]
     path.write_text(json.dumps({"Data": entries, "Domain": "unfiltered"}), "utf-8")
@@ -96,10 +126,10 @@ def questions(text: str) -> list[tuple[str, str]]:
 @settings(max_examples=60, deadline=None)
 @given(gaps=st.lists(st.integers(1, 2500), min_size=1, max_size=12), seed=st.integers(0, 1000))
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", ["almanac", "trivia"])
+@pytest.mark.parametrize("kind", ["talk", "trivia"])
 def test_counts_are_exact_and_gaps_are_met(kind: str, name: EncodingName, gaps: list[int], seed: int, folder: Path) -> None:
     tokenizer = Tokenizer(name)
-    source: Source = Almanac(seed) if kind == "almanac" else Trivia(trivia_file(folder), seed=seed)
+    source: Source = Talk(seed) if kind == "talk" else Trivia(trivia_file(folder), seed=seed)
     made = Filler(source, tokenizer)
     for gap in gaps:
         distraction = made.make(gap)
@@ -115,7 +145,7 @@ def test_counts_are_exact_and_gaps_are_met(kind: str, name: EncodingName, gaps: 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_gap_is_met(name: EncodingName) -> None:
     tokenizer = Tokenizer(name)
-    made = Filler(Almanac(0), tokenizer, max_tokens=1000)
+    made = Filler(Talk(0), tokenizer, max_tokens=1000)
     for gap in range(4, 1001):
         distraction = made.make(gap)
         assert tokens(distraction) == gap
@@ -155,7 +185,7 @@ def test_a_small_source_is_enough(name: EncodingName, pairs: list[tuple[str, str
     ],
 )
 def test_a_large_gap_is_filled_in_parts(gap: int, expected: list[int]) -> None:
-    made = Filler(Almanac(0), Tokenizer())
+    made = Filler(Talk(0), Tokenizer())
     parts = []
     while gap:
         parts.append(tokens(made.make(gap)))
@@ -166,7 +196,7 @@ def test_a_large_gap_is_filled_in_parts(gap: int, expected: list[int]) -> None:
 @given(gap=st.integers(1, 10_000), most=st.integers(100, 3000))
 @settings(max_examples=40, deadline=None)
 def test_no_message_exceeds_the_limit_or_leaves_a_gap_too_small_to_fill(gap: int, most: int) -> None:
-    made = Filler(Almanac(0), Tokenizer(), max_tokens=most)
+    made = Filler(Talk(0), Tokenizer(), max_tokens=most)
     took = tokens(made.make(gap))
     assert took <= most
     if took < gap and most >= 2 * BRIEF:
@@ -175,7 +205,7 @@ def test_no_message_exceeds_the_limit_or_leaves_a_gap_too_small_to_fill(gap: int
 
 @pytest.mark.parametrize("gap", [0, -1])
 def test_gaps_below_one_are_refused(gap: int) -> None:
-    made = Filler(Almanac(0), Tokenizer())
+    made = Filler(Talk(0), Tokenizer())
     with pytest.raises(ValueError, match=rf"^gap must be >= 1, got {gap}$"):
         made.make(gap)
     with pytest.raises(ValueError, match=rf"^max_tokens must be >= 1, got {gap}$"):
@@ -184,7 +214,7 @@ def test_gaps_below_one_are_refused(gap: int) -> None:
 
 def test_a_small_limit_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^max_tokens must be >= 100, got 99$"):
-        Filler(Almanac(0), Tokenizer(), max_tokens=99)
+        Filler(Talk(0), Tokenizer(), max_tokens=99)
 
 
 def test_a_source_of_long_questions_only_is_refused() -> None:
@@ -197,7 +227,7 @@ def test_a_source_of_long_questions_only_is_refused() -> None:
 
 @pytest.mark.parametrize("gap", [60, 100, 149, 150, 700, 2000])
 def test_the_reply_has_the_answers_of_the_message(gap: int) -> None:
-    distraction = Filler(Almanac(0), Tokenizer()).make(gap)
+    distraction = Filler(Quiz(0), Tokenizer()).make(gap)
     listed = questions(distraction.text)
     assert json.loads(distraction.reply) == [answer for _, answer in listed]
     assert distraction.reply.splitlines()[1:-1] == [json.dumps(answer) + "," for _, answer in listed[:-1]] + [json.dumps(listed[-1][1])]
@@ -206,7 +236,7 @@ def test_the_reply_has_the_answers_of_the_message(gap: int) -> None:
 
 
 def test_the_questions_are_those_of_the_source_in_turn() -> None:
-    source = Almanac(0)
+    source = Quiz(0)
     made = Filler(source, Tokenizer())
     said = [pair for _ in range(20) for pair in questions(made.make(1500).text)]
     assert len(set(said)) == len(said)
@@ -215,7 +245,7 @@ def test_the_questions_are_those_of_the_source_in_turn() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_small_gaps_get_a_remark_of_sentences(name: EncodingName) -> None:
-    made = Filler(Almanac(0), Tokenizer(name))
+    made = Filler(Quiz(0), Tokenizer(name))
     for gap in range(4, 24):
         distraction = made.make(gap)
         assert re.fullmatch(r"[A-Z][^\n]*[.?]", distraction.text)
@@ -225,21 +255,21 @@ def test_small_gaps_get_a_remark_of_sentences(name: EncodingName) -> None:
 
 
 def test_remarks_take_turns() -> None:
-    made = Filler(Almanac(0), Tokenizer())
-    assert len({made.make(16).text for _ in range(30)}) >= 8
+    made = Filler(Quiz(0), Tokenizer())
+    assert len({made.make(12).text for _ in range(30)}) >= 8
     assert len({made.make(400).text.splitlines()[-1] for _ in range(60)}) >= 5
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_closing_remarks_are_short(name: EncodingName) -> None:
     tokenizer = Tokenizer(name)
-    made = Filler(Almanac(0), tokenizer)
+    made = Filler(Talk(0), tokenizer)
     assert all(tokenizer.count(made.make(gap).text.splitlines()[-1]) <= filler.MAX_CLOSING_TOKENS for gap in range(200, 2000, 9))
 
 
 def test_a_question_to_answer_is_short_and_has_its_answer() -> None:
     tokenizer = Tokenizer()
-    made = Filler(Almanac(0), tokenizer)
+    made = Filler(Talk(0), tokenizer)
     for _ in range(100):
         distraction = made.ask()
         check(distraction, tokenizer)
@@ -248,7 +278,7 @@ def test_a_question_to_answer_is_short_and_has_its_answer() -> None:
 
 
 def test_distractions_are_frozen() -> None:
-    distraction = Filler(Almanac(0), Tokenizer()).make(100)
+    distraction = Filler(Talk(0), Tokenizer()).make(100)
     with pytest.raises(FrozenInstanceError):
         distraction.text = ""  # type: ignore[misc]
 
@@ -259,104 +289,256 @@ def test_distractions_are_frozen() -> None:
 @given(gaps=st.lists(st.integers(1, 3000), max_size=8), seed=st.integers())
 @settings(max_examples=30, deadline=None)
 def test_the_same_seed_and_gaps_give_the_same_filler(gaps: list[int], seed: int, folder: Path) -> None:
-    for sources in ([Almanac(seed), Almanac(seed)], [Trivia(trivia_file(folder), seed=seed) for _ in range(2)]):
+    for sources in ([Talk(seed), Talk(seed)], [Trivia(trivia_file(folder), seed=seed) for _ in range(2)]):
         one, two = (Filler(source, Tokenizer()) for source in sources)
         assert [one.make(gap) for gap in gaps] == [two.make(gap) for gap in gaps]
         assert one.ask() == two.ask()
 
 
 def test_another_seed_gives_other_filler(folder: Path) -> None:
-    assert len({Filler(Almanac(seed), Tokenizer()).make(500) for seed in range(20)}) == 20
+    assert len({Filler(Talk(seed), Tokenizer()).make(500) for seed in range(20)}) == 20
     assert len({Filler(Trivia(trivia_file(folder), seed=seed), Tokenizer()).make(500) for seed in range(20)}) == 20
 
 
-# The almanac.
+# The built-in source.
 
 
-@pytest.mark.parametrize("seed", [0, 1, "2/almanac"])
-def test_nothing_repeats_within_half_a_million_tokens(seed: int | str) -> None:
-    made = Filler(Almanac(seed), Tokenizer())
-    said = [pair for _ in range(250) for pair in questions(made.make(2000).text)]
-    assert len({question for question, _ in said}) == len(said) > 15_000
-    answers = Counter(answer for _, answer in said)
-    assert answers.most_common(1)[0][1] < len(said) / 50
+def check_line(text: str) -> None:
+    """Check that a line can be counted alone, and reads as one."""
+    assert text == " ".join(text.split()) != ""
+    assert text[0] not in "/{"
+    assert not re.search(r"[{}]|\ba [aeio]|\ban [^aeiouhAEIOUH0-9]", text.replace("a one", "")), text
+
+
+def test_there_are_at_least_forty_kinds_of_message_beside_lists_of_questions() -> None:
+    talk = read("talk")
+    assert len(talk["chat"]) + len(tasks.TASKS) >= 40
+    assert set(read("questions")) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_form_of_a_question_can_be_filled(kind: str) -> None:
+    draw = Draws(kind)
+    for form in read("questions")[kind][1]:
+        slots = KINDS[kind](draw)
+        check_line(filled(form, slots))
+        check_line(filled("{answer}", slots))
+
+
+def test_every_form_of_talk_can_be_filled() -> None:
+    draw = Draws("talk")
+    for kind in read("talk")["near"]:
+        for _ in range(20):
+            for part in _near(draw, kind):
+                check_line(part)
+    for kind in read("talk")["chat"]:
+        for _ in range(20):
+            check_line(_line(draw, kind)[0])
+
+
+@pytest.mark.parametrize("kind", tasks.TASKS)
+def test_tasks_and_their_replies_are_lines(kind: str) -> None:
+    draw = Draws(kind)
+    for _ in range(30):
+        asked, reply = tasks.TASKS[kind](draw)
+        assert "{" not in asked
+        for part in (asked, reply):
+            assert part == " ".join(part.split()) != ""
+
+
+def drawn(kind: str, number: int = 40) -> Iterator[Slots]:
+    draw = Draws(f"answers/{kind}")
+    return (KINDS[kind](draw) for _ in range(number))
+
+
+def test_answers_that_can_be_computed_are_right() -> None:
+    def day(text: str) -> datetime:
+        return datetime.strptime(text, "%d %B %Y")
+
+    for slots in drawn("sum_of"):
+        assert int(slots["answer"]) == int(slots["one"]) + int(slots["two"])
+    for slots in drawn("product"):
+        assert int(slots["answer"]) == int(slots["one"]) * int(slots["two"])
+    for slots in drawn("percent"):
+        assert int(slots["answer"]) * 100 == int(slots["share"]) * int(slots["whole"])
+    for slots in drawn("weekday"):
+        assert calendar.day_name[day(slots["day"]).weekday()] == slots["answer"]
+    for slots in drawn("days_between"):
+        assert slots["answer"] == f"{(day(slots['other']) - day(slots['day'])).days} days"
+    for slots in drawn("days_later"):
+        assert day(slots["answer"]) - day(slots["day"]) == timedelta(int(slots["number"]))
+    for slots in drawn("letters"):
+        assert sorted(slots["letters"].replace(" ", "")) == sorted(slots["answer"].upper())
+    for slots in drawn("earlier"):
+        years = dict(read("world")["years"])
+        assert int(years[slots["answer"]]) == min(int(years[slots["one"]]), int(years[slots["two"]]))
+    assert [roman(number) for number in (14, 49, 1990, 2024)] == ["XIV", "XLIX", "MCMXC", "MMXXIV"]
+
+
+def test_only_the_answer_is_a_kind_of_what_is_asked_for() -> None:
+    kinds = wordnet().kinds
+    group_of = {name: group for group, named in kinds.items() for names in named.values() for name in names}
+    for slots in drawn("which", 300):
+        choices = slots["choices"].split(", ")
+        assert slots["answer"] in choices
+        group = group_of[slots["answer"]]
+        assert slots["answer"] in kinds[group][slots["kind"]]
+        assert [word for word in choices if word != slots["answer"] and group_of[word] == group] == []
+
+
+def test_facts_are_those_of_wordnet() -> None:
+    facts = wordnet()
+    assert ["forearm", "arm"] in facts.parts
+    assert ["cheap", "expensive"] in facts.opposites
+    assert ["Paul Hindemith", "composer"] in facts.people
+    assert "puffin" in [name for names in facts.kinds["nature"].values() for name in names]
+    assert PACKED.stat().st_size < 1_000_000
+
+
+def test_nothing_repeats_within_half_a_million_tokens() -> None:
+    made = Filler(Talk(0), Tokenizer())
+    texts = [made.make(2000).text for _ in range(250)]
+    assert len(set(texts)) == 250
+    lines = [line for text in texts for line in text.splitlines()[1:-1]]
+    assert len(set(lines)) > 0.99 * len(lines)
+
+
+def test_it_is_as_varied_as_it_should_be() -> None:
+    """TriviaQA has 16,500 different words in so many tokens, 0.885 distinct answers and a ratio of 0.408: see `benchmarks filler`."""
+    made = Filler(Talk(0), Tokenizer())
+    parts = [part for each in (made.make(2000) for _ in range(104)) for part in (each.text, each.reply)]
+    whole = "\n".join(parts)
+    assert len(set(re.findall(r"\w+", whole.lower()))) >= 0.9 * 16_504
+    assert len(zlib.compress(whole.encode(), 9)) / len(whole.encode()) >= 0.36
+    answers = [answer for reply in parts[1::2] if reply.startswith("[") for answer in json.loads(reply)]
+    assert len(set(answers)) / len(answers) >= 0.65
+
+
+def test_small_messages_of_a_source_of_chat_are_mostly_chat() -> None:
+    made = Filler(Talk(0), Tokenizer())
+    small = [made.make(90) for _ in range(200)]
+    assert sum("JSON" not in each.text for each in small) >= 80
+    assert len({each.text for each in small}) == 200
+    assert any(each.reply.count("\n") for each in small), "tasks are answered"
 
 
 def test_it_depends_only_on_the_seed() -> None:
-    one = Almanac(7)
-    assert said_by(one, 200) == said_by(one, 200) == said_by(Almanac(7), 300)[:200]
-    assert set(said_by(one, 2000)).isdisjoint(said_by(Almanac(8), 2000))
-
-
-def test_it_does_not_end() -> None:
-    for question, answer in said_by(Almanac(0), almanac.NAMES + 1)[-1000:]:
-        assert question.endswith(("?", "."))
-        assert answer[0].isupper() or answer[0].isdigit()
+    one = Talk(7)
+    assert said_by(one, 200) == said_by(one, 200) == said_by(Talk(7), 300)[:200]
+    assert len(set(said_by(one, 2000)) & set(said_by(Talk(8), 2000))) < 60
 
 
 def test_seeds_keep_their_meaning() -> None:
-    """If this fails, no conversation recorded with the almanac can be resumed any more."""
-    assert said_by(Almanac(0), 1) == [("What is the Twizdash Drundrex theorem about?", "Braids")]
-    assert said_by(Almanac("x"), 300)[-1] == ("What happens to Dranzal Glamblok moss exposed to steam?", "It turns transparent")
-    pairs = json.dumps(said_by(Almanac(0), 1000))
-    assert hashlib.sha256(pairs.encode()).hexdigest() == "eb70a4ffa99091f60b78eee907a0e1dd53a9c7cd5d10d663c5321eed09b615e1"
+    """If this fails, no conversation recorded with the built-in source can be resumed any more."""
+    said = json.dumps([said_by(Talk(0), 1000), list(islice(Talk("x").chat(), 1000))])
+    assert hashlib.sha256(said.encode()).hexdigest() == "10320ddda85623668cdd2a76ef4820fc7c37e9aca99198db8ae23c4d1d6223eb"
 
 
-def test_every_form_asks_about_one_name_and_has_at_most_one_placeholder() -> None:
-    """Any further placeholder would appear in the message."""
-    forms = json.loads(almanac.DATA.read_text("utf-8"))["kinds"].values()
-    assert sum(map(len, forms)) > 100
-    for question, answer in (form for kind in forms for form in kind):
-        assert question.count("{x}") == 1
-        assert not re.search("{[ym]}", question)
-        assert "{x}" not in answer
-        assert len(re.findall("{[ym]}", answer)) <= 1
-        assert question[-1] in "?."
+@pytest.fixture(scope="module")
+def packer() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pack_wordnet", ROOT / "scripts" / "pack_wordnet.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_every_name_has_its_turn() -> None:
-    words = almanac._words()
-    asked = list(islice(Almanac(0)._names(), almanac.NAMES))
-    assert len(set(asked)) == almanac.NAMES
-    seconds = words.forms[0][0].seconds
-    names = [word.strip().casefold() for word in [*words.firsts, *seconds]]
-    assert len(set(names)) == len(names) == 2 * almanac.SIDE
-    assert set(names).isdisjoint(FIRST_NAMES.split())
-    assert {f"{first}{seconds[place]}".strip() for first, place in asked}.isdisjoint(words.known)
-
-
-FIRST_NAMES = """
-adam albert alan alexander amanda amber andrea andrew angela ann anna anthony arthur astrid austin barbara benjamin betty brandon brenda
-brian bruce bryan calvin carl carol catherine charles christian christina christopher conrad cynthia daniel david deborah denise dennis
-dexter diana diane donald donna dorothy douglas duncan edward elizabeth emily emma eric ethan eugene evelyn frances frank gabriel gary
-george gerald gloria gordon grace gregory gustav hannah harold heather helen helmut henry ingrid isabel jack jacob james jane janet jason
-jennifer jessica john jordan joseph julia justin karen katherine keith kelvin kendrick kenneth kevin konrad kyle larry laura lauren linda
-lisa logan louis madison magnus margaret maria marilyn mark martha martin marvin mary matthew megan melvin merlin michael milan nancy
-natalie nathan nicole noah olivia pamela patricia patrick paul peter philip rachel ralph randy raymond rebecca richard robert robin roger
-roland ronald roy russell ruth ryan samantha samuel sandra sarah scott sean sharon shirley sigrid simon sophia stanislav stephen steven
-susan teresa theodor theresa thomas timothy tristan tyler victor viktor vincent virginia walter wayne william zachary zoltan
+NOUNS = """\
+00000001 06 n 01 cup 0 000 | a small open container
+00000002 10 n 01 ethnic_slur 0 000 | a term of abuse
+00000003 18 n 01 foo 0 001 ;u 00000002 n 0000 | a person from somewhere
+00000004 05 n 01 foo 0 000 | a fish
+00000005 06 n 01 weapon 0 000 | an instrument for fighting
+00000006 06 n 01 spear 0 001 @ 00000005 n 0000 | a long pointed rod
+00000007 04 n 01 stroll 0 000 | a leisurely walk; "they strolled to the place of the murder"
+00000008 04 n 01 stroll 0 000 | a way of killing
+00000009 10 n 01 archaism 0 000 | an old word
+00000010 06 n 01 beaker 0 001 ;u 00000009 n 0000 | a cup
+00000011 04 n 01 bar 0 000 | a sexual practice
+00000012 06 n 01 bar 0 000 | a counter
 """
 
-TOPICS = """
-red blue green yellow orange purple violet brown black white grey gray pink turquoise maroon beige gold golden silver crimson scarlet amber
-indigo teal colour color favourite favorite prefer preference name names called myself nickname joke jokes laugh funny pun ago yesterday
-tomorrow today hour hours minute minutes monday tuesday wednesday thursday friday saturday sunday january february march april june july
-august september october november december north south east west left right kilometre kilometres km mile miles street road town village
-city station church museum school park library route direction directions quote quotation quotations author book books chapter chapters
-novel story spy agent secret password contact meeting meet restaurant waiter menu dish drink meal eat food hungry order table shopping
-shop buy list basket milk bread egg eggs apple apples banana butter cheese sugar salt rice flour tea coffee water juice meat fish
-honey onion potato potatoes tomato tomatoes box crate drawer cupboard bag kitchen garden bedroom cellar forget remember disregard
-""".split()
+
+def test_unsuitable_words_are_left_out(packer: ModuleType) -> None:
+    empty = {f"{kind}.{pos}": "" for kind in ("data", "index") for pos in ("adj", "adv", "noun", "verb")}
+    net = packer.WordNet({**empty, "cntlist.rev": "", "data.noun": NOUNS})
+    suitable = packer.Suitable(net)
+    kept = [offset for number in range(1, 13) if suitable.synset(("noun", offset := f"{number:08}"))]
+    assert [int(offset) for offset in kept] == [1, 4, 7, 9, 12]
+    assert [word for word in ("cup", "foo", "stroll", "bar", "whorehouse") if suitable.word(word)] == ["cup", "stroll"]
 
 
-@pytest.mark.parametrize("file", ["almanac.json", "remarks.json"])
-def test_no_word_belongs_to_the_topic_of_a_scenario(file: str) -> None:
-    used = set(re.findall(r"[a-z]+", (almanac.DATA.parent / file).read_text("utf-8").casefold()))
-    allowed = {
-        "almanac.json": {"meets"},
-        "remarks.json": {"right"},
-    }
-    assert used & set(TOPICS) <= allowed[file]
+def test_no_unsuitable_word_is_packed(packer: ModuleType) -> None:
+    facts = wordnet()
+    names = {name for kinds in facts.kinds.values() for kind in kinds for name in (kind, *kinds[kind])}
+    names |= {word for pairs in (facts.parts, facts.opposites, facts.synonyms, facts.pertaining) for pair in pairs for word in pair}
+    names |= {word for words in (facts.similar, facts.ways, facts.fields) for key in words for word in (key, *words[key])}
+    assert [name for name in names if packer.UNWANTED_WORDS.search(name)] == []
+    assert not names & {"slave", "weapon", "prostitute", "corpse", "heroin", "gun"}
+
+
+# What the built-in source must not say.
+
+SEEDS = range(100) if ALL else range(2)
+FIRST_PERSON = re.compile(r"\b(I|me|my|myself|I'm|we|us|our|ours)\b")
+RELATIVES = re.compile(r"\b([Mm]y (cousin|friend|tutor|pen friend|old classmate|colleague|neighbour)|[Oo]ur caretaker)(?= [A-Z])")
+
+
+def texts(seed: int, number: int = 60) -> list[Distraction]:
+    made = Filler(Talk(seed), Tokenizer())
+    return [made.make(gap) for gap in (*range(10, 150, 5), *[1500] * number)] + [made.ask() for _ in range(20)]
+
+
+def test_nobody_has_the_name_of_anybody_in_a_test() -> None:
+    tests = {*words("names"), *words("sally_anne")["people"], *words("novel")["women"], *words("novel")["men"]}
+    for sender in (*words("spy_meeting")["senders"], *(saying["author"] for saying in words("quotations"))):
+        tests.update(sender.split())
+    assert set(read("talk")["lists"]["name"]) & tests == set()
+
+
+def test_nothing_is_said_about_the_user() -> None:
+    """Remarks aside, the first person only names relatives: nobody's favourite colour, name, errand or town is the user's."""
+    draw = Draws("user")
+    lines = [_line(draw, kind)[0] for kind in read("talk")["chat"] for _ in range(60)]
+    lines += [part for kind in read("talk")["near"] for _ in range(60) for part in _near(draw, kind)]
+    lines += [tasks.TASKS[kind](draw)[0] for kind in tasks.TASKS for _ in range(20)]
+    for line in lines:
+        own = RELATIVES.sub("", re.sub(r'"[^"]*"', "", line))
+        assert not FIRST_PERSON.search(own), line
+
+
+def test_remarks_say_nothing_that_a_test_asks_about() -> None:
+    function = "that tell know have been what with from some something about done".split()
+    rules = {word for rule in words("triggers") for word in re.findall(r"[a-z]{4,}", rule["when"])}
+    topics = "colour favourite name joke town quotation shopping spy menu waiter hair dream tooth late nervous"
+    avoided = rules.union(topics.split()).difference(function)
+    for remarks in read("remarks").values():
+        assert [remark for remark in remarks if avoided.intersection(re.findall(r"[a-z]+", remark.lower()))] == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_filler_holds_what_a_test_listens_for(seed: int) -> None:
+    """Neither a phrase that a rule asks for, nor a quotation, nor the marks of a scene."""
+    phrases = [plain(rule["phrase"]) for rule in words("triggers")]
+    for distraction in texts(seed):
+        for part in (distraction.text, distraction.reply):
+            said = plain(part)
+            assert [phrase for phrase in phrases if phrase in said] == []
+            assert not re.search(r"\b(on tv|tv programme|spies|coded message|call me|my name)\b", said)
+            assert [saying for saying in words("quotations") if contains_nearly(part, saying["quotation"])] == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_grades_are_the_same_with_and_without_filler(seed: int, tmp_path: Path) -> None:
+    def scores(isolated: bool) -> dict[str, float | None]:
+        settings = RunSettings(suite=load_suite("ltm").changed([], [], [], 1), span=2000, seed=seed, agent="oracle", isolated=isolated)
+        (outcome,) = trio.run(lambda: play([plan(settings, tmp_path / str(isolated))]))
+        assert isinstance(outcome.result, Result)
+        return {test.id: test.score for test in outcome.result.tests}
+
+    found, without = scores(isolated=False), scores(isolated=True)
+    assert found == {test: score for test, score in without.items() if not test.startswith("chapterbreak")}  # too long for 2k
 
 
 # TriviaQA.

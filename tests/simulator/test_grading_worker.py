@@ -98,15 +98,18 @@ def test_signals_stop_a_run_whose_grader_does_not_return(
 
 
 @pytest.fixture
-def interrupted(blocked: Blocked, monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupted(blocked: Blocked, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Interrupts this process, as Ctrl-C does, once it grades."""
     grade = blocked.grade
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
 
     def interrupting(facts: Any, record: Any) -> Grade:
         os.kill(os.getpid(), signal.SIGINT)
         return grade(facts, record)
 
     monkeypatch.setattr(blocked, "grade", interrupting)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interrupted")

@@ -1,0 +1,65 @@
+"""Seeded draws for filler, and words filled into forms."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, Final, TypeVar, final
+
+__all__ = ["Draws", "filled", "listed", "read"]
+
+Item = TypeVar("Item")
+
+DATA: Final = Path(__file__).parents[1] / "data"
+
+ARTICLE: Final = re.compile(r"\b([Aa])(?= (?![Uu]ni|[Uu]s[aeu]|[Uu]t[eio]|[Uu]ku|[Ee]u|[Oo]ne\b|[Uu]re|[Uu]ra|[Ee]we)[aeiouAEIOU])")
+
+
+@final
+class Draws:
+    """Draws from named lists. Nothing is drawn from a list again before all of it was drawn."""
+
+    def __init__(self, seed: str) -> None:
+        self.random = Random(seed)
+        self._decks: dict[str, list[Any]] = {}
+
+    def of(self, name: str, items: Callable[[], Sequence[Item]]) -> Item:
+        """Draw from the list called `name`, whose `items` are asked for when all were drawn. They must always be the same."""
+        deck = self._decks.get(name)
+        if not deck:
+            deck = self._decks[name] = self.shuffled(items())
+        item: Item = deck.pop()
+        return item
+
+    def some(self, name: str, items: Callable[[], Sequence[Item]], number: int) -> list[Item]:
+        """Draw `number` different items."""
+        chosen: list[Item] = []
+        while len(chosen) < number:
+            item = self.of(name, items)
+            if item not in chosen:
+                chosen.append(item)
+        return chosen
+
+    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+        return self.random.sample(items, len(items))
+
+
+def filled(form: str, slots: Mapping[str, str]) -> str:
+    """Fill slots such as {thing} into a form; "a" becomes "an" where a vowel follows, and the first letter is a capital."""
+    text = ARTICLE.sub(r"\1n", form.format_map(slots))
+    return text[:1].upper() + text[1:]
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Return "a, b and c"."""
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+@cache
+def read(name: str) -> Any:
+    """Return the list in `simulator/data/<name>.json`. Changing it changes what seeds mean."""
+    return json.loads((DATA / f"{name}.json").read_text("utf-8"))

@@ -1,0 +1,365 @@
+"""Questions about the real world, with their answers: relations of WordNet, geography, dates, sums and units.
+
+Each kind of question draws what fills its forms, which are in data/questions.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from functools import cache
+from typing import Final
+
+from longspan.simulator.filler.draws import Draws, listed, read
+from longspan.simulator.filler.wordnet import wordnet
+
+__all__ = ["KINDS", "Slots", "member_of", "roman", "words_of"]
+
+Slots = dict[str, str]
+"""What fills the slots of a form. A question's answer is among them, as "answer"."""
+
+CHOICES: Final = 6
+
+
+def member_of(draw: Draws, group: str) -> tuple[str, str]:
+    """Draw something of a group, and what kind it is."""
+    return draw.of(f"members of {group}", lambda: [(name, kind) for kind, names in wordnet().kinds[group].items() for name in names])
+
+
+def _foreign(draw: Draws, group: str, number: int) -> list[str]:
+    """Draw from other groups."""
+    others = [name for name in wordnet().kinds if name != group]
+    return [member_of(draw, draw.random.choice(others))[0] for _ in range(number)]
+
+
+def _any_member(draw: Draws) -> tuple[str, str, str]:
+    """Draw something of any group, with its kind and its group."""
+    kinds = wordnet().kinds
+    return draw.of("everything", lambda: [(name, kind, group) for group in kinds for kind, names in kinds[group].items() for name in names])
+
+
+def _choices(draw: Draws, answer: str, others: list[str]) -> Slots:
+    words = draw.shuffled([answer, *others])
+    return {"choices": ", ".join(words), "choices_or": listed(words, "or"), "choices_and": listed(words), "answer": answer}
+
+
+def which(draw: Draws) -> Slots:
+    answer, kind, group = _any_member(draw)
+    return {"kind": kind, **_choices(draw, answer, _foreign(draw, group, draw.random.randint(2, CHOICES)))}
+
+
+def odd(draw: Draws) -> Slots:
+    group, kind, names = draw.of(
+        "large kinds",
+        lambda: [(group, kind, names) for group, kinds in wordnet().kinds.items() for kind, names in kinds.items() if len(names) >= 6],
+    )
+    (stray,) = _foreign(draw, group, 1)
+    return {"kind": kind, **_choices(draw, stray, draw.random.sample(names, 3))}
+
+
+def kind(draw: Draws) -> Slots:
+    name, kind, _ = _any_member(draw)
+    return {"word": name, "answer": f"a {kind}"}
+
+
+def clue(draw: Draws) -> Slots:
+    name, kind, _ = _any_member(draw)
+    letters = sum(map(str.isalpha, name))
+    return {"kind": kind, "first": name[0].upper(), "last": name[-1].upper(), "letters": str(letters), "answer": name}
+
+
+def part(draw: Draws) -> Slots:
+    part, whole = draw.of("parts", lambda: wordnet().parts)
+    return {"word": part, "answer": f"a {whole}"}
+
+
+def has_part(draw: Draws) -> Slots:
+    part, whole = draw.of("wholes", lambda: wordnet().parts)
+    return {"word": whole, **_choices(draw, part, _unrelated(draw, whole, part))}
+
+
+def _unrelated(draw: Draws, *words: str) -> list[str]:
+    """Draw what people are, which is part of nothing and made of nothing."""
+    return [word for word in _foreign_to_things(draw) if word not in words]
+
+
+def _foreign_to_things(draw: Draws) -> list[str]:
+    return [member_of(draw, "people")[0] for _ in range(2)] + [draw.of("adjectives", _adjectives)]
+
+
+@cache
+def _adjectives() -> list[str]:
+    return sorted(word for words in wordnet().similar.values() for word in words)
+
+
+def member(draw: Draws) -> Slots:
+    member, whole = draw.of("members", lambda: wordnet().members)
+    return {"word": member, "answer": f"a {whole}"}
+
+
+def substance(draw: Draws) -> Slots:
+    substance, whole = draw.of("substances", lambda: wordnet().substances)
+    return {"word": whole, "answer": substance}
+
+
+def opposite(draw: Draws) -> Slots:
+    pair = draw.shuffled(draw.of("opposites", lambda: wordnet().opposites))
+    return {"word": pair[0], "answer": pair[1]}
+
+
+def which_opposite(draw: Draws) -> Slots:
+    word, answer = draw.shuffled(draw.of("more opposites", lambda: wordnet().opposites))
+    others = [draw.of("adjectives", _adjectives) for _ in range(draw.random.randint(1, 2))]
+    return {"word": word, **_choices(draw, answer, others)}
+
+
+def way(draw: Draws) -> Slots:
+    verb, answer = draw.of("ways", lambda: [(verb, way) for verb, ways in wordnet().ways.items() for way in ways])
+    others = [draw.of("adjectives", _adjectives) for _ in range(2)]
+    return {"word": verb, **_choices(draw, answer, others)}
+
+
+def verb(draw: Draws) -> Slots:
+    verb, way = draw.of("verbs", lambda: [(verb, way) for verb, ways in wordnet().ways.items() for way in ways])
+    return {"word": way, "answer": f"to {verb}"}
+
+
+def similar(draw: Draws) -> Slots:
+    word, answer = draw.of("similar", lambda: [(word, other) for word, others in wordnet().similar.items() for other in others])
+    return {"word": word, "first": answer[0].upper(), "letters": str(sum(map(str.isalpha, answer))), "answer": answer}
+
+
+def synonym(draw: Draws) -> Slots:
+    word, answer = draw.shuffled(draw.of("synonyms", lambda: wordnet().synonyms))
+    return {"word": word, "first": answer[0].upper(), "answer": answer}
+
+
+def pertaining(draw: Draws) -> Slots:
+    word, answer = draw.of("pertaining", lambda: wordnet().pertaining)
+    return {"word": word, "answer": answer}
+
+
+def field(draw: Draws) -> Slots:
+    fields = wordnet().fields
+    field, term = draw.of("terms", lambda: [(field, term) for field, terms in fields.items() for term in terms])
+    return {"word": term, "answer": field}
+
+
+def person(draw: Draws) -> Slots:
+    name, role = draw.of("people", lambda: wordnet().people)
+    return {"person": name, "answer": f"a {role}"}
+
+
+def which_person(draw: Draws) -> Slots:
+    name, role = draw.of("more people", lambda: wordnet().people)
+    others = [other for other in draw.some("other people", lambda: wordnet().people, 3) if other[1] != role and other[0] != name]
+    return {"role": role, **_choices(draw, name, [other for other, _ in others])}
+
+
+def surname(draw: Draws) -> Slots:
+    name, role = draw.of("surnames", lambda: wordnet().people)
+    first, _, last = name.rpartition(" ")
+    return {"first": first, "role": role, "initial": last[0], "answer": last}
+
+
+def place(draw: Draws) -> Slots:
+    name, what, where = draw.of("places", lambda: [place for place in wordnet().places if place[2]])
+    return {"place": name, "what": what, "answer": where}
+
+
+def which_place(draw: Draws) -> Slots:
+    name, what, _ = draw.of("more places", lambda: wordnet().places)
+    others = [other for other, kind, _ in draw.some("other places", lambda: wordnet().places, 4) if _settled(kind) != _settled(what)]
+    if not others:
+        return which_place(draw)
+    return {"what": what, **_choices(draw, name, others)}
+
+
+def _settled(what: str) -> bool:
+    return what in ("city", "town", "national capital", "state capital", "provincial capital", "state", "area", "neighborhood")
+
+
+def what_place(draw: Draws) -> Slots:
+    name, what, where = draw.of("kinds of places", lambda: [place for place in wordnet().places if place[2]])
+    return {"place": name, "where": where, "answer": f"a {what}"}
+
+
+def capital(draw: Draws) -> Slots:
+    country, city = draw.of("capitals", lambda: read("world")["capitals"])
+    return {"country": country, "answer": city}
+
+
+def capital_of(draw: Draws) -> Slots:
+    country, city = draw.of("countries", lambda: read("world")["capitals"])
+    return {"city": city, "answer": country}
+
+
+def state(draw: Draws) -> Slots:
+    state, city = draw.of("states", lambda: read("world")["states"])
+    return {"state": state, "answer": city}
+
+
+def river(draw: Draws) -> Slots:
+    city, river = draw.of("rivers", lambda: read("world")["rivers"])
+    return {"city": city, "answer": f"the {river}"}
+
+
+def border(draw: Draws) -> Slots:
+    country, neighbours = draw.of("borders", lambda: read("world")["borders"])
+    return {"country": country, "answer": draw.random.choice(neighbours)}
+
+
+def currency(draw: Draws) -> Slots:
+    country, currency = draw.of("currencies", lambda: read("world")["currencies"])
+    return {"country": country, "answer": f"the {currency}"}
+
+
+def element(draw: Draws) -> Slots:
+    name, symbol = draw.of("elements", lambda: read("world")["elements"])
+    return {"element": name.lower(), "answer": symbol}
+
+
+def symbol(draw: Draws) -> Slots:
+    name, symbol = draw.of("symbols", lambda: read("world")["elements"])
+    number = [each for each, _ in read("world")["elements"]].index(name) + 1
+    return {"symbol": symbol, "number": str(number), "answer": name}
+
+
+def year(draw: Draws) -> Slots:
+    event, year = draw.of("years", lambda: read("world")["years"])
+    return {"event": event, "answer": year}
+
+
+def earlier(draw: Draws) -> Slots:
+    one, two = draw.some("events", lambda: read("world")["years"], 2)
+    return {"one": one[0], "two": two[0], "answer": min(one, two, key=lambda event: int(event[1]))[0]}
+
+
+def weekday(draw: Draws) -> Slots:
+    day = _day(draw)
+    return {"day": _said(day), "answer": f"{day:%A}"}
+
+
+def days_later(draw: Draws) -> Slots:
+    day, number = _day(draw), draw.random.randint(9, 400)
+    return {"day": _said(day), "number": str(number), "answer": _said(day + timedelta(number))}
+
+
+def days_between(draw: Draws) -> Slots:
+    day, number = _day(draw), draw.random.randint(9, 900)
+    return {"day": _said(day), "other": _said(day + timedelta(number)), "answer": f"{number} days"}
+
+
+def _day(draw: Draws) -> date:
+    return date(1801, 1, 1) + timedelta(draw.random.randrange(80_000))
+
+
+def _said(day: date) -> str:
+    return f"{day.day} {day:%B} {day.year}"
+
+
+def sum_of(draw: Draws) -> Slots:
+    one, two = draw.random.randint(12, 4999), draw.random.randint(12, 4999)
+    return {"one": str(one), "two": str(two), "answer": str(one + two)}
+
+
+def difference(draw: Draws) -> Slots:
+    two, answer = draw.random.randint(12, 4999), draw.random.randint(12, 4999)
+    return {"one": str(two + answer), "two": str(two), "answer": str(answer)}
+
+
+def product(draw: Draws) -> Slots:
+    one, two = draw.random.randint(3, 99), draw.random.randint(3, 99)
+    return {"one": str(one), "two": str(two), "answer": str(one * two)}
+
+
+def share(draw: Draws) -> Slots:
+    each, people = draw.random.randint(3, 120), draw.random.randint(3, 24)
+    thing, _ = member_of(draw, "things")
+    return {"number": str(each * people), "people": str(people), "thing": thing, "answer": str(each)}
+
+
+def percent(draw: Draws) -> Slots:
+    share, whole = draw.random.randint(1, 19) * 5, draw.random.randint(2, 90) * 20
+    return {"share": str(share), "whole": str(whole), "answer": str(share * whole // 100)}
+
+
+def unit(draw: Draws) -> Slots:
+    large, small, factor = draw.of("units", lambda: read("world")["units"])
+    number = draw.random.randint(2, 60)
+    return {"number": str(number), "large": large, "small": small, "answer": f"{number * factor} {small}"}
+
+
+def clock(draw: Draws) -> Slots:
+    begin, minutes = draw.random.randrange(1440), draw.random.randint(11, 600)
+    return {"time": _clock(begin), "minutes": str(minutes), "answer": _clock(begin + minutes)}
+
+
+def _clock(minutes: int) -> str:
+    return f"{minutes // 60 % 24}:{minutes % 60:02}"
+
+
+def roman_number(draw: Draws) -> Slots:
+    number = draw.random.randint(14, 2999)
+    return {"number": str(number), "answer": roman(number)}
+
+
+def roman(number: int) -> str:
+    """Return a number in Roman numerals."""
+    text = ""
+    for value, sign in zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "M CM D CD C XC L XL X IX V IV I".split(), strict=True):
+        text += sign * (number // value)
+        number %= value
+    return text
+
+
+def sequence(draw: Draws) -> Slots:
+    begin, step, factor = draw.random.randint(1, 90), draw.random.randint(2, 40), draw.random.choice((1, 1, 1, 2))
+    numbers = [begin]
+    for _ in range(4):
+        numbers.append(numbers[-1] * factor + step)
+    return {"numbers": ", ".join(map(str, numbers[:4])), "answer": str(numbers[4])}
+
+
+def letters(draw: Draws) -> Slots:
+    word = words_of(draw, 1)[0]
+    return {"letters": " ".join(draw.shuffled(word.upper())), "first": word[0].upper(), "answer": word}
+
+
+def alphabet(draw: Draws) -> Slots:
+    words = words_of(draw, draw.random.randint(2, 7))
+    return {"choices": ", ".join(words), "choices_or": listed(words, "or"), "answer": min(words)}
+
+
+def longest(draw: Draws) -> Slots:
+    words = words_of(draw, draw.random.randint(2, 7))
+    lengths = sorted(map(len, words))
+    if lengths[-1] == lengths[-2]:
+        return longest(draw)
+    return {"choices": ", ".join(words), "choices_or": listed(words, "or"), "answer": max(words, key=len)}
+
+
+def words_of(draw: Draws, number: int) -> list[str]:
+    """Draw different words of letters only."""
+    return draw.some("words", _words, number)
+
+
+@cache
+def _words() -> list[str]:
+    facts = wordnet()
+    words = {name for kinds in facts.kinds.values() for names in kinds.values() for name in names}
+    words.update(word for pairs in (facts.synonyms, facts.pertaining, facts.opposites) for pair in pairs for word in pair)
+    words.update(word for others in (facts.similar, facts.ways) for names in others.values() for word in names)
+    return sorted(word for word in words if word.isalpha())
+
+
+KINDS: Final[dict[str, Callable[[Draws], Slots]]] = {
+    each.__name__: each
+    for each in (
+        which, odd, kind, clue, part, has_part, member, substance, opposite, which_opposite, way, verb, similar, synonym, pertaining,
+        field, person, which_person, surname, place, which_place, what_place, capital, capital_of, state, river, border, currency,
+        element, symbol, year, earlier, weekday, days_later, days_between, sum_of, difference, product, share, percent, unit, clock,
+        roman_number, sequence, letters, alphabet, longest,
+    )
+}  # fmt: skip
+"""The kinds of question about the real world, by name."""
