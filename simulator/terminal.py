@@ -77,7 +77,9 @@ def say_json(value: Any) -> None:
 
 
 def ask(prompt: str) -> str:
-    """Print a prompt and return the line that is typed. Raises EOFError at the end of the input."""
+    """Print a prompt and return the line that is typed. Raises EOFError at the end of the input, or if a standard stream is missing."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):  # `input` needs all three
+        raise EOFError
     _write(sys.stdout, f"{as_line(prompt)} ")
     return input()
 

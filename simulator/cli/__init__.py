@@ -31,7 +31,7 @@ from longspan.simulator.cli import (
     write,
 )
 from longspan.simulator.errors import InputError, LongspanError
-from longspan.simulator.terminal import complain, give_up_output, prepare, say
+from longspan.simulator.terminal import complain, give_up_output, prepare, rewritable, say
 from longspan.simulator.wording import problem_of
 
 __all__ = ["main"]
@@ -55,7 +55,11 @@ class _Command(_PlainHelp, TyperCommand):
 
 
 class _Group(_PlainHelp, TyperGroup):
-    pass
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:  # of a bare one, Typer makes an exit code without a word
+            raise BaseExceptionGroup("interrupted", [error]) from None
 
 
 app = typer.Typer(
@@ -145,23 +149,26 @@ def _main(arguments: Sequence[str] | None) -> int:
         return _fail("nothing was done: there was no answer; --yes skips the question", 1)
     except typer.TyperException as error:
         return _fail(_invalid(error), 2)
-    except OSError as error:  # it has the name of a file, but for those of a closed pipe or a full disk behind the output
-        where = error.filename or ("temporary files" if isinstance(error, FileNotFoundError) else "standard output")
-        give_up_output()
-        return 1 if isinstance(error, BrokenPipeError) else _fail(f"{where}: cannot be read or written: {error.strerror or error}", 1)
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:
         cause = _cause(error)
         match cause:
             case KeyboardInterrupt():
-                return _fail("interrupted; what was played is kept in the run's folder", 130)
+                return _interrupted()
             case InputError():
                 return _fail(str(cause), 2)
             case LongspanError():
                 return _fail(str(cause), 1)
+            case OSError():  # it has the name of a file, but for those of a closed pipe or a full disk behind the output
+                where = cause.filename or ("temporary files" if isinstance(cause, FileNotFoundError) else "standard output")
+                why = cause.strerror or str(cause)
+                give_up_output()
+                return 1 if isinstance(cause, BrokenPipeError) else _fail(f"{where}: cannot be read or written: {why}", 1)
             case MemoryError():
                 return _fail("the memory is full; play fewer runs or conversations at once, or give smaller files", 1)
             case RecursionError():
                 return _fail("something is nested too deeply to be read; look for thousands of brackets in a row in the files given", 1)
+        if _hides_interrupt(cause):
+            return _interrupted()
         raise
 
 
@@ -186,14 +193,27 @@ def _only(given: Sequence[str]) -> typer.Typer:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the error that matters in a group: an interrupt, else a LongspanError or a lack of memory, else the group itself."""
+    """Return the error that matters in a group: an interrupt, else a LongspanError, else one of the system, else the group itself."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    kinds = (KeyboardInterrupt, LongspanError, (MemoryError, RecursionError))
+    kinds = (KeyboardInterrupt, LongspanError, (OSError, MemoryError, RecursionError))
     first: BaseException | None = next((group for kind in kinds if (group := error.subgroup(kind))), None)
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
     return first or error
+
+
+def _hides_interrupt(error: BaseException) -> bool:
+    """Return whether pydantic has made its own error of Ctrl-C, as it does while it prepares a model: in the first half second."""
+    from pydantic_core import SchemaError
+
+    return isinstance(error, SchemaError) and "KeyboardInterrupt" in str(error)
+
+
+def _interrupted() -> int:
+    if rewritable():
+        complain()  # ends the line with the ^C that the terminal shows
+    return _fail("interrupted", 130)
 
 
 def _fail(message: str, code: int) -> int:

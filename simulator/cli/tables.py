@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rich.cells import cell_len
 from rich.table import Table as Grid
 
 from longspan.simulator.cli.console import Console
@@ -42,8 +43,9 @@ def print_table(console: Console, table: Table) -> None:
 
 def _grid(table: Table) -> Grid:
     grid = Grid()
-    for column, right, width in zip(table.columns, table.numeric, _widths(table), strict=True):
-        grid.add_column(column, overflow="fold", justify="right" if right else "left", min_width=width)
+    for cells, right, width in zip(zip(table.columns, *table.rows, strict=True), table.numeric, _widths(table), strict=True):
+        whole = max(map(cell_len, cells)) <= width  # rich would take from such a column too, and exceed the terminal
+        grid.add_column(cells[0], overflow="fold", justify="right" if right else "left", min_width=width, no_wrap=whole)
     for row in table.rows:
         grid.add_row(*row)
     return grid
@@ -74,8 +76,8 @@ def _width(table: Table) -> int:
 def _widths(table: Table) -> list[int]:
     """The minimum width of each column in characters, at which no word or short cell is broken."""
     columns = zip(table.columns, *table.rows, strict=True)
-    parts = ([part for cell in column for part in ([cell] if len(cell) <= UNBROKEN else cell.split())] for column in columns)
-    return [max(map(len, pieces), default=0) for pieces in parts]
+    parts = ([part for cell in column for part in ([cell] if cell_len(cell) <= UNBROKEN else cell.split())] for column in columns)
+    return [max(map(cell_len, pieces), default=0) for pieces in parts]
 
 
 def _drawn(table: Table) -> Table:

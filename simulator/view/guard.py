@@ -6,12 +6,12 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from hmac import compare_digest
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import Final, final
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -127,13 +127,10 @@ class AccessGuard:
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             path = f"/{scope['path'].lstrip('/')}"  # "//name" would be another server
             response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-            response.set_cookie(cookie, self._token, httponly=True, samesite="strict")
+            response.set_cookie(cookie, self._token, httponly=True, samesite="lax")  # sent where a link of another site leads
             return response
-        try:
-            kept = SimpleCookie(headers.get("cookie", "")).get(cookie)
-        except CookieError:
-            kept = None
-        if kept is not None and self._is_token(kept.value):
+        kept = cookie_parser("; ".join(headers.getlist("cookie"))).get(cookie)  # reads on after another server's odd cookies
+        if kept is not None and self._is_token(kept):
             return None
         return HTMLResponse(_NO_TOKEN, 403, {"Content-Security-Policy": _NO_TOKEN_POLICY})
 

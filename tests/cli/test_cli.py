@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from errno import ENAMETOOLONG, ENOSPC
 from pathlib import Path
 
 import pytest
+from pydantic_core import SchemaError
 from tests.sealing import change_json, read_lines, write_lines
 
 from longspan.simulator.cli import main
@@ -279,21 +281,45 @@ def test_the_options_of_run_have_the_defaults_of_a_sweep() -> None:
     [
         (MemoryError(), "the memory is full; play fewer runs or conversations at once, or give smaller files"),
         (RecursionError("maximum recursion depth exceeded"), "something is nested too deeply to be read; look for thousands of brackets"),
+        (OSError(ENAMETOOLONG, "File name too long", "x"), "x: cannot be read or written: File name too long"),
+        (OSError(ENOSPC, "No space left on device"), "standard output: cannot be read or written: No space left on device"),
     ],
 )
-def test_a_lack_of_memory_or_stack_is_told_in_one_line(
+def test_an_error_of_the_system_is_told_in_one_line(
     error: Exception, told: str, grouped: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object) -> None:
         raise ExceptionGroup("tasks", [ExceptionGroup("inner", [error])]) if grouped else error
 
     monkeypatch.setattr("longspan.simulator.planning.plan", fail)
+    monkeypatch.setattr("longspan.simulator.cli.give_up_output", lambda: None)
     with pytest.raises(SystemExit) as exiting:
         main(["run", "--scenario", "colours", "--agent", "silent"])
     assert exiting.value.code == 1
     said = capsys.readouterr().err
     assert said.startswith(f"longspan: {told}")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyboardInterrupt(),
+        SchemaError('Error building "model" validator:\n  KeyboardInterrupt: '),
+        BaseExceptionGroup("", [KeyboardInterrupt()]),
+    ],
+)
+def test_an_interrupt_is_told_in_one_line(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("longspan.simulator.planning.plan", fail)
+    with pytest.raises(SystemExit) as exiting:
+        main(["run", "--scenario", "colours", "--agent", "silent"])
+    assert exiting.value.code == 130
+    assert capsys.readouterr().err == "longspan: interrupted\n"
 
 
 def test_a_terminal_that_only_knows_ascii_gets_replacements(tmp_path: Path) -> None:

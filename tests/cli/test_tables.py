@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import print_table
 from longspan.simulator.tables import Table
@@ -45,3 +47,15 @@ def test_a_table_that_is_too_wide_either_way_is_listed_and_one_without_rows_has_
     lines = printed(Table(title="T", columns=words, rows=[words]), 66)
     assert lines[2:4] == ["a" * 30, f"    {'b' * 30}: {'b' * 30}"]
     assert any("x" in line for line in printed(Table(title="T", columns=["x" * 50], rows=[]), 100))
+
+
+@pytest.mark.parametrize("width", [79, 80, 86])
+def test_a_grid_is_no_wider_than_the_terminal(width: int) -> None:
+    columns = ["agent", "span", "runs", "tests", "scored", "certified", "at distance", "cost per run, $"]
+    lines = printed(Table(title="Tests", columns=columns, rows=[["notebook", "2k", "2", "60", "60", "100%", "100%", ""]]), width)
+    assert all(line[-1] in "┓┃┩│┘" for line in lines[2:]), "its right border is there"
+
+
+def test_characters_that_take_two_places_count_twice() -> None:
+    table = Table(title="Tests", columns=["agent", "score"], rows=[["記憶の長い会話", "0.50"]])
+    assert "記憶の長い会話" in "".join(printed(table, 25)), "it is not broken"

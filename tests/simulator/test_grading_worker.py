@@ -113,8 +113,9 @@ def interrupted(blocked: Blocked, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 
 @pytest.mark.usefixtures("interrupted")
-def test_an_interrupt_ends_the_command_score_while_it_grades(played: RunFolder) -> None:
+def test_an_interrupt_ends_the_command_score_while_it_grades(played: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     assert _main(["score", str(played.path)]) == 130
+    assert capsys.readouterr().err == "longspan: interrupted\n"
 
 
 @pytest.mark.usefixtures("interrupted")

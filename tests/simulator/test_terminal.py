@@ -126,3 +126,10 @@ def test_only_yes_is_yes(typed: str, agreed: bool, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     with pytest.raises(EOFError):
         confirm("Continue?")
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stdout", "stderr"])
+def test_a_question_without_a_terminal_has_no_answer(stream: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, stream, None)
+    with pytest.raises(EOFError):
+        ask("you:")

@@ -234,6 +234,18 @@ def test_the_token_is_sent_once_and_then_kept_in_a_cookie(visit: Open, server: S
     expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
 
 
+def test_the_printed_address_works_as_a_link_on_another_site(visit: Open, server: Server) -> None:
+    seen = visit(server.at())
+    page = seen.page
+    page.context.clear_cookies()
+    link = f'<a href="{server.at()}">a terminal in a browser</a>'
+    page.context.route("http://other.example/", lambda route: route.fulfill(content_type="text/html", body=link))
+    page.goto("http://other.example/")
+    page.get_by_role("link").click()
+    expect(page.locator("tbody tr")).to_have_count(3)
+    seen.requests.remove("http://other.example/")
+
+
 @pytest.mark.parametrize("viewport", [PHONE, None])
 def test_without_the_token_a_page_says_where_the_address_is(visit: Open, server: Server, viewport: dict[str, int] | None) -> None:
     seen = visit(server.home, **({"viewport": viewport, "is_mobile": True} if viewport else {}))
