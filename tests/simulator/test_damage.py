@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sealing import change_json
 
-from longspan.simulator import events
+from longspan.simulator import events, json_lines
 from longspan.simulator.checksums import ChecksumError, RunningSum, checked, sealed
 from longspan.simulator.cli import main
 from longspan.simulator.errors import DamageError, InputError
@@ -129,6 +131,31 @@ def test_lines_are_appended_to_a_chain(tmp_path: Path) -> None:
     for touch in (JsonLines(path).read, lambda: JsonLines(path).append({"n": 4})):
         with pytest.raises(DamageError, match="damaged at line 4: it has no checksum"):
             touch()
+
+
+@given(texts=st.lists(st.text(max_size=12), max_size=4), torn=st.binary(max_size=12), block=st.integers(1, 40))
+def test_lines_are_appended_wherever_a_crash_cut_the_last_one(texts: list[str], torn: bytes, block: int) -> None:
+    entries = [{"text": text} for text in texts]
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(json_lines, "BLOCK", block)
+        lines = JsonLines(Path(folder, "some.jsonl"))
+        for entry in entries:
+            lines.append(entry)
+            with lines.path.open("ab") as file:
+                file.write(torn.replace(b"\n", b""))
+        lines.append({"text": "last"})
+        assert lines.read() == [*entries, {"text": "last"}]
+
+
+def test_appending_does_not_read_what_is_there(tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "some.jsonl")
+    lines.append(*[{"text": "x" * 1000}] * 5000)
+    tracemalloc.start()
+    try:
+        lines.append({"text": "last"})
+        assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
 
 
 @given(st.randoms())
