@@ -15,6 +15,9 @@ __all__ = ["JsonLines", "cut_torn"]
 
 REMEDY: Final = "restore the file from a copy, or move it away"
 
+MAX_BYTES: Final = 2**30
+"""The largest file that is read."""
+
 BLOCK: Final = 2**16
 """Bytes of a file's end that are read at once."""
 
@@ -50,12 +53,12 @@ class JsonLines:
             if last:
                 running.follow(last)
         except ChecksumError as error:
-            raise DamageError(self.path, read_file(self.path).count(b"\n"), str(error), REMEDY) from None
+            raise DamageError(self.path, read_file(self.path, MAX_BYTES).count(b"\n"), str(error), REMEDY) from None
 
     def read(self) -> list[dict[str, Any]]:
         """Return all entries; none if there is no file. Raises DamageError at a line that is not as it was written."""
         try:
-            *lines, _ = read_file(self.path).split(b"\n")
+            *lines, _ = read_file(self.path, MAX_BYTES).split(b"\n")
         except FileNotFoundError:
             return []
         except OSError as error:
