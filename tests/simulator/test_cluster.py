@@ -97,6 +97,15 @@ def test_another_node_continues_from_what_was_shipped(tmp_path: Path, store: Seg
     assert [each["type"] for each in RunFolder(home).incidents()] == ["moved"]
 
 
+def test_a_folder_in_the_place_of_results_is_not_deleted(tmp_path: Path, store: SegmentStore, home: Path) -> None:
+    one, shipper = node(tmp_path, "one", store, store.grant("run"))
+    write(one, b"{}", "report.html")
+    write(home, b"beach", "report.html/beach.jpg")
+    with pytest.raises(JournalError, match="cannot be written: Is a directory"):
+        shipper.finish()
+    assert (home / "report.html" / "beach.jpg").exists()
+
+
 def test_a_previous_owner_is_refused(tmp_path: Path, store: SegmentStore, home: Path) -> None:
     one, shipper = node(tmp_path, "one", store, store.grant("run"))
     lease = store.grant("run", "silent")
