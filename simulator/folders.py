@@ -53,9 +53,11 @@ def _open(path: str, flags: int) -> int:
     return handle
 
 
-def read_file(path: Path) -> bytes:
-    """Return the content of a regular file. Raises as `open_file` does."""
+def read_file(path: Path, max_bytes: int | None = None) -> bytes:
+    """Return the content of a regular file. Raises as `open_file` does, and JournalError if it is larger than `max_bytes`."""
     with open_file(path, "rb") as file:
+        if max_bytes is not None and os.fstat(file.fileno()).st_size > max_bytes:
+            raise JournalError(f"{path}: is larger than any that longspan writes; restore it from a copy, or move it away")
         return file.read()
 
 

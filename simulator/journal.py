@@ -10,12 +10,15 @@ from types import TracebackType
 from typing import Any, Final, final
 
 from longspan.simulator import events
-from longspan.simulator.errors import JournalError, ReplayError, StoppedError
+from longspan.simulator.errors import DamageError, JournalError, ReplayError, StoppedError
 from longspan.simulator.folders import open_file
-from longspan.simulator.journal_lines import JournalLines, as_line, fields_of, parse_line
+from longspan.simulator.journal_lines import REMEDY, JournalLines, as_line, fields_of, parse_line
 from longspan.simulator.json_lines import cut_torn
 
 __all__ = ["Journal", "check_journal", "is_closed", "read_journal"]
+
+MAX_LINE_BYTES: Final = 2**30
+"""A longer line, in bytes, cannot be an event."""
 
 MAX_CLOSE_BYTES: Final = 1000
 """Bytes that the line of a Close event never reaches."""
@@ -60,10 +63,12 @@ def _complete_lines(path: Path) -> Iterator[bytes]:
     except OSError as error:
         raise JournalError(f"{path}: cannot read the journal: {error.strerror}") from error
     with file:
-        for line in file:
-            if not line.endswith(b"\n"):
-                return
+        number = 0
+        while (line := file.readline(MAX_LINE_BYTES)).endswith(b"\n"):
+            number += 1
             yield line
+    if len(line) == MAX_LINE_BYTES:
+        raise DamageError(path, number + 1, "it is longer than any event", REMEDY)
 
 
 @final

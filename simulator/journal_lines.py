@@ -12,7 +12,7 @@ from longspan.simulator import events
 from longspan.simulator.checksums import SEAL_LENGTH, ChecksumError, RunningSum
 from longspan.simulator.errors import DamageError, first_problem
 
-__all__ = ["JournalLines", "as_line", "fields_of", "parse_line"]
+__all__ = ["REMEDY", "JournalLines", "as_line", "fields_of", "parse_line"]
 
 REMEDY: Final = "restore the file from a copy, or grade what is before it with `longspan score --before-damage`"
 

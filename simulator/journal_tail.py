@@ -17,7 +17,7 @@ MAX_LINES: Final = 200
 """Lines that one call of `JournalTail.read` reads at most."""
 
 MAX_LINE_BYTES: Final = 64 * 2**20
-"""A longer line, in bytes, cannot be an event."""
+"""A longer line, in bytes, is not followed."""
 
 
 @final
@@ -47,7 +47,7 @@ class JournalTail:
                 line = file.readline(MAX_LINE_BYTES)
                 if not line.endswith(b"\n"):
                     if len(line) == MAX_LINE_BYTES:
-                        raise JournalError(f"{self._path.name}: line {self._lines.seq + 1} is longer than any event")
+                        raise JournalError(f"{self._path.name}: line {self._lines.seq + 1} is too long to be followed")
                     return
                 yield self._lines.read(line)
                 self._offset += len(line)

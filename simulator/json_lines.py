@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, BinaryIO, Final, final
 
 from longspan.simulator.checksums import SEAL_LENGTH, ChecksumError, RunningSum
 from longspan.simulator.errors import DamageError, JournalError
@@ -14,6 +14,12 @@ from longspan.simulator.folders import open_file, read_file
 __all__ = ["JsonLines", "cut_torn"]
 
 REMEDY: Final = "restore the file from a copy, or move it away"
+
+MAX_BYTES: Final = 2**30
+"""The largest file that is read."""
+
+BLOCK: Final = 2**16
+"""Bytes of a file's end that are read at once."""
 
 
 @final
@@ -41,17 +47,18 @@ class JsonLines:
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def _follow(self, running: RunningSum) -> None:
-        *lines, _ = read_file(self.path).split(b"\n")
+        with open_file(self.path, "rb") as file:
+            last, _ = _last_line(file)
         try:
-            for last in lines[-1:]:
-                running.follow(last + b"\n")
+            if last:
+                running.follow(last)
         except ChecksumError as error:
-            raise DamageError(self.path, len(lines), str(error), REMEDY) from None
+            raise DamageError(self.path, read_file(self.path, MAX_BYTES).count(b"\n"), str(error), REMEDY) from None
 
     def read(self) -> list[dict[str, Any]]:
         """Return all entries; none if there is no file. Raises DamageError at a line that is not as it was written."""
         try:
-            *lines, _ = read_file(self.path).split(b"\n")
+            *lines, _ = read_file(self.path, MAX_BYTES).split(b"\n")
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -73,11 +80,23 @@ class JsonLines:
 def cut_torn(path: Path) -> bool:
     """Cut off an incomplete last line, left by a crash. Return whether there was one."""
     with open_file(path, "r+b") as file:
-        content = file.read()
-        end = content.rfind(b"\n") + 1
-        if end < len(content):
+        _, end = _last_line(file)
+        torn = end < file.seek(0, os.SEEK_END)
+        if torn:
             file.truncate(end)
-    return end < len(content)
+    return torn
+
+
+def _last_line(file: BinaryIO) -> tuple[bytes, int]:
+    """Return a file's last complete line, empty if it has none, and where it ends. Only the end of the file is read."""
+    start = size = file.seek(0, os.SEEK_END)
+    tail = b""
+    while start and tail.count(b"\n") < 2:
+        start = max(0, start - max(BLOCK, len(tail)))
+        file.seek(start)
+        tail = file.read(size - start)
+    end = tail.rfind(b"\n") + 1
+    return tail[tail.rfind(b"\n", 0, max(0, end - 1)) + 1 : end], start + end
 
 
 def _fields(entry: dict[str, Any]) -> bytes:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from secrets import token_hex
-from typing import final
+from typing import Final, final
 
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Setting
@@ -27,6 +28,9 @@ from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Plan", "plan", "replan", "setting_of"]
+
+LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+"""What Python makes of a byte on the command line that is not UTF-8."""
 
 
 @final
@@ -72,6 +76,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
             "definitions": definitions.folder if definitions else None,
         }
     )
+    _check_unicode(settings)
     setting = _setting(settings, "all")
     tests: list[Test] = []
     candidates, left_out = tests_for(settings.suite, settings.seed, settings.span, definitions)
@@ -114,6 +119,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
             "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"
         )
     clear(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
+    _check_unicode(manifest)
     tests = tests_of(manifest)
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
     if any(id not in tests for id in ids):
@@ -128,6 +134,15 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
         )
     conversations = {id: [tests[plan.id] for plan in group] for id, group in manifest.conversations.items()}
     return Plan(manifest, conversations, AgentSpec.parse(agent), out)
+
+
+def _check_unicode(settings: RunSettings) -> None:
+    """Raise InputError for text that is not valid Unicode, such as a file's name: no manifest can have it."""
+    for field, value in settings.model_dump().items():
+        text = json.dumps(value, default=str, ensure_ascii=False)
+        if found := LONE_SURROGATE.search(text):
+            got = text[: found.start()].rpartition('"')[2] + text[found.start() :].partition('"')[0]
+            raise InputError(f"{field}: must be valid Unicode, got {got!r:.200}; if it is a file's name, rename the file")
 
 
 def _planned(test: Test) -> PlannedTest:

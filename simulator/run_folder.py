@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -29,6 +29,9 @@ MANIFEST = "manifest.json"
 RESULT = "result.json"
 
 INCIDENTS = "incidents.jsonl"
+
+MAX_BYTES: Final = 64 * 2**20
+"""The largest manifest and the largest result that are read: longspan writes none that large."""
 
 RESULTS = (RESULT, "report.html")
 """Files that are written whole, and again whenever a run is scored."""
@@ -90,7 +93,7 @@ class RunFolder:
     def manifest(self) -> Manifest:
         path = self.path / MANIFEST
         try:
-            content = read_file(path)
+            content = read_file(path, MAX_BYTES)
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:

@@ -43,7 +43,7 @@ class Scoring:
         """Read the journals that have events not yet added. Raises DamageError for a damaged journal, unless `before_damage`."""
         for id in self._run.manifest.conversations:
             transcript = self.gradebook.transcripts.get(id)
-            if (transcript.events if transcript is not None else 0) != _lines(self._run.journal(id)):
+            if transcript is None or transcript.events != _lines(self._run.journal(id)):
                 self.gradebook.forget(id)
                 self._reading.forget(id)
                 try:

@@ -26,7 +26,7 @@ from longspan.simulator.manifest import Manifest, PlannedTest
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.queries import JudgeAnswers
 from longspan.simulator.record import Grade, Item, Marked
-from longspan.simulator.run_folder import RESULT, Correction, RunFolder
+from longspan.simulator.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.tables import Table
 from longspan.simulator.transcript import Change, Evidence, PlayedTest, Transcript, Turn
@@ -374,7 +374,7 @@ def read_result(run: RunFolder) -> Result:
     """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used."""
     path = run.path / RESULT
     try:
-        content = read_file(path)
+        content = read_file(path, MAX_BYTES)
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -9,7 +9,8 @@ from typing import Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from longspan.simulator.errors import InputError, JournalError, first_problem
+from longspan.simulator.errors import InputError, JournalError, first_problem, one_line
+from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.grading.grades import Result, grade_run, scenarios_of
 from longspan.simulator.judging.agreement import pearson
 from longspan.simulator.judging.sheets import Sheet, Sheets
@@ -61,7 +62,10 @@ Ratings = Mapping[tuple[str, str], tuple[float, int | None]]
 
 
 def sheets(run: RunFolder) -> dict[str, Sheet]:
-    """Return the sheets of a run's played tests, by test. Raises InputError if none of its scenarios has sheets."""
+    """Return the sheets of a run's played tests, by test.
+
+    Raises InputError if none of its scenarios has sheets, JournalError if one cannot be made of what the journal says.
+    """
     scenarios = {name: scenario for name, scenario in scenarios_of(run.manifest).items() if isinstance(scenario, Sheets)}
     if not scenarios:
         raise InputError(f"{run.path}: none of its tests can be annotated; only those of the suite summhay can")
@@ -70,7 +74,13 @@ def sheets(run: RunFolder) -> dict[str, Sheet]:
         for id, played in transcript.tests.items():
             scenario, facts = scenarios.get(played.definition.scenario), played.definition.facts
             if scenario is not None and facts is not None and played.status == "played":
-                found[id] = scenario.sheet(facts, transcript.record(played))
+                try:
+                    found[id] = scenario.sheet(facts, transcript.record(played))
+                except BaseException as error:
+                    if not is_fault(error):
+                        raise
+                    why = f"{one_line(error)}{at_line(error, type(scenario))}"
+                    raise JournalError(f"{run.path}: test {id} cannot be annotated: {why}") from error
     return found
 
 

@@ -233,7 +233,7 @@ def _known(runs: Path) -> tuple[list[Calibration], list[str]]:
     known, unusable = [], []
     for folder in subfolders(runs, FOLDER):
         try:
-            content = checked(read_file(folder / NAME), Path(folder.name, NAME), "measure it again with longspan calibrate")
+            content = checked(read_file(folder / NAME, MAX_BYTES), Path(folder.name, NAME), "measure it again with longspan calibrate")
             known.append(Calibration.model_validate_json(content))
         except (InputError, JournalError) as error:
             unusable.append(str(error))

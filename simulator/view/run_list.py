@@ -24,9 +24,6 @@ State = Literal["finished", "interrupted", "no results yet", "damaged"]
 FILES: Final = ("result.json", "incidents.jsonl", "corrections.jsonl", "annotations.jsonl", "judgements.jsonl")
 """Files of a run that pages read, in addition to its manifest and journals."""
 
-MAX_FILE_BYTES: Final = 64 * 2**20
-"""Size limit of a manifest or a result: longspan writes none that large."""
-
 BLOCK: Final = 2**18
 """Bytes of a journal that are read at once, from its end."""
 
@@ -82,11 +79,9 @@ class RunList:
             raise MissingError(f"{name:.80}: no such run")
         if name != name.encode(errors="replace").decode():
             raise InputError(f"{name!r}: a run's name must be valid Unicode; rename its folder")
-        _check_size(path / MANIFEST)
         run = RunFolder(path)
         for file in FILES:
             check_file(path / file)
-        _check_size(path / "result.json")
         for id in run.manifest.conversations:
             check_file(run.journal(id))
         return run
@@ -185,13 +180,6 @@ def matching(entries: Iterable[Entry], *, suite: str, span: str, agent: str, tex
 def _is_run(path: Path) -> bool:
     """Whether `path` is a folder, and no link, that contains something called a manifest."""
     return not path.name.startswith(".") and not path.is_symlink() and path.is_dir() and os.path.lexists(path / MANIFEST)
-
-
-def _check_size(path: Path) -> None:
-    """Raise InputError if there is a file at the path that is too large."""
-    status = _status(path)
-    if status is not None and status.st_size > MAX_FILE_BYTES:
-        raise InputError(f"{path}: is larger than any that longspan writes")
 
 
 def _status(path: Path) -> os.stat_result | None:

@@ -257,7 +257,7 @@ def test_no_command_runs_calls_or_reads_what_a_manifest_names(name: str, prey: P
             assert not (prey.here / "again").exists(), case
         elif name in SWEEPS:
             assert code == 1, case
-            assert "but the sweep's file says" in shown.out, case
+            assert "but the sweep's file says" in shown.err, case
     tried("forged manifests", len(picked))
 
 
@@ -276,7 +276,7 @@ def test_a_manifest_that_names_nothing_is_played_and_graded_by_every_command(pre
 def test_a_sweep_does_not_take_over_a_finished_run_of_something_else(prey: Prey, capsys: pytest.CaptureFixture[str]) -> None:
     run = prey.lay("score", changed("agent", "oracle"))
     assert command(["sweep", "s.yaml", "--out", "runs"]) == 1
-    assert "agent is 'oracle', but the sweep's file says 'silent'" in capsys.readouterr().out
+    assert "agent is 'oracle', but the sweep's file says 'silent'" in capsys.readouterr().err
     assert json.loads((prey.here / "runs" / "sweep.json").read_bytes())["runs"][0]["state"] == "interrupted"
     assert run.exists()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from errno import ENAMETOOLONG, ENOSPC
@@ -79,6 +80,30 @@ def test_bad_input_gets_one_line_and_exit_code_2(arguments: list[str], said: str
     assert done.stderr.startswith("longspan: ")
     assert done.stdout == ""
     assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts) == before, "nothing is left half-written"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "field"),
+    [
+        ("--agent", b"exec:cat \xff", "agent"),
+        ("--filler", b"filler-\xff.json", "filler"),
+        ("--data", b"chapterbreak=data-\xff.json", "suite"),
+    ],
+)
+def test_a_name_that_a_manifest_cannot_have_is_rejected_before_anything_is_written(
+    option: str, value: bytes, field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    question = {"Question": "Who?", "Answer": {"Value": "Ada", "Aliases": ["Ada"], "NormalizedValue": "ada"}}
+    Path(os.fsdecode(b"filler-\xff.json")).write_text(json.dumps({"Data": [question] * 100}))
+    text = "The sea was calm that night, and nobody spoke. " * 600
+    Path(os.fsdecode(b"data-\xff.json")).write_text(json.dumps({"work": [{"ctx": text, "pos": text, "negs": [text] * 5}]}))
+    with pytest.raises(SystemExit) as leaving:
+        main(["run", "--scenario", "chapterbreak", "--tests", "1", "--span", "32k", option, os.fsdecode(value)])
+    said = capsys.readouterr().err
+    assert leaving.value.code == 2, said
+    assert re.fullmatch(rf"longspan: {field}: must be valid Unicode, got '.*\\udcff.*'; if it is a file's name, rename the file\n", said)
+    assert not Path("runs").exists()
 
 
 def test_json_prints_a_list_of_results_and_nothing_else(tmp_path: Path) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from concurrent.futures import as_completed
 from itertools import islice
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import trio
@@ -22,6 +25,7 @@ from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.snapshots import Snapshots
 from longspan.simulator.suite import load_suite
+from longspan.simulator.sweeps.ray import driver
 from longspan.simulator.sweeps.ray.driver import required_resources
 from longspan.simulator.sweeps.ray.limit_server import LimitServer
 from longspan.simulator.sweeps.ray.segment_store import SegmentStore
@@ -91,6 +95,15 @@ def test_another_node_continues_from_what_was_shipped(tmp_path: Path, store: Seg
     assert (home / JOURNAL).read_bytes() == b"".join(LINES)
     assert (home / "result.json").read_bytes() == b"{}"
     assert [each["type"] for each in RunFolder(home).incidents()] == ["moved"]
+
+
+def test_a_folder_in_the_place_of_results_is_not_deleted(tmp_path: Path, store: SegmentStore, home: Path) -> None:
+    one, shipper = node(tmp_path, "one", store, store.grant("run"))
+    write(one, b"{}", "report.html")
+    write(home, b"beach", "report.html/beach.jpg")
+    with pytest.raises(JournalError, match="cannot be written: Is a directory"):
+        shipper.finish()
+    assert (home / "report.html" / "beach.jpg").exists()
 
 
 def test_a_previous_owner_is_refused(tmp_path: Path, store: SegmentStore, home: Path) -> None:
@@ -317,3 +330,37 @@ def test_dollars_are_shared_and_those_of_a_lost_owner_are_spent(limits: LimitSer
 def test_a_run_requires_what_its_agent_needs(agent: str, cpus: float, gpus: float, tmp_path: Path) -> None:
     planned = plan(RunSettings(suite=load_suite("ltm").changed([], [], ["colours"], 1), span=2000, seed=0, agent="oracle"), tmp_path)
     assert required_resources(dataclasses.replace(planned, agent=AgentSpec.parse(agent))) == (cpus, gpus)
+
+
+def test_giving_up_a_run_is_recorded_when_nobody_else_writes_there(
+    store: SegmentStore, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunFolder(home)
+    types: list[list[str]] = []
+
+    def remote(method: Callable[..., Any]) -> Any:
+        return SimpleNamespace(remote=method)
+
+    def release(name: str, lease: int) -> None:
+        types.append([entry["type"] for entry in run.incidents()])
+        store.release(name)
+
+    async def at_once(answer: Any) -> Any:
+        await trio.lowlevel.checkpoint()
+        return answer
+
+    async def lost(*_: object) -> tuple[None, str]:
+        await trio.lowlevel.checkpoint()
+        return None, "the node was lost"
+
+    monkeypatch.setattr(driver, "answer_of", at_once)
+    monkeypatch.setattr(driver._Driver, "_try", lost)
+    monkeypatch.setattr(driver, "_journal_bytes", lambda run: 0)
+    coordinator = SimpleNamespace(
+        grant=remote(lambda name, lease, why: store.grant(name, why)), release=remote(release), silent_owners=remote(lambda seconds: [])
+    )
+    ray = SimpleNamespace(remote=lambda task: task, exceptions=SimpleNamespace(RayError=RuntimeError))
+    (outcome,) = trio.run(driver._Driver(ray, coordinator, 1.0, None).play, [(SimpleNamespace(tests={}), run)])
+    assert "lost 4 times without a new turn; the last time: the node was lost" in str(outcome.error)
+    assert types == [["moved"] * 3]
+    assert [entry["type"] for entry in run.incidents()] == ["moved"] * 3 + ["interrupted"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sealing import change_json
 
-from longspan.simulator import events
+from longspan.simulator import events, json_lines
+from longspan.simulator.answer_store import AnswerStore, StoredAnswer
 from longspan.simulator.checksums import ChecksumError, RunningSum, checked, sealed
 from longspan.simulator.cli import main
 from longspan.simulator.errors import DamageError, InputError
@@ -22,6 +26,7 @@ from longspan.simulator.grading.grades import grade_run, read_result
 from longspan.simulator.journal import Journal, check_journal, read_journal
 from longspan.simulator.journal_lines import JournalLines, fields_of
 from longspan.simulator.json_lines import JsonLines
+from longspan.simulator.judging.calibration import calibration_notes
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import Correction, RunFolder
 from longspan.simulator.runner import play, resume
@@ -129,6 +134,31 @@ def test_lines_are_appended_to_a_chain(tmp_path: Path) -> None:
     for touch in (JsonLines(path).read, lambda: JsonLines(path).append({"n": 4})):
         with pytest.raises(DamageError, match="damaged at line 4: it has no checksum"):
             touch()
+
+
+@given(texts=st.lists(st.text(max_size=12), max_size=4), torn=st.binary(max_size=12), block=st.integers(1, 40))
+def test_lines_are_appended_wherever_a_crash_cut_the_last_one(texts: list[str], torn: bytes, block: int) -> None:
+    entries = [{"text": text} for text in texts]
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(json_lines, "BLOCK", block)
+        lines = JsonLines(Path(folder, "some.jsonl"))
+        for entry in entries:
+            lines.append(entry)
+            with lines.path.open("ab") as file:
+                file.write(torn.replace(b"\n", b""))
+        lines.append({"text": "last"})
+        assert lines.read() == [*entries, {"text": "last"}]
+
+
+def test_appending_does_not_read_what_is_there(tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "some.jsonl")
+    lines.append(*[{"text": "x" * 1000}] * 5000)
+    tracemalloc.start()
+    try:
+        lines.append({"text": "last"})
+        assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
 
 
 @given(st.randoms())
@@ -246,3 +276,33 @@ def test_a_correction_that_is_lost_is_told(run: RunFolder, capsys: pytest.Captur
 
 def user(run: RunFolder) -> str:
     return run.corrections()["colours-1"].by
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "said"),
+    [
+        ("score", "manifest.json", "manifest.json: is larger than any that longspan writes"),
+        ("compare", "result.json", "result.json: is larger than any that longspan writes"),
+        ("score", "grades.jsonl", "grades.jsonl: is larger than any that longspan writes"),
+        ("score", "judgements.jsonl", "judgements.jsonl: is larger than any that longspan writes"),
+        ("score", "conversations/main/journal.jsonl", "journal.jsonl: damaged at line 1: it is longer than any event"),
+    ],
+)
+def test_a_file_of_a_terabyte_is_not_read(
+    command: str, file: str, said: str, run: RunFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longspan.simulator.journal.MAX_LINE_BYTES", 2**16)
+    (run.path / file).write_bytes(b"")
+    os.truncate(run.path / file, 2**40)
+    code, _, error = commanded(capsys, command, run.path)
+    assert code != 0
+    assert said in error
+
+
+def test_a_calibration_of_a_terabyte_is_not_read(run: RunFolder) -> None:
+    AnswerStore(run.path).add(StoredAnswer(key="1", about="1", by="openai/m, prompt 1", answer={}))
+    path = run.path.parent / "calibrations" / "mine" / "calibration.json"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    os.truncate(path, 2**40)
+    assert any("calibration.json: is larger than any that longspan writes" in note for note in calibration_notes(run))

@@ -13,6 +13,7 @@ import pytest
 import trio
 from playwright.sync_api import expect
 
+from longspan.simulator.errors import JournalError
 from longspan.simulator.judging.annotation import annotations_by, sheets
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
@@ -20,7 +21,7 @@ from longspan.simulator.runner import play
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from tests.browser import Open
-from tests.sealing import change_json
+from tests.sealing import change_json, change_lines
 from tests.view.serving import Server, serving
 
 NAME = "summhay-oracle-seed0"
@@ -137,6 +138,16 @@ def test_a_run_that_names_code_cannot_be_judged_and_nothing_is_written_through_a
         assert status == 422
         assert "none of its tests can be judged here" in text
     assert not target.exists()
+
+
+def test_a_summary_that_cannot_be_shown_is_told(made: Path, tmp_path: Path) -> None:
+    def strip(entries: list[dict[str, Any]]) -> None:
+        next(entry for entry in entries if entry["type"] == "open")["facts"] = {}
+
+    run = RunFolder(Path(shutil.copytree(made / NAME, tmp_path / NAME)))
+    change_lines(run.journal("summhay-1-1"), strip)
+    with pytest.raises(JournalError, match=r"summhay-1-1 cannot be annotated: KeyError: 'insights' \(.*\.py:\d+\)"):
+        sheets(run)
 
 
 def test_judging_needs_the_token(server: Server, made: Path) -> None:

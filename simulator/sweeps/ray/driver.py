@@ -158,6 +158,8 @@ class _Driver:
 
         async def one(planned: Plan, run: RunFolder) -> None:
             error = await self._play_until_done(planned, run)
+            if isinstance(error, AgentError):  # only now, since until it was released the coordinator could write there too
+                run.incident(conversation="", type="interrupted", error=str(error))
             outcomes[run.path] = Outcome(run.path, result_of(run), error)
 
         async with trio.open_nursery() as nursery:
@@ -184,7 +186,6 @@ class _Driver:
                 turns = _journal_bytes(run)
                 losses, known = (losses + 1 if turns <= known else 1), max(turns, known)
                 if losses > MAX_LOSSES:
-                    run.incident(conversation="", type="interrupted", error=str(why))
                     return AgentError(f"lost {losses} times without a new turn; the last time: {why}")
         except LongspanError as error:
             return error

@@ -136,8 +136,8 @@ class SegmentStore:
             owned.synced_at = self._clock()
         for partial, name in segment.renames:
             source, target = _within(folder, partial, what), _within(folder, name, what)
-            if target.is_dir():
-                remove(target)
+            if target.name not in RESULTS:
+                remove(target)  # a snapshot that is saved again
             source.replace(target)
             if target.is_dir():
                 Snapshots(target.parent).prune()
