@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from longspan.simulator import cache
 from longspan.simulator.errors import AgentError, InputError
-from longspan.simulator.files import MAX_BYTES, read_packed
 from longspan.simulator.integers import is_finite
 from longspan.simulator.plugins import load
 
@@ -114,20 +111,14 @@ def _cosines(vectors: NDArray[np.float32], queries: int, lengths: Sequence[int])
 
 def _cached(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tuple[Scores, bool]]) -> Scores:
     """Return cached scores, or ask and cache them if `ask` says that they cost money. A cache that cannot be written is ignored."""
-    key = hashlib.sha256(json.dumps(about, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
-    path = _cache() / f"{key}.json"
-    with suppress(InputError, ValueError, RecursionError):
-        cached = json.loads(read_packed(path, MAX_BYTES))
-        if _are_scores(cached, *shape):
-            return cached  # type: ignore[no-any-return]
+    name = f"retrieval-{hashlib.sha256(json.dumps(about, ensure_ascii=False).encode('utf-8', 'replace')).hexdigest()}"
+    with suppress(ValueError, RecursionError):
+        known = json.loads(cache.read(name) or b"null")
+        if _are_scores(known, *shape):
+            return known  # type: ignore[no-any-return]
     scores, costly = ask()
-    if not costly:
-        return scores
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=path.parent, suffix=".partial", delete=False) as file:
-            json.dump(scores, file)
-        Path(file.name).replace(path)
+    if costly:
+        cache.write(name, json.dumps(scores).encode())
     return scores
 
 
@@ -136,8 +127,3 @@ def _are_scores(content: Any, rows: int, columns: int) -> bool:
     if not isinstance(content, list) or len(content) != rows or not all(isinstance(row, list) and len(row) == columns for row in content):
         return False
     return all(is_finite(value) for row in content for value in row)
-
-
-def _cache() -> Path:
-    given = os.environ.get("XDG_CACHE_HOME")
-    return (Path(given) if given else Path.home() / ".cache") / "longspan" / "retrieval"
