@@ -6,7 +6,7 @@ import json
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 
@@ -171,7 +171,8 @@ def test_runs_are_viewed(having: Callable[..., Environment], played: Path) -> No
     with subprocess.Popen(command, cwd=played, env=made.variables(), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            with urlopen(process.stdout.readline().strip(), timeout=20) as page:  # noqa: S310
+            browser = build_opener(HTTPCookieProcessor())  # the token goes into a cookie
+            with browser.open(process.stdout.readline().strip(), timeout=20) as page:
                 assert b"ltm-2k-oracle-seed0" in page.read()
         finally:
             process.terminate()

@@ -358,6 +358,16 @@ def test_an_invalid_snapshot_is_rejected(file: str, content: bytes, tmp_path: Pa
         trio.run(memory_agent(Thinker()).load, tmp_path)
 
 
+def test_a_snapshot_with_the_first_part_of_its_vectors_is_rejected(tmp_path: Path) -> None:
+    """As many bytes as vectors of fewer dimensions would have."""
+    saved(tmp_path)
+    vectors = tmp_path / "vectors.f2"
+    content = vectors.read_bytes()
+    vectors.write_bytes(content[: len(content) // 512 * 425])
+    with pytest.raises(AgentError, match="do not match"):
+        trio.run(memory_agent(Thinker()).load, tmp_path)
+
+
 def test_a_snapshot_with_other_options_is_rejected(tmp_path: Path) -> None:
     saved(tmp_path)
     with pytest.raises(AgentError, match="other options"):

@@ -179,11 +179,18 @@ def test_vectors_that_do_not_match_the_memories_are_rejected() -> None:
     memories = remembered(["One.", "Two."], [])
     vectors = trio.run(memories.vectors)
     kept = [fragment(0, "One."), fragment(1, "Two.")]
-    trio.run(memories.restore, kept, vectors)
+    trio.run(memories.restore, kept, vectors, memories.dimensions)
     assert len(memories) == 2
-    for wrong_fragments, wrong in [(kept, vectors[:-1]), (kept, b""), ([], vectors), (kept, b"\xff" * len(vectors)), (kept, bytes(1024))]:
+    for wrong_fragments, wrong in [
+        (kept, vectors[:-1]),
+        (kept, b""),
+        ([], vectors),
+        (kept, b"\xff" * len(vectors)),
+        (kept, bytes(1024)),
+        (kept, vectors[: len(vectors) // 2]),
+    ]:
         with pytest.raises(ValueError, match=r"\w"):
-            trio.run(memories.restore, wrong_fragments, wrong)
+            trio.run(memories.restore, wrong_fragments, wrong, len(vectors) // 4)
 
 
 def free_port() -> int:

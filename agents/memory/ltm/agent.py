@@ -147,6 +147,7 @@ class MemoryAgent(BaseAgent):
             blocks=[(block.start, block.stop) for block in self._notes.blocks] if self._notes else [],
             notes=self._notes.pad.text if self._notes else "",
             tokens=self.memories.tokens,
+            dimensions=self.memories.dimensions,
             ratio=self._ratio,
         )
         await trio.to_thread.run_sync(write_snapshot, folder, Snapshot(state, self._history.turns, vectors), limiter=THREADS)
@@ -163,7 +164,7 @@ class MemoryAgent(BaseAgent):
             for number in range(state.left):
                 stored += self._fragments(number)
                 await trio.lowlevel.checkpoint()  # counting all of a long conversation takes a second
-            await self.memories.restore(stored, saved.vectors)
+            await self.memories.restore(stored, saved.vectors, state.dimensions)
             if self._notes is not None:
                 self._notes.restore(state.notes, state.blocks, state.left)
         except (ValueError, RecursionError) as error:

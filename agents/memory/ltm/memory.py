@@ -56,7 +56,7 @@ class Memories:
         self._known: dict[bytes, int] = {}
         self._embedded = 0
         self._vectors = bytearray()
-        self._dimensions = 0
+        self.dimensions = 0
         self.tokens = 0
 
     def __len__(self) -> int:
@@ -115,8 +115,8 @@ class Memories:
         await self.flush()
         return bytes(self._vectors)
 
-    async def restore(self, fragments: Sequence[Fragment], vectors: bytes) -> None:
-        """Restore the memories of `fragments` with these vectors. Raises ValueError if the two do not match."""
+    async def restore(self, fragments: Sequence[Fragment], vectors: bytes, dimensions: int) -> None:
+        """Restore the memories of `fragments` with these vectors of so many dimensions. Raises ValueError if the two do not match."""
         import numpy as np
 
         await self.reset()
@@ -126,9 +126,8 @@ class Memories:
             if vectors:
                 raise ValueError("there are vectors without memories")
             return
-        dimensions, rest = divmod(len(vectors), 2 * len(self._memories))
-        if rest or not dimensions:
-            raise ValueError(f"{len(vectors)} bytes of vectors do not match {len(self._memories)} memories")
+        if not dimensions or len(vectors) != 2 * dimensions * len(self._memories):
+            raise ValueError(f"{len(vectors)} bytes of vectors do not match {len(self._memories)} memories of {dimensions} dimensions")
         array = np.frombuffer(vectors, dtype="<f2").astype(np.float32).reshape(len(self._memories), dimensions)
         if not np.isfinite(array).all() or not array.any(axis=1).all():
             raise ValueError("a vector is zero or not finite")
@@ -145,10 +144,10 @@ class Memories:
             self._memories.append([fragment])
 
     async def _store(self, vectors: Vectors) -> None:
-        if self._dimensions not in (0, vectors.shape[1]):
-            raise AgentError(f"embedder {self._embedder.name} gave vectors of {self._dimensions} and of {vectors.shape[1]} dimensions")
+        if self.dimensions not in (0, vectors.shape[1]):
+            raise AgentError(f"embedder {self._embedder.name} gave vectors of {self.dimensions} and of {vectors.shape[1]} dimensions")
         await trio.to_thread.run_sync(self._index.add, self._embedded, vectors, limiter=THREADS)
-        self._dimensions = vectors.shape[1]
+        self.dimensions = vectors.shape[1]
         self._vectors += vectors.astype("<f2").tobytes()
         self._embedded += len(vectors)
 

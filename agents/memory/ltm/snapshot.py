@@ -34,6 +34,7 @@ class State(BaseModel):
 
     `made_with`: the options that determine their meaning. `left`: how many turns are no longer recent. `blocks`: the blocks that
     are waiting to be noted, by first turn and the turn after the last. `tokens`: the embedder's tokens since the last reply.
+    `dimensions`: those of a vector, 0 if there is none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -44,6 +45,7 @@ class State(BaseModel):
     blocks: list[tuple[int, int]]
     notes: str
     tokens: int = Field(ge=0)
+    dimensions: int = Field(ge=0)
     ratio: Annotated[float, Field(ge=1, le=2, allow_inf_nan=False)]
 
 
