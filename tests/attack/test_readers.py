@@ -179,7 +179,7 @@ def test_a_hostile_file_is_refused_in_one_line(
     assert code == 2 or may_be_valid, error
     if kind in ("pipe", "terabyte", "gzip bomb", "cut gzip") and code:
         assert path.name in error
-    tried("hostile file")
+    tried("hostile files")
 
 
 @pytest.mark.parametrize("kind", [*UNREADABLE, "terabyte behind a link"])
@@ -191,7 +191,7 @@ def test_the_reader_of_files_names_what_it_does_not_read(kind: str, tmp_path: Pa
     if "gzip" not in kind:
         with pytest.raises(InputError, match="file: "):
             digest(path)
-    tried("hostile file")
+    tried("hostile files")
 
 
 def test_a_path_with_a_null_character_is_refused() -> None:
@@ -258,7 +258,7 @@ def test_only_plain_digits_are_a_number(reader: str, tmp_path: Path, monkeypatch
         with pytest.raises((InputError, ValidationError)) as refused:
             NUMBERS[reader](odd)
         assert "\n" not in str(refused.value)
-        tried("odd number")
+        tried("odd numbers")
 
 
 @pytest.mark.parametrize("option", ["--seed", "--tests", "--filler-size", "--span"])
@@ -270,7 +270,7 @@ def test_options_read_only_plain_digits(
         code, error = attempt(["run", "--scenario", "colours", f"{option}={odd}"], capsys)
         assert code == 2
         assert "whole number" in error
-        tried("odd number")
+        tried("odd numbers")
 
 
 def test_every_whole_number_of_the_command_line_is_read_strictly() -> None:
@@ -329,7 +329,7 @@ def test_a_manifests_numbers_have_limits(manifest: dict[str, Any], key: str, val
     changed = manifest | {key: manifest[key] | value if isinstance(value, dict) else value}
     with pytest.raises(ValidationError):
         Manifest.model_validate_json(json.dumps(changed))
-    tried("manifest with an impossible number")
+    tried("manifests with impossible numbers")
 
 
 def test_a_manifest_with_thousands_of_digits_is_refused(manifest: dict[str, Any]) -> None:
@@ -370,4 +370,4 @@ def test_a_date_that_is_not_plain_is_refused(
     code, error = attempt(["run", "--scenario", "colours", "--starts-at", date], capsys)
     assert code == 2
     assert "--starts-at: " in error
-    tried("odd date")
+    tried("odd dates")
