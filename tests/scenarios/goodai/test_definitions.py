@@ -348,13 +348,19 @@ def test_the_configuration_may_change_once_a_run_has_its_span(written: Path, tmp
     assert trio.run(replay, folder) == result
 
 
-@pytest.mark.parametrize("place", ["\0", "nowhere", "a" * 5000, "\ud800"])
-def test_a_manifest_may_name_any_folder(place: str, written: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        *((place, "folder does not exist") for place in ("\0", "nowhere", "a" * 5000)),
+        ("\ud800", "definitions: must be valid Unicode"),
+    ],
+)
+def test_a_manifest_may_name_any_folder(place: str, message: str, written: Path, tmp_path: Path) -> None:
     changed = planned(read_definitions(written), tmp_path).manifest.model_copy(update={"definitions": Path(place)})
     with pytest.raises(InputError, match="names a file or a model to use"):
         replan(changed, "silent", tmp_path)
     vouch(changed)
-    with pytest.raises(InputError, match="folder does not exist"):
+    with pytest.raises(InputError, match=message):
         replan(changed, "silent", tmp_path)
 
 
