@@ -41,6 +41,9 @@ OPENING: Final = (
 )
 """The first message, which explains the situation (GoodAI, section 3.1)."""
 
+CHARGE: Final = 20
+"""Tokens charged for a reply of the agent, whatever its length (the medians of published logs are from 3 to 133)."""
+
 SNAPSHOT_EVERY: Final = 100
 """Turns after which the agent is saved if no test has ended."""
 
@@ -129,7 +132,7 @@ class Conversation:
         self._on_fault = on_fault
         self._clock = VirtualClock(setting.starts_at, setting.pace)
         self._count = setting.tokenizer.count
-        self._position = 0
+        self._position = self._dealt = 0
         self._history: list[Turn] = []
         self._saved = 0
         self._test_ended = False
@@ -370,6 +373,7 @@ class Conversation:
                 text=utterance.text,
                 tokens=utterance.tokens,
                 start=start,
+                dealt=self._dealt,
                 sent_at=message.sent_at,
                 needs=utterance.needs,
             )
@@ -377,6 +381,7 @@ class Conversation:
         event = await self._reply(message, utterance, sent_before)
         self._write(event)
         self._position = event.end
+        self._dealt += utterance.tokens + (CHARGE if event.asked else event.tokens)
         turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, event.asked)
         self._history.append(turn)
         self._clock.tick()

@@ -85,8 +85,9 @@ class Open(_Event):
 class Message(_Event):
     """The user's message of turn `turn`: `tokens` tokens, starting at token `start`. Written before the agent is asked.
 
-    `test` is None for the opening and for filler. `needle`: later questions may need it. `needs`: the turns of the needles
-    that a question needs.
+    `dealt`: the charged tokens before it, which are the same for every agent (see `conversation.CHARGE`); None in runs of 0.2,
+    whose schedule followed the agent's replies. `test` is None for the opening and for filler, except filler in the place of a
+    test that ended early. `needle`: later questions may need it. `needs`: the turns of the needles that a question needs.
     """
 
     type: Literal["message"] = "message"
@@ -98,6 +99,7 @@ class Message(_Event):
     text: str
     tokens: int
     start: int
+    dealt: int | None = None
     sent_at: datetime
     needs: list[int] | None = None
 

@@ -26,12 +26,14 @@ __all__ = ["Change", "Evidence", "PlayedTest", "Transcript", "Turn"]
 class Evidence:
     """A needle and a question that needs it: their turns, and the tokens from the needle's end to the question.
 
+    `tokens` counts the agent's replies as they are, `dealt` at what every agent is charged for one; None in results of 0.2.
     `stored`, `retrieved` and `used` are added by grading if the agent's traces tell (see `Fate`).
     """
 
     needle_turn: int
     question_turn: int
     tokens: int
+    dealt: int | None = None
     stored: bool | None = None
     retrieved: bool | None = None
     used: bool | None = None
@@ -77,7 +79,8 @@ class PlayedTest:
     """A test as it was played.
 
     `start`, `asked` and `until` are token positions: the start of its first line, and the start and the end of its last
-    question; None before these are said. `status` is "open", "played" or "scenario_error"; `error` is the latter's message.
+    question; None before these are said. `dealt`: the first and the last of them as charged. `status` is "open", "played" or
+    "scenario_error"; `error` is the latter's message.
     """
 
     definition: events.Open
@@ -89,6 +92,7 @@ class PlayedTest:
     start: int | None = None
     asked: int | None = None
     until: int | None = None
+    dealt: tuple[int, int] | None = None
     exchanges: list[Exchange] = field(default_factory=list)
     watched: list[int] = field(default_factory=list)
     awards: list[Award] = field(default_factory=list)
@@ -103,6 +107,11 @@ class PlayedTest:
     def unjudged(self) -> str | None:
         """The reason why a judge that it waited for failed; None if none failed."""
         return next((verdict.why for verdict in reversed(self.verdicts) if verdict.failed), None)
+
+    @property
+    def span_dealt(self) -> int:
+        """Charged tokens from the start of its first line to the end of its last question (0 before it asks one)."""
+        return 0 if self.dealt is None or self.until is None else self.dealt[1] - self.dealt[0]
 
     @property
     def span_used(self) -> int:
@@ -128,6 +137,18 @@ class PlayedTest:
         if self.exempt():
             return True
         return self.start is not None and self.asked is not None and self.asked - self.start >= LAST * span
+
+
+class _End(NamedTuple):
+    """Where a message ends: its position in tokens as said, and as charged."""
+
+    said: int
+    dealt: int
+
+
+def _dealt(message: events.Message) -> int:
+    """Return a message's charged position: the measured one in runs of 0.2."""
+    return message.start if message.dealt is None else message.dealt
 
 
 Change = Turn | PlayedTest | None
@@ -156,7 +177,7 @@ class Transcript:
         self.open: list[str] = []
         self.waiting: Turn | None = None
         self.history: list[Exchange] = []
-        self._ends: list[int] = []
+        self._ends: list[_End] = []
         self._jumps: tuple[events.Jump, ...] = ()
         self._last: str | None = None
 
@@ -260,11 +281,16 @@ class Transcript:
 
     def _add_to_test(self, message: events.Message, test: PlayedTest) -> None:
         end = message.start + message.tokens
+        dealt = _dealt(message)
         if test.start is None:
-            test.start = message.start
+            test.start, test.dealt = message.start, (dealt, dealt)
         if message.kind == "question":
             test.asked, test.until = message.start, end
-            test.evidence.extend(Evidence(turn, message.turn, message.start - self._ends[turn]) for turn in message.needs or ())
+            test.dealt = (test.dealt or (dealt, dealt))[0], dealt + message.tokens
+            test.evidence.extend(
+                Evidence(turn, message.turn, message.start - self._ends[turn].said, dealt - self._ends[turn].dealt)
+                for turn in message.needs or ()
+            )
         self.spoken += 1
         self.crowd += len(self.open)
         if not test.definition.uninterrupted:
@@ -282,7 +308,7 @@ class Transcript:
         self.used.extend(turn.used)
         exchange = Exchange(reply.turn, message.text, reply.text, asks=kind == "question", needle=message.needle)
         self.history.append(exchange)
-        self._ends.append(message.start + message.tokens)
+        self._ends.append(_End(message.start + message.tokens, _dealt(message) + message.tokens))
         if message.test is not None and kind != "farewell":
             self.tests[message.test].exchanges.append(exchange)
         self.turns += 1

@@ -63,7 +63,8 @@ class _Frozen(BaseModel):
 
 @final
 class TestResult(_Frozen):
-    """The result of one test. `span_used` and evidence are in tokens; `turns` are those that prove the grade.
+    """The result of one test. `span_dealt` (as charged), `span_used` (as said) and evidence are in tokens; `turns` are those that
+    prove the grade.
 
     A person's `correction` overrides the grader's `machine_score`.
     """
@@ -77,6 +78,7 @@ class TestResult(_Frozen):
     certified: bool
     at_distance: bool
     exempt: str | None
+    span_dealt: int = 0
     span_used: int
     evidence: list[Evidence]
     reason: str
@@ -289,6 +291,7 @@ class Gradebook:
             certified=played.certified(span) if played else False,
             at_distance=played.at_distance(span) if played else False,
             exempt=played.exempt() if played else None,
+            span_dealt=played.span_dealt if played else 0,
             span_used=played.span_used if played else 0,
             evidence=[self._fates[conversation].with_fate(evidence) for evidence in played.evidence] if played else [],
             reason=grade.reason,
