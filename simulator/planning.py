@@ -74,12 +74,13 @@ def plan(settings: RunSettings, out: Path) -> Plan:
             "agent": str(spec),
             "filler": resolved(settings.filler) if settings.filler else None,
             "definitions": definitions.folder if definitions else None,
+            "placement": "uniform" if definitions else settings.placement,
         }
     )
     _check_unicode(settings)
     setting = _setting(settings, "all")
     tests: list[Test] = []
-    candidates, left_out = tests_for(settings.suite, settings.seed, settings.span, definitions)
+    candidates, left_out = tests_for(settings.suite, settings.seed, settings.span, settings.placement, definitions)
     for test in candidates:
         reason = setting.left_out(test)
         if reason is None:

@@ -234,10 +234,15 @@ class Transcript:
                 if any(not 0 <= turn < self.turns for turn in event.watched):
                     raise ValueError("it watched turns that have not been played")
                 test = self._ended(event.test)
-                test.status, test.watched, test.stopped = "played", event.watched, event.stopped
+                test.watched, test.stopped = event.watched, event.stopped
+                if test.status == "scenario_error":
+                    return None
+                test.status = "played"
                 return test
             case events.ScenarioError():
-                test = self._ended(event.test)
+                test = self._open(event.test) if self.begin.format > 1 else self._ended(event.test)
+                if test.status != "open":
+                    raise ValueError(f"test {event.test!r:.80} fails again")
                 test.status, test.error = "scenario_error", event.error
                 return test
             case events.Close():
@@ -273,6 +278,8 @@ class Transcript:
         if any(not 0 <= turn < self.turns for turn in message.needs or ()):
             raise ValueError(f"the question needs turns that have not been played: {message.needs}")
         if message.test is not None:
+            self._count_steps(message.test)
+        if message.test is not None and message.kind != "filler":
             self._add_to_test(message, self.tests[message.test] if message.kind == "farewell" else self._open(message.test))
         self.now = message.sent_at
         self.waiting = Turn(message, None, self._jumps)
@@ -291,12 +298,15 @@ class Transcript:
                 Evidence(turn, message.turn, message.start - self._ends[turn].said, dealt - self._ends[turn].dealt)
                 for turn in message.needs or ()
             )
+
+    def _count_steps(self, test: str) -> None:
+        """Count a message of a test, or one in its place."""
         self.spoken += 1
         self.crowd += len(self.open)
-        if not test.definition.uninterrupted:
+        if not self.tests[test].definition.uninterrupted:
             self.steps += self._last is not None
-            self.switches += self._last not in (None, test.id)
-            self._last = test.id
+            self.switches += self._last not in (None, test)
+            self._last = test
 
     def _replied(self, reply: events.Reply) -> Turn:
         if self.waiting is None:
@@ -309,7 +319,7 @@ class Transcript:
         exchange = Exchange(reply.turn, message.text, reply.text, asks=kind == "question", needle=message.needle)
         self.history.append(exchange)
         self._ends.append(_End(message.start + message.tokens, _dealt(message) + message.tokens))
-        if message.test is not None and kind != "farewell":
+        if message.test is not None and kind not in ("farewell", "filler"):
             self.tests[message.test].exchanges.append(exchange)
         self.turns += 1
         self.tokens = reply.end

@@ -47,7 +47,7 @@ def converse(span: int, seed: int, agent: BaseAgent, path: Path, placement: Plac
 
 @cache
 def _tests(seed: int):  # type: ignore[no-untyped-def]
-    return make_tests(load_suite("ltm"), seed)
+    return make_tests(load_suite("ltm"), seed, "uniform")
 
 
 def good(transcript: Transcript, span: int) -> list[bool]:
