@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final, final
 
 import trio
@@ -29,7 +30,7 @@ from longspan.simulator.stage import AskJudge, Judge, Say, Verdict, Wait, Watch
 from longspan.simulator.test_task import TestTask
 from longspan.simulator.tokens import Tokenizer
 
-__all__ = ["Conversation", "Setting"]
+__all__ = ["Conversation", "Setting", "places"]
 
 DISK: Final = trio.CapacityLimiter(4)
 """The limit of threads that sync journals. It is separate, so that agents that block threads do not delay them."""
@@ -75,6 +76,24 @@ class Setting:
         if needed - CHARGE <= self.span:  # a span ends with the last question, not with its reply
             return None
         return f"{test.id} is left out: its script needs about {needed - CHARGE:,} tokens, but the span is {self.span:,}"
+
+    def conductor(self, tests: Iterable[Test]) -> Conductor:
+        """Return the conductor of a conversation of `tests` that has not begun."""
+        return Conductor(map(self._state, tests), self.span, paced=not (self.isolated or self.alone))
+
+    def _state(self, test: Test) -> TestState:
+        farewell = test.script.farewell
+        outline = test.script.segments(self.tokenizer.count, self.placement)
+        return TestState(test, outline, None if farewell is None else Segment(0, self.tokenizer.count(farewell), 1))
+
+
+def places(filler: Filler, seed: str, outline: Iterable[Segment]) -> Iterator[Distraction]:
+    """Yield what is said in the places of an outline if a test leaves them empty, one for each reply. `seed`: the test's, on which
+    alone it depends."""
+    filler = filler.reseeded(f"{seed}/places")
+    for segment in outline:
+        for _ in range(segment.replies):
+            yield filler.ask(max(1, segment.tokens // segment.replies))
 
 
 @final
@@ -134,9 +153,8 @@ class Conversation:
         self._saved = 0
         self._test_ended = False
         self._stopping = False
-        states = [self._state(test) for test in tests]
         self._tasks = {test.id: TestTask(test, self) for test in tests}
-        self._conductor = Conductor(states, setting.span, paced=not (setting.isolated or setting.alone))
+        self._conductor = setting.conductor(tests)
 
     @property
     def now(self) -> datetime:
@@ -145,11 +163,6 @@ class Conversation:
     @property
     def turns(self) -> int:
         return len(self._history)
-
-    def _state(self, test: Test) -> TestState:
-        farewell = test.script.farewell
-        outline = test.script.segments(self._count, self._setting.placement)
-        return TestState(test, outline, None if farewell is None else Segment(0, self._count(farewell), 1))
 
     def stop(self) -> None:
         """Make `play` save the agent and raise StoppedError before the next turn."""
@@ -280,15 +293,10 @@ class Conversation:
 
     def _places(self, state: TestState, said: int) -> Iterator[Distraction]:
         """Yield what is said in the places of the next segment that a test leaves empty. It depends on the test's seed alone."""
-        replies = state.outline[state.said].replies
-        if said == replies or self._setting.alone or self._setting.isolated:
-            return
-        filler = self._setting.filler.reseeded(f"{state.test.seed}/places")
-        for number, segment in enumerate(state.outline[: state.said + 1]):
-            for place in range(segment.replies):
-                filled = filler.ask(max(1, segment.tokens // segment.replies))
-                if number == state.said and place >= said:
-                    yield filled
+        *before, segment = state.outline[: state.said + 1]
+        if said < segment.replies and not (self._setting.alone or self._setting.isolated):
+            filled = sum(earlier.replies for earlier in before) + said
+            yield from islice(places(self._setting.filler, state.test.seed, [*before, segment]), filled, None)
 
     def _open(self, test: Test) -> None:
         self._write(

@@ -27,7 +27,7 @@ from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import Tokenizer
 
-__all__ = ["Plan", "plan", "replan", "setting_of"]
+__all__ = ["Plan", "check_filler", "plan", "replan", "setting_of"]
 
 LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 """What Python makes of a byte on the command line that is not UTF-8."""
@@ -125,8 +125,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
     if any(id not in tests for id in ids):
         raise InputError("the manifest lists tests that its suite does not have: it was changed or needs another version of longspan")
-    if manifest.filler is not None and digest(manifest.filler) != manifest.filler_sha256:
-        raise InputError(f"filler {manifest.filler}: not the file that the run was created with")
+    check_filler(manifest)
     definitions = (tests[id].definition() for id in ids)
     if commit(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
         raise InputError(
@@ -135,6 +134,12 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
         )
     conversations = {id: [tests[plan.id] for plan in group] for id, group in manifest.conversations.items()}
     return Plan(manifest, conversations, AgentSpec.parse(agent), out)
+
+
+def check_filler(manifest: Manifest) -> None:
+    """Raise InputError if the filler's file is not the one that the run was created with. The user must have allowed it (see `gate`)."""
+    if manifest.filler is not None and digest(manifest.filler) != manifest.filler_sha256:
+        raise InputError(f"filler {manifest.filler}: not the file that the run was created with")
 
 
 def _check_unicode(settings: RunSettings) -> None:

@@ -19,7 +19,7 @@ from longspan.simulator.plugins import make_scenario, path_parameters, scenario_
 from longspan.simulator.scenario import Scenario, Test
 from longspan.simulator.script import Placement, Script
 
-__all__ = ["Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "suites"]
+__all__ = ["Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "seed_of", "suites"]
 
 SUITES = Path(__file__).parent / "suites"
 
@@ -184,7 +184,7 @@ def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script
 
     Raises InputError.
     """
-    test_seed = f"{seed}/{scenario.name}/{id}"
+    test_seed = seed_of(seed, scenario.name, id)
     try:
         script = scenario.make(Random(test_seed)) if script is None else script
         if not isinstance(script, Script):
@@ -203,6 +203,11 @@ def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script
         raise InputError(f"scenario {scenario.name}: a scripted scenario must override grade")
     placed = script.placed(placement, Random(f"{test_seed}/places"))
     return Test(f"{scenario.name}-{id}", scenario, placed, test_seed, order)
+
+
+def seed_of(seed: int, scenario: str, id: str) -> str:
+    """Return the seed of a scenario's test with this id in a run with this seed."""
+    return f"{seed}/{scenario}/{id}"
 
 
 def _pair(text: str, option: str, shape: str) -> tuple[str, str]:
