@@ -131,13 +131,14 @@ class Filler:
         return forms[0](target) or forms[1](target) or self._aside(target)
 
     def ask(self, max_tokens: int = 60) -> Distraction:
-        """Make filler that the agent answers: a message of at most `max_tokens` tokens, with the ideal reply.
+        """Make filler that the agent answers: a message of at most `max_tokens` tokens (and of those of any filler), with the ideal reply.
 
         If they are too few for a question, it is a remark. Raises ValueError for `max_tokens` below 1.
         """
         if max_tokens < 1:
             raise ValueError(f"max_tokens must be >= 1, got {max_tokens}")
         self._number += 1
+        max_tokens = min(max_tokens, self._max_tokens)
         left = max_tokens - self._requests[SHORT_REQUEST]
         entries = []
         while entry := self._pairs.take(lambda entry, room=left - self._closings.least: entry.text_tokens <= room):  # type: ignore[misc]

@@ -24,6 +24,7 @@ from longspan.simulator import events
 from longspan.simulator.analysis.rows import TESTS, TURNS
 from longspan.simulator.grading.grades import Result, ScenarioResult, TestResult
 from longspan.simulator.grid import Grid
+from longspan.simulator.interop.dataset import EXPECTED, MESSAGES
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest, PlannedTest
 from longspan.simulator.messages import Message, Reply, Usage
@@ -447,7 +448,13 @@ def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str
 
 @pytest.mark.parametrize(
     ("columns", "heading"),
-    [(CSV_COLUMNS, "Columns of the CSV"), (TESTS, "The table of tests"), (TURNS, "The table of turns"), (FIGURES, "Figures")],
+    [
+        (CSV_COLUMNS, "Columns of the CSV"),
+        ((*MESSAGES, *EXPECTED), "To play elsewhere"),
+        (TESTS, "The table of tests"),
+        (TURNS, "The table of turns"),
+        (FIGURES, "Figures"),
+    ],
 )
 def test_every_column_and_figure_is_described(columns: Iterable[str], heading: str) -> None:
     assert documented(section("comparing.md", heading)) == list(columns)
