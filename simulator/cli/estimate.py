@@ -39,7 +39,7 @@ def estimate(
         where = "" if entry.span is None else f" at {entry.span:,} tokens"
         say(
             f"{entry.suite}{where} · {entry.agent}: {entry.turns:,} turns, {entry.asked:,} of them asked, "
-            f"{entry.tokens:,} tokens of conversation"
+            f"{entry.tokens:,} tokens of conversation, {entry.user_tokens:,} of them the user's"
         )
         for part, used in entry.parts.items():
             dollars = "price unknown" if used.cost_usd is None else f"${used.cost_usd:.4f}"

@@ -26,8 +26,12 @@ class Estimate(BaseModel):
     """An estimate of what a run will take if replies are ideal.
 
     `span` is in tokens, None if every test has a conversation to itself. The agent is `asked` in that many of the `turns`.
-    `tokens` is the length of the conversations. `parts` has the usage and cost of each part (agent, embedder); it is empty if
-    the agent cannot estimate them.
+    `tokens` is the length of the conversations, `user_tokens` that of the user's messages. `parts` has the usage and cost of each
+    part (agent, embedder); it is empty if the agent cannot estimate them.
+
+    `turns`, `asked` and `user_tokens` are the run's own, because every agent is dealt the same conversation. Dynamic tests are the
+    exception: of what they may say, replies decide what they do, in `user_tokens`; and how often they speak in a conversation to
+    themselves, where nothing fills their places.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,6 +43,7 @@ class Estimate(BaseModel):
     turns: int
     asked: int
     tokens: int
+    user_tokens: int
     parts: dict[str, Spending]
 
     @property
@@ -56,11 +61,11 @@ async def estimate(plan: Plan) -> Estimate:
     estimated, because their queries are unknown beforehand.
     """
     transcripts = {id: Transcript() for id in plan.tests}
-    asked = 0
-    agent_observes = observes(make_agent(plan.agent))
+    turns: list[Turn] = []
     with TemporaryDirectory() as folder:
         for id, transcript in transcripts.items():
-            asked += await _play(plan, id, transcript, agent_observes, Path(folder) / id / "journal.jsonl")
+            turns += await _play(plan, id, transcript, Path(folder) / id / "journal.jsonl")
+    agent_observes = observes(make_agent(plan.agent))
     manifest = plan.manifest
     return Estimate(
         suite=manifest.suite.name,
@@ -68,30 +73,27 @@ async def estimate(plan: Plan) -> Estimate:
         seed=manifest.seed,
         agent=manifest.agent,
         turns=sum(t.turns for t in transcripts.values()),
-        asked=asked,
+        asked=sum(not agent_observes or (turn.reply is not None and turn.reply.asked) for turn in turns),
         tokens=sum(t.tokens for t in transcripts.values()),
+        user_tokens=sum(turn.message.tokens for turn in turns),
         parts=tally(entry for t in transcripts.values() for entry in t.used),
     )
 
 
-async def _play(plan: Plan, id: str, transcript: Transcript, agent_observes: bool, path: Path) -> int:
-    """Play a conversation into `transcript`. Return how many turns the agent is asked.
-
-    An agent that observes is not asked for turns that have a ready reply.
-    """
+async def _play(plan: Plan, id: str, transcript: Transcript, path: Path) -> list[Turn]:
+    """Play a conversation into `transcript`. Return its turns."""
     agent = _stand_in(plan)
-    asked = 0
+    turns: list[Turn] = []
 
-    def count(event: events.Event) -> None:
-        nonlocal asked
+    def add(event: events.Event) -> None:
         change = transcript.add(event)
         if isinstance(change, Turn) and change.reply is not None:
-            asked += change.reply.asked or not agent_observes
+            turns.append(change)
 
     live = LiveAgent(agent, give_ideal=agent.prompt if isinstance(agent, IdealReplyAgent) else None)
     with Journal(path) as journal:
-        await Conversation(setting_of(plan.manifest, id), plan.tests[id], live, journal, listener=count).play()
-    return asked
+        await Conversation(setting_of(plan.manifest, id), plan.tests[id], live, journal, listener=add).play()
+    return turns
 
 
 def _stand_in(plan: Plan) -> Agent:

@@ -9,6 +9,8 @@ import pytest
 import trio
 from tests.loopback import Server
 
+from longspan import BaseAgent, Message, Reply
+from longspan.simulator import events
 from longspan.simulator.cli import main
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.planning import plan
@@ -38,6 +40,36 @@ def test_the_estimate_is_close_to_the_run(tmp_path: Path) -> None:
     assert told.tokens == pytest.approx(took.tokens, rel=0.05)
     assert told.parts["agent"].input_tokens == pytest.approx(took.costs["agent"].input_tokens, rel=0.08)
     assert told.cost_usd is None, "what somebody's own server costs is not known"
+
+
+class Wordy(BaseAgent):
+    """Talks at length."""
+
+    async def reply(self, message: Message) -> Reply:
+        return Reply(f"You say: {message.text} " + "And so on. " * (len(message.text) % 50))
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_the_users_side_is_exact_whatever_the_agent_says(isolated: bool, tmp_path: Path) -> None:
+    suite = load_suite("ltm").changed([], [], ["colours", "jokes", "prospective_memory", "trigger_response"], 2)
+    planned = plan(RunSettings(suite=suite, span=4000, seed=1, agent=f"python:{__name__}:Wordy", isolated=isolated), tmp_path)
+    told = trio.run(estimate, planned)
+    (outcome,) = trio.run(play, [planned])
+    run = RunFolder(outcome.folder)
+    entries = [event for id in run.manifest.conversations for event in run.events(id)]
+    sent = [event for event in entries if isinstance(event, events.Message)]
+    asked = [event for event in entries if isinstance(event, events.Reply) and event.asked]
+    assert (told.turns, told.asked, told.user_tokens) == (len(sent), len(asked), sum(message.tokens for message in sent))
+    assert told.tokens < grade_run(run).tokens, "replies are longer than ideal ones"
+
+
+def test_with_a_dynamic_test_turns_are_exact(tmp_path: Path) -> None:
+    planned = plan(RunSettings(suite=SUITE.changed([], [], ["colours", "restaurant"], 2), span=2000, seed=0, agent="silent"), tmp_path)
+    told = trio.run(estimate, planned)
+    (outcome,) = trio.run(play, [planned])
+    took = grade_run(RunFolder(outcome.folder))
+    assert told.turns == took.turns
+    assert any(test.scenario == "restaurant" and test.score < 1 for test in took.tests if test.score is not None), "it left places"
 
 
 def test_prices_are_from_the_price_list_and_a_stable_prefix_is_cheaper() -> None:
