@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, final
@@ -16,18 +17,19 @@ from rich.table import Table
 
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import print_table
+from longspan.simulator.dry_run import Length, dry_run
 from longspan.simulator.errors import AgentError, InputError
 from longspan.simulator.gate import is_trusted
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.run_status import RunStatus
-from longspan.simulator.planning import Plan
+from longspan.simulator.planning import Plan, setting_of
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, RunEvent
 from longspan.simulator.terminal import as_line, complain
 
 __all__ = ["Progress", "print_outcome", "print_scores", "tell_interruption"]
 
-FIGURES: Final = {"turn": 70, "tokens": 61, "virtual time": 96, "open": 77, "score so far": 0}
+FIGURES: Final = {"done": 68, "left": 77, "turn": 85, "tokens": 61, "virtual time": 111, "open": 92, "score so far": 0}
 """Columns of the live table, each with the least width of the terminal at which it is shown."""
 
 MAX_ROWS: Final = 20
@@ -40,7 +42,7 @@ GAP: Final = 3
 
 @final
 class Progress:
-    """Live progress of several runs: turn, tokens, virtual time, open tests, score so far.
+    """Live progress of several runs: how far, time left, turn, tokens, virtual time, open tests, score so far.
 
     On a terminal it is a live table. Elsewhere it is a line when a run starts, and one for each tenth of its tests.
     Nothing is shown when a person is the agent: they use the terminal, and must not see their score yet.
@@ -86,7 +88,9 @@ class Progress:
         run = self._runs.get(heard.folder)
         if run is None:
             place = next((n for n, plan in enumerate(self._plans) if plan.name == heard.plan.name), 0)
-            run = self._runs[heard.folder] = _Run(heard.folder.name, RunStatus(heard.gradebook), place)
+            run = self._runs[heard.folder] = _Run(
+                heard.folder.name, RunStatus(heard.gradebook, cache(partial(_lengths, heard.plan))), place
+            )
             if not self._console.is_terminal:
                 self._console.say(f"{run.name}: {run.total} tests to play")
         ended = run.status.add(heard.conversation, heard.change)
@@ -149,9 +153,11 @@ class _Run:
         return new
 
     def figures(self) -> list[str]:
-        """Turn, tokens, virtual time, open tests, and the score so far of the scenarios that have one."""
+        """The share played, time left, turn, tokens, virtual time, open tests, and the score so far of the scenarios that have one."""
         figures = self.status.figures()
         return [
+            f"{figures.share:.0%}" if figures.share is not None else "",
+            _duration(figures.left) if figures.share is not None and figures.left is not None else "",
             f"{figures.turns:,}",
             f"{figures.tokens:,}",
             f"{figures.now:%a %d %b %H:%M}" if figures.now is not None else "",
@@ -161,8 +167,22 @@ class _Run:
 
     def line(self) -> str:
         """The same figures in one line."""
-        turn, tokens, now, _, score = self.figures()
-        return f"{self.ended}/{self.total} tests, turn {turn}, {tokens} tokens, {now}, score so far {score}"
+        done, left, turn, tokens, now, _, score = self.figures()
+        far = f"{done} done, " * bool(done) + f"about {left} left, " * bool(left)
+        return f"{self.ended}/{self.total} tests, {far}turn {turn}, {tokens} tokens, {now}, score so far {score}"
+
+
+def _lengths(plan: Plan) -> dict[str, Length]:
+    """Return the lengths of a run's conversations by id."""
+    return {id: dry_run(setting_of(plan.manifest, id), tests) for id, tests in plan.tests.items()}
+
+
+def _duration(seconds: float) -> str:
+    """Return a time to wait in its largest unit: `40 s`, `12 min`, `1.5 h`, `2.3 d`."""
+    for unit, size in (("d", 86_400), ("h", 3_600)):
+        if round(seconds / size, 1) >= 1:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds / 60:.0f} min" if round(seconds) >= 60 else f"{seconds:.0f} s"
 
 
 def _cut(name: str, room: int) -> str:

@@ -125,7 +125,7 @@ class Filler:
         if gap < 1:
             raise ValueError(f"gap must be >= 1, got {gap}")
         self._number += 1
-        target = self._first_share(gap)
+        target = self.share(gap)
         chats = (self._number % CHATS == 0) == (target >= BRIEF)
         forms = (self._make_chat, self._make_list) if chats else (self._make_list, self._make_chat)
         return forms[0](target) or forms[1](target) or self._aside(target)
@@ -149,8 +149,8 @@ class Filler:
         entries[-1] = self._without_comma(entries[-1])
         return self._list(SHORT_REQUEST, entries, self._closings.single(min(left, MAX_CLOSING_TOKENS), self._number))
 
-    def _first_share(self, gap: int) -> int:
-        """The tokens of a gap that one message fills."""
+    def share(self, gap: int) -> int:
+        """Return the tokens of a gap that one message fills."""
         if gap <= self._max_tokens:
             return gap
         if gap < self._max_tokens + BRIEF:

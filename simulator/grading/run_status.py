@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from math import fsum
 from statistics import fmean
 from typing import Final, NamedTuple, final
 
+from longspan.simulator.dry_run import Length
 from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.ledger import Spending, total_cost
 from longspan.simulator.transcript import Change, PlayedTest, Turn
@@ -16,6 +18,9 @@ __all__ = ["EndedTest", "RunProgress", "RunStatus"]
 
 MIN_SHARE: Final = 0.02
 """The share of a run that must have been played before the time left is estimated."""
+
+MIN_SECONDS: Final = 1.0
+"""Seconds of replies before which a run's length is not asked for: a run that soon ends need not know it."""
 
 
 @final
@@ -33,8 +38,8 @@ class RunProgress(NamedTuple):
     """The progress of a run.
 
     `ended` and `open` count its `tests`. `score` is the sum of the means of the `scenarios` graded so far. `seconds` were spent
-    on replies, and about `left` seconds are to come, None if unknown yet. `cost` is in dollars, None if a price is unknown.
-    `used`: whether any model usage is known.
+    on replies, and about `left` seconds are to come, None if unknown yet. `share`: of the run's charged tokens, from 0 to 1, None if
+    its length is unknown. `cost` is in dollars, None if a price is unknown. `used`: whether any model usage is known.
     """
 
     ended: int
@@ -49,6 +54,7 @@ class RunProgress(NamedTuple):
     cost: float | None
     seconds: float
     left: float | None
+    share: float | None
     closed: bool
 
 
@@ -56,15 +62,18 @@ class RunProgress(NamedTuple):
 class RunStatus:
     """Tracks the progress of a run from the changes in its `gradebook`.
 
-    It grades no test itself: a test that ends has the grade that is in the gradebook by then, by rules alone.
+    It grades no test itself: a test that ends has the grade that is in the gradebook by then, by rules alone. `lengths` returns the
+    lengths of the run's conversations by id. Without it, or while replies have taken no time, they are unknown.
     """
 
-    def __init__(self, gradebook: Gradebook) -> None:
+    def __init__(self, gradebook: Gradebook, lengths: Callable[[], Mapping[str, Length]] | None = None) -> None:
         manifest = gradebook.manifest
         self.total = sum(len(plans) for plans in manifest.conversations.values())
         self.ended = 0
         self._gradebook = gradebook
         self._manifest = manifest
+        self._lengths = lengths
+        self._played: dict[str, Length] = defaultdict(lambda: Length(0, 0))
         self._seconds: dict[str, float] = defaultdict(float)
         self._spent: dict[str, Spending] = defaultdict(Spending)
         self._scores: dict[str, list[float]] = defaultdict(list)
@@ -76,6 +85,9 @@ class RunStatus:
                 for part, usage, cost in change.used:
                     self._spent[part] = self._spent[part].plus(usage, cost)
                 self._seconds[conversation] += change.seconds or 0.0
+                if change.reply is not None:
+                    asked = self._played[conversation].asked + change.reply.asked
+                    self._played[conversation] = Length(change.message.dealt or 0, asked)
             case PlayedTest(status="played"):
                 self.ended += 1
                 return self._graded(conversation, change)
@@ -89,6 +101,8 @@ class RunStatus:
         transcripts = list(self._gradebook.transcripts.values())
         times = [transcript.now for transcript in transcripts if transcript.now is not None]
         dollars = [spent.cost_usd for spent in list(self._spent.values())]
+        seconds = fsum(list(self._seconds.values()))
+        lengths = self._lengths() if self._lengths is not None and seconds >= MIN_SECONDS else None
         return RunProgress(
             ended=self.ended,
             tests=self.total,
@@ -100,10 +114,32 @@ class RunStatus:
             scenarios=len(self._scores),
             used=bool(self._spent),
             cost=total_cost(dollars),
-            seconds=fsum(list(self._seconds.values())),
-            left=self._left(),
+            seconds=seconds,
+            left=self._left() if lengths is None else self._left_of(lengths, seconds),
+            share=self._share_of(lengths) if lengths is not None else None,
             closed=len(transcripts) == len(self._manifest.conversations) and all(transcript.closed for transcript in transcripts),
         )
+
+    def _played_of(self, lengths: Mapping[str, Length]) -> dict[str, Length]:
+        """Return how much of each conversation has been played: all of one that is closed."""
+        closed = {id for id, transcript in list(self._gradebook.transcripts.items()) if transcript.closed}
+        return {id: length if id in closed else self._played.get(id, Length(0, 0)) for id, length in lengths.items()}
+
+    def _share_of(self, lengths: Mapping[str, Length]) -> float:
+        played = self._played_of(lengths).values()
+        return min(1.0, sum(length.tokens for length in played) / sum(length.tokens for length in lengths.values()))
+
+    def _left_of(self, lengths: Mapping[str, Length], seconds: float) -> float | None:
+        """Estimate the seconds of replies to come from the replies so far and the number of those to come."""
+        played, replies = self._played_of(lengths), sum(length.asked for length in list(self._played.values()))
+        to_come = sum(max(0, length.asked - played[id].asked) for id, length in lengths.items())
+        if replies <= MIN_SHARE * (replies + to_come):
+            return None
+        return seconds / replies * to_come / self._at_once()
+
+    def _at_once(self) -> int:
+        """The number of conversations that are being played."""
+        return max(1, sum(not transcript.closed for transcript in list(self._gradebook.transcripts.values())))
 
     def _left(self) -> float | None:
         """Estimate the seconds of replies to come from the replies so far, assuming that a test takes about a span of tokens."""
@@ -114,8 +150,7 @@ class RunStatus:
                 begun = test.start if test.start is not None else transcript.tokens
                 done += min(0.95, (transcript.tokens - begun) / self._manifest.span)
         share = done / self.total if self.total else 1.0
-        at_once = max(1, sum(not transcript.closed for transcript in transcripts))
-        return fsum(list(self._seconds.values())) * (1 - share) / share / at_once if share >= MIN_SHARE else None
+        return fsum(list(self._seconds.values())) * (1 - share) / share / self._at_once() if share >= MIN_SHARE else None
 
     def _graded(self, conversation: str, test: PlayedTest) -> EndedTest:
         name, chance = test.definition.scenario, test.definition.chance

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 import trio
 
+from longspan.simulator import events
 from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.progress import Progress
+from longspan.simulator.cli.progress import Progress, _duration
+from longspan.simulator.grading import run_status
 from longspan.simulator.planning import Plan, plan
 from longspan.simulator.runner import RunEvent, play
 from longspan.simulator.settings import RunSettings
@@ -56,8 +58,9 @@ def test_unfinished_runs_come_first_and_runs_that_do_not_fit_are_counted(tmp_pat
     [
         (50, ["tests", "score so far"]),
         (61, ["tests", "tokens", "score so far"]),
-        (80, ["tests", "turn", "tokens", "open", "score so far"]),
-        (96, ["tests", "turn", "tokens", "virtual time", "open", "score so far"]),
+        (80, ["tests", "done", "left", "tokens", "score so far"]),
+        (96, ["tests", "done", "left", "turn", "tokens", "open", "score so far"]),
+        (111, ["tests", "done", "left", "turn", "tokens", "virtual time", "open", "score so far"]),
     ],
 )
 def test_a_narrow_terminal_shows_fewer_columns_and_cuts_none(width: int, figures: list[str], tmp_path: Path) -> None:
@@ -87,3 +90,37 @@ def test_without_a_terminal_progress_is_printed_in_lines(tmp_path: Path) -> None
     assert "\x1b" not in printed
     assert printed.count("tests to play") == 2
     assert "ltm-2k-silent-seed1: 1/1 tests" in printed
+    assert "% done" not in printed, "replies took no time"
+
+
+def test_how_far_a_run_is_and_how_long_it_still_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_status, "MIN_SECONDS", 0)
+    suite = load_suite("ltm").changed([], [], ["colours", "jokes", "restaurant"], 2)
+    plans = [plan(RunSettings(suite=suite, span=4000, agent="silent"), tmp_path)]
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, height=HEIGHT)
+    shown = Console(file=io.StringIO(), width=80, height=HEIGHT)
+    rows: list[str] = []
+    with Progress(plans, console) as progress:
+
+        def heard(event: RunEvent) -> None:
+            progress.heard(event)
+            if isinstance(event.event, events.Reply | events.Close):
+                with shown.capture() as capture:
+                    shown.print(progress._table())
+                rows.append(next(line for line in capture.get().splitlines() if "-seed" in line))
+
+        trio.run(lambda: play(plans, listener=heard))
+    assert all(len(row) <= 80 for row in rows)
+    cells = [re.split(r"\s{2,}", row.strip()) for row in rows]
+    shares = [int(row[2].removesuffix("%")) for row in cells]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0, 100)
+    assert re.fullmatch(r"\d+ s", cells[len(cells) // 2][3])
+    assert cells[-1][3] == "0 s"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0, "0 s"), (59.4, "59 s"), (59.9, "1 min"), (3599, "1.0 h"), (5400, "1.5 h"), (2e5, "2.3 d")]
+)
+def test_a_time_to_wait_is_told_in_its_largest_unit(seconds: float, told: str) -> None:
+    assert _duration(seconds) == told

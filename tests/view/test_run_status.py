@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 import trio
 
 from longspan.simulator import events
+from longspan.simulator.dry_run import Length, dry_run
 from longspan.simulator.grading.grades import Gradebook, grade_run
 from longspan.simulator.grading.run_status import EndedTest, RunStatus
 from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal import read_journal
 from longspan.simulator.manifest import Manifest
+from longspan.simulator.planning import replan, setting_of
 from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.run_folder import RunFolder
 from tests.report.pages import altered
@@ -23,10 +26,10 @@ from tests.view.conftest import ISOLATED, ORACLE, SILENT
 class Following:
     """A run's status as its events are added."""
 
-    def __init__(self, manifest: Manifest) -> None:
+    def __init__(self, manifest: Manifest, lengths: Callable[[], Mapping[str, Length]] | None = None) -> None:
         self.gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))
         self.worker = GradingWorker(self.gradebook)
-        self.status = RunStatus(self.gradebook)
+        self.status = RunStatus(self.gradebook, lengths)
 
     def add(self, conversation: str, event: events.Event) -> EndedTest | None:
         change = self.gradebook.add(conversation, event)
@@ -37,9 +40,9 @@ class Following:
         return self.status.figures()._asdict()
 
 
-def followed(run: RunFolder) -> list[dict[str, Any]]:
+def followed(run: RunFolder, lengths: Callable[[], Mapping[str, Length]] | None = None) -> list[dict[str, Any]]:
     """The figures after each event."""
-    following = Following(run.manifest)
+    following = Following(run.manifest, lengths)
     figures = []
     for id in run.manifest.conversations:
         for event in read_journal(run.journal(id)):
@@ -111,3 +114,24 @@ def test_a_test_that_failed_has_ended(made: Path) -> None:
     assert ended is not None
     assert (ended.test, ended.score, ended.reason) == (event.test, None, "the test failed: it broke")
     assert following.figures()["ended"] == 1
+
+
+def test_if_the_length_is_known_the_time_left_is_that_of_the_replies_to_come(made: Path, tmp_path: Path) -> None:
+    def steady(entries: list[dict[str, Any]]) -> None:
+        for entry in entries:
+            if entry["type"] == "reply":
+                entry["measured"] = {"latency_s": 10.0 if entry["asked"] else 0.0}
+
+    run = RunFolder(altered(made / ORACLE, tmp_path, steady))
+    planned = replan(run.manifest, "silent", tmp_path)
+    lengths = {id: dry_run(setting_of(planned.manifest, id), tests) for id, tests in planned.tests.items()}
+    figures_after = followed(run, lambda: lengths)
+    whole = figures_after[-1]["seconds"]
+    assert figures_after[0]["share"] is None, "replies have taken no time"
+    known = [figures for figures in figures_after if figures["share"] is not None]
+    assert known
+    for figures in known:
+        assert figures["left"] == pytest.approx(whole - figures["seconds"], abs=20)
+    shares = [figures["share"] for figures in known]
+    assert shares == sorted(shares)
+    assert (figures_after[-1]["share"], figures_after[-1]["left"]) == (1, 0)
