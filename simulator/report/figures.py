@@ -114,7 +114,8 @@ def _bar(axes: Axes, at: float, width: float, cell: Cell, style: Style) -> None:
         middle, below, above = _error(cell)
         axes.errorbar(at, middle, yerr=[[below], [above]], color=INK, linewidth=0.9, capsize=min(3.0, 12 * width))
     if not high:  # an agent without a run here has no bar either
-        axes.annotate("0", (at, 0), (0, 2), textcoords="offset points", ha="center", fontsize=8)
+        top = cell.interval.high if cell.interval is not None else 0
+        axes.annotate("0", (at, top), (0, 2), textcoords="offset points", ha="center", fontsize=8)
 
 
 def _bar_look(style: Style) -> dict[str, Any]:
