@@ -225,7 +225,7 @@ def _score_table(graded: Sequence[_Graded], costs: Mapping[tuple[str, str], RunS
     """Return the table of our scores next to the recorded and the printed ones."""
     rows = []
     for (benchmark, agent), group in sorted(_by(graded, lambda test: (test.record.benchmark, test.record.agent)).items()):
-        ours, theirs = _sums(group, lambda test: test.ours), _sums(group, lambda test: test.record.share)
+        ours, theirs = _sums(group, lambda test: test.ours), _sums(group, lambda test: test.record.points)
         published = printed(agent, benchmark)
         stats = costs.get((benchmark, agent))
         full = [test.record.tokens for test in group if test.ours > 1 - TOLERANCE]
