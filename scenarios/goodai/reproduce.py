@@ -147,6 +147,11 @@ def _scores(graded: Sequence[_Graded]) -> Iterable[Cell]:
         published = printed(agent, benchmark)
         yield _cell("scores", agent, benchmark, ours, len(group), published.score if published else None)
         yield _cell("spread", agent, benchmark, spread, len(group), published.std if published else None)
+        theirs = _sums(group, lambda test: test.record.points)
+        yield from (
+            _cell(f"recorded_{table}", agent, benchmark, value, len(group))
+            for table, value in zip(("scores", "spread"), theirs, strict=True)
+        )
         full = [test.record.tokens for test in group if test.ours > 1 - TOLERANCE]
         yield _cell("ltm_score", agent, benchmark, fmean(full) if full else None, len(full))
 
