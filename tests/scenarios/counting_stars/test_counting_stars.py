@@ -184,11 +184,12 @@ def _star(length: int, number: int, mark: str, stars: int) -> Item:
     return Item(name=f"star {number}", score=float(mark), labels={"context": f"{length:,}"}, numbers=numbers)
 
 
-def test_the_heatmap_has_a_row_for_each_length_in_order(tmp_path: Path) -> None:
+def test_the_heatmap_has_the_papers_axes_and_names_the_model_and_its_score(tmp_path: Path) -> None:
     result = played(suite("variant=6-4", "max_context=2k"), tmp_path)
-    heatmap = tables(result)["Stars found"]
-    assert heatmap.columns == ["context", "1", "2", "3", "4", "5", "6", "mean"]
-    assert [row[0] for row in heatmap.rows] == ["500", "1,000", "1,500", "2,000"]
+    heatmap = tables(result)["Stars found: oracle, 1.000"]
+    assert heatmap.columns == ["star", "500", "1,000", "1,500", "2,000", "mean"]
+    assert [row[0] for row in heatmap.rows] == ["1", "2", "3", "4", "5", "6"]
+    assert heatmap.across == "context"
     assert heatmap.shades is not None
     assert {shade for row in heatmap.shades for shade in row[1:-1]} == {1}
 
