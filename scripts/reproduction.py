@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from longspan.scenarios.elitr.marks import shown
+from longspan.scenarios.summhay.printed import SAMPLES, bias
 from longspan.simulator.interop.papers import Cell, Rules, paper
 from longspan.simulator.templating import environment
 
@@ -165,7 +166,12 @@ def _summhay(data: Path) -> Mapping[str, Any]:
         yield from (f"{found('results', row, 'joint').ours:.3f}" for row in (f"random_{model}", f"oracle_{model}", model))
         yield from (f"{found('positions', model, place).ours:.3f}" for place in ("top", "middle", "bottom", "sensitivity"))
 
+    def favours(judge: str) -> Iterator[str]:
+        for row in ("mean", "length-difference", "length-score"):
+            yield from (f"{found('bias', row, judge).ours:.3f}", f"{bias(row, judge, SAMPLES):.3f}")
+
     return {
+        "bias": [_row(name, *favours(f"prompted_{model}")) for name, model in READERS.items()],
         "judges": [_row(name, *judge(row)) for name, row in JUDGES.items()],
         "joint": [_row(name, *joint(model)) for name, model in READERS.items()],
         "judged": max(cell.n for cell in found.of("judges", "correlation")),
