@@ -115,6 +115,7 @@ def _goodai(data: Path) -> Mapping[str, Any]:
         "close": sum(abs((cell.ours or 0) - (cell.published or 0)) <= 0.05 + 1e-9 for cell in printed),
         "tests": sum(cell.n for cell in found.of("agreement", "exact")),
         "agreement": [agreement(name) for name in AGREEMENT],
+        "off": {name: round((1 - exactly(found, name)) * found("agreement", name, "exact").n) for name in AGREEMENT},
         "fewer": sum(fewer.values()),
         "fewer_by": ", ".join(f"{name} {count}" for name, count in fewer.items() if count),
         "phases": f"{round((phases.ours or 0) * phases.n)} of {phases.n}",

@@ -10,6 +10,7 @@ from scripts import reproduction
 from tests.conftest import PEER_DATA, skip
 
 from longspan.scenarios.elitr.marks import shown
+from longspan.simulator.interop.papers import paper
 
 PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
 
@@ -63,6 +64,17 @@ def data() -> Path:
 @pytest.mark.parametrize("page", reproduction.PAGES)
 def test_the_pages_are_what_the_command_writes(data: Path, page: str) -> None:
     assert (PAGE.parent / page).read_text("utf-8") == reproduction.pages(data)[page], "python scripts/reproduction.py DATA docs"
+
+
+def test_the_guides_figures_of_counting_stars_are_those_of_the_command(data: Path) -> None:
+    text = " ".join((PAGE.parent / "counting-stars.md").read_text("utf-8").split())
+    found = paper("counting-stars")([data / "counting-stars" / "stone_kimi_32_16.txt.gz"], "paper").tables
+    (raw,), (middle, tail) = found[0].rows, found[-1].rows
+    there, elsewhere, p = float(tail[1]), float(tail[2]), float(tail[-1])
+    assert f"{raw[2].replace('/', ' of ')} stars are in the answers: {raw[3]}" in text
+    assert f"slot by slot it would be {raw[5]}" in text
+    assert f"In the tail, {there:.2f} of the stars are found, against {elsewhere:.2f} elsewhere (p = {p:.3f})" in text
+    assert f"in the middle, {float(middle[1]):.2f} against {float(middle[2]):.2f}" in text
 
 
 def test_what_the_page_says_is_reproduced_comes_out_as_printed(data: Path) -> None:
