@@ -128,7 +128,7 @@ class Elitr(Scenario):
         own = read_prompts(self.prompts, PLACES, ("first",)) if self.prompts else {}
         if not own and 2 * sum(not CZECH.isdisjoint(question.qa.casefold()) for question in meeting.questions) > len(meeting.questions):
             raise InputError(
-                f"scenario elitr: the questions about {meeting.id} are in Czech, and the prompts in English: --data prompts=FILE names a "
+                f"scenario elitr: the questions about {meeting.id} are in Czech, and the prompts in English: --prompts FILE names a "
                 "file with Czech ones"
             )
         facts: dict[str, Any] = {

@@ -13,6 +13,7 @@ import trio
 
 from longspan.scenarios.elitr.files import read_sheets
 from longspan.scenarios.elitr.scenario import Elitr
+from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.planning import plan
@@ -314,6 +315,13 @@ def test_prompts_of_the_user_are_played_to_the_letter(tmp_path: Path) -> None:
     assert query.prompt == f"{asked[0]} / {script.lines[0].ideal} / {{{{question}}}}", "what is filled in is no place"
 
 
+def test_the_option_of_the_command_line_names_them(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.yaml"
+    path.write_text(PROMPTS, "utf-8")
+    (settings,) = GridOptions(suite="elitr", prompts=path).grid().runs()
+    assert settings.suite.scenarios["elitr"]["prompts"] == str(path)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -347,7 +355,7 @@ def test_questions_in_czech_are_not_asked_with_english_prompts(elitr: Path, tran
         ]
         content = {"split": sheet.split, "meetings": [{"id": sheet.meetings[0].id, "questions": asked}]}
         (questions / f"elitr-bench-{sheet.setting}_{sheet.split}.json").write_text(json.dumps(content), "utf-8")
-    with pytest.raises(InputError, match="are in Czech, and the prompts in English: --data prompts=FILE names a file with Czech ones"):
+    with pytest.raises(InputError, match="are in Czech, and the prompts in English: --prompts FILE names a file with Czech ones"):
         list(scenario(data=transcripts, questions=questions).series(1, "0/elitr"))
     prompts = tmp_path / "czech.yaml"
     prompts.write_text("first: 'Přepis: {{transcript}} Otázka: {{question}}'", "utf-8")
