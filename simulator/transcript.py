@@ -129,14 +129,15 @@ class PlayedTest:
         return "stopped" if self.stopped else None
 
     def certified(self, span: int) -> bool:
-        """Return whether it kept its span, in tokens. A test with a conversation to itself has no span to keep."""
-        return self.until is not None and (self.definition.alone or self.span_used <= span)
+        """Return whether it kept its span, in charged tokens. A test with a conversation to itself has no span to keep."""
+        return self.until is not None and (self.definition.alone or self.span_dealt <= span)
 
     def at_distance(self, span: int) -> bool:
-        """Return whether its last question began at 0.9 of the span or later, or the test is exempt (see `exempt`)."""
+        """Return whether its last question began at 0.9 of the span or later, in charged tokens, or the test is exempt (see
+        `exempt`)."""
         if self.exempt():
             return True
-        return self.start is not None and self.asked is not None and self.asked - self.start >= LAST * span
+        return self.asked is not None and self.until is not None and self.span_dealt - (self.until - self.asked) >= LAST * span
 
 
 class _End(NamedTuple):
@@ -278,9 +279,10 @@ class Transcript:
         if any(not 0 <= turn < self.turns for turn in message.needs or ()):
             raise ValueError(f"the question needs turns that have not been played: {message.needs}")
         if message.test is not None:
-            self._count_steps(message.test)
-        if message.test is not None and message.kind != "filler":
-            self._add_to_test(message, self.tests[message.test] if message.kind == "farewell" else self._open(message.test))
+            test = self.tests[message.test] if message.kind == "farewell" else self._open(message.test)
+            self._count_step(test)
+            if message.kind != "filler":
+                self._add_to_test(message, test)
         self.now = message.sent_at
         self.waiting = Turn(message, None, self._jumps)
         self._jumps = ()
@@ -299,14 +301,14 @@ class Transcript:
                 for turn in message.needs or ()
             )
 
-    def _count_steps(self, test: str) -> None:
+    def _count_step(self, test: PlayedTest) -> None:
         """Count a message of a test, or one in its place."""
         self.spoken += 1
         self.crowd += len(self.open)
-        if not self.tests[test].definition.uninterrupted:
+        if not test.definition.uninterrupted:
             self.steps += self._last is not None
-            self.switches += self._last not in (None, test)
-            self._last = test
+            self.switches += self._last not in (None, test.id)
+            self._last = test.id
 
     def _replied(self, reply: events.Reply) -> Turn:
         if self.waiting is None:
