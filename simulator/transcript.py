@@ -129,14 +129,15 @@ class PlayedTest:
         return "stopped" if self.stopped else None
 
     def certified(self, span: int) -> bool:
-        """Return whether it kept its span, in tokens. A test with a conversation to itself has no span to keep."""
-        return self.until is not None and (self.definition.alone or self.span_used <= span)
+        """Return whether it kept its span, in charged tokens. A test with a conversation to itself has no span to keep."""
+        return self.until is not None and (self.definition.alone or self.span_dealt <= span)
 
     def at_distance(self, span: int) -> bool:
-        """Return whether its last question began at 0.9 of the span or later, or the test is exempt (see `exempt`)."""
+        """Return whether its last question began at 0.9 of the span or later, in charged tokens, or the test is exempt (see
+        `exempt`)."""
         if self.exempt():
             return True
-        return self.start is not None and self.asked is not None and self.asked - self.start >= LAST * span
+        return self.asked is not None and self.until is not None and self.span_dealt - (self.until - self.asked) >= LAST * span
 
 
 class _End(NamedTuple):

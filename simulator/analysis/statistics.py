@@ -8,7 +8,7 @@ from math import ceil, cos, fsum, pi, sin, sqrt, tan
 from statistics import NormalDist, fmean, pstdev, variance
 from typing import Final, Literal, NamedTuple, final
 
-__all__ = ["Interval", "Observed", "holm", "interval", "more_tests", "paired", "permutation_p", "spread", "total"]
+__all__ = ["Interval", "Observed", "holm", "interval", "more_tests", "paired", "permutation_p", "spread", "student", "total"]
 
 LEVEL: Final = 0.95
 """The confidence level of intervals."""
@@ -104,11 +104,11 @@ def _resampled(tests: Sequence[Observed], units: Sequence[tuple[str, str]], seed
             drawn[:, :, present] += random.multinomial(n - 1, [1 / n] * n, size=rows).astype(float) @ sums[:, :, present]
         lows.append((low / number).sum(axis=1))
         highs.append((high / number).sum(axis=1))
-    tail = NormalDist().cdf(-_student(sum(sizes.values()) - len(sizes)))
+    tail = NormalDist().cdf(-student(sum(sizes.values()) - len(sizes)))
     return float(np.quantile(np.concatenate(lows), tail)), float(np.quantile(np.concatenate(highs), 1 - tail))
 
 
-def _student(freedom: int) -> float:
+def student(freedom: int) -> float:
     """Return the two-sided quantile of Student's t at LEVEL for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 
     Equal to scipy.special.stdtrit, but every report needs it, and importing scipy takes about as long as a conversation of 2k.
