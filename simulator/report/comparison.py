@@ -24,6 +24,7 @@ CAPTIONS: Final[dict[FigureName, str]] = {
     "distance": "Expected score by evidence distance, over all spans, with 95% intervals.",
     "cost": "Score by the cost of a run at list prices.",
 }
+SHARES: Final = " Scores are shares of full marks, which differ."
 
 
 def as_html(comparison: Comparison) -> str:
@@ -31,7 +32,10 @@ def as_html(comparison: Comparison) -> str:
     priced = any(cell.cost_usd is not None for cell in comparison.cells.values())
     shown = {"cost": priced, "distance": bool(comparison.curves)}
     drawn = [name for name in FIGURES if shown.get(name, True)]
-    figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, CAPTIONS[name]) for name in drawn}
+    captions = {
+        name: f"{text}{SHARES}" if comparison.mixed and name not in ("radar", "distance") else text for name, text in CAPTIONS.items()
+    }
+    figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, captions[name]) for name in drawn}
     all_tables = tables(comparison)
     template = environment().get_template("compare.html.j2")
     return template.render(
@@ -40,7 +44,7 @@ def as_html(comparison: Comparison) -> str:
         scores=all_tables[0],
         tables=all_tables[1:],
         figures=figures,
-        captions=CAPTIONS,
+        captions=captions,
         policy=POLICY,
         styles=STYLES,
     )

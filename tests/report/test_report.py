@@ -60,7 +60,7 @@ def test_the_score_has_the_interval_that_the_statistics_give(woven: Path) -> Non
     _, changed = change(RunFolder(woven).manifest, grade_run(RunFolder(woven)))
     expected = interval([Observed(test.scenario, "main", test.score or 0.0, test.score or 0.0) for test in changed.tests])
     assert expected is not None
-    assert f"95% interval: {expected.low:.2f} to {expected.high:.2f}, bootstrapped from its tests" in page.root.one("main").words
+    assert f"95% interval: {expected.low:.2f} to {expected.high:.2f}, from the spread of its tests" in page.root.one("main").words
 
 
 def test_cost_and_time_are_those_of_the_results_and_the_journal(woven: Path, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_test_shows_its_grade_its_turns_in_order_and_what_was_expected(woven: 
     assert json.loads(test.one("pre").text) == opened["facts"]
     for pair in result.evidence:
         (needle,) = (turn for turn in turns if turn.all("a")[0].words == f"#{pair.needle_turn}")
-        text = f"{pair.tokens:,} tokens before #{pair.question_turn}, {pair.tokens / 20:.0f}% of the span"
+        text = f"{pair.tokens:,} tokens before #{pair.question_turn}, dealt as {pair.dealt:,}, {(pair.dealt or 0) / 20:.0f}% of the span"
         assert needle.one("ul", class_="evidence").words == text
 
 
@@ -223,9 +223,9 @@ def test_exempt_tests_and_those_left_out_are_explained(woven: Path) -> None:
 
     page = report(woven, change)
     words = page.root.one("section", **{"aria-labelledby": "result"}).words
-    tests = [test.words for test in page.root.all("article", class_="test")]
-    assert ["Played played without a pause" in test for test in tests] == [True, False, False, False]
-    assert ["Played ended before all of its outline" in test for test in tests] == [False, True, True, False]
+    tests = [page.root.one("article", id=f"test-{test.id}").words for test in grade_run(RunFolder(woven)).tests]
+    assert ["Playedplayed without a pause" in test for test in tests] == [True, False, False, False]
+    assert ["Playedended before all of its outline" in test for test in tests] == [False, True, True, False]
     assert "Left out colours-3 is left out: it is <too> long" in words
 
 
