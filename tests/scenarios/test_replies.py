@@ -74,7 +74,9 @@ def right(reply: Reply, grade: Grade) -> bool:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_grader_agrees_with_a_careful_person(name: str) -> None:
     scored = [(reply, grade) for reply, grade in grades(name) if grade.score is not None]
-    differ = [f"{reply.score:.3g}, graded {grade.score:.3g} ({grade.reason}): {reply.texts}" for reply, grade in scored if not right(reply, grade)]
+    differ = [
+        f"{reply.score:.3g}, graded {grade.score:.3g} ({grade.reason}): {reply.texts}" for reply, grade in scored if not right(reply, grade)
+    ]
     print(*differ, sep="\n")
     assert len(grades(name)) >= 25
     assert 1 - len(differ) / len(scored) >= LEAST, "\n".join(differ)
