@@ -150,13 +150,14 @@ def _retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], quest
     marked = plain(re.sub(r"[.!?;\n]+", f" {_END} ", reply)).split()
     spoken = [word for word in marked if word != _END]
     told = _paraphrased(spoken, texts, own) | _quoted(spoken, texts, own)
-    told -= {k for k in told if _only_opens(spoken, texts[k], own[k])}
+    stems = [_stem(word) for word in spoken] if told else []
+    told -= {k for k in told if _only_opens(spoken, stems, texts[k], own[k])}
     indices = told | _named(marked, len(spoken) <= TERSE_LENGTH, own[: len(jokes)])
     return [texts[k] for k in sorted(indices)]
 
 
 def _own_words(texts: Sequence[str], told: int, asked: frozenset[float]) -> list[frozenset[str]]:
-    """Return each joke's own stems: unique among the first `told` jokes for these, among all jokes for the rest; no number `asked`."""
+    """Return each joke's own stems: unique among the first `told` jokes for these, among all for the rest; no number `asked`."""
     stems = [frozenset(_stem(word) for word in plain(text).split() if word not in _COMMON and number(word) not in asked) for text in texts]
     among_told = Counter(stem for joke in stems[:told] for stem in joke)
     among_all = Counter(stem for joke in stems for stem in joke)
@@ -218,11 +219,10 @@ NEW_WORDS = 3
 """So many words that are not the joke's make another joke of what begins like it."""
 
 
-def _only_opens(spoken: Sequence[str], text: str, own: frozenset[str]) -> bool:
-    """Return whether the reply has nothing of the joke's second half that is its own, and goes on in other words after the first."""
+def _only_opens(spoken: Sequence[str], stems: Sequence[str], text: str, own: frozenset[str]) -> bool:
+    """Return whether a reply, as words and as stems, has nothing of a joke's second half that is its own, and goes on in other words."""
     words = plain(text).split()
     late = {_stem(word) for word in words[len(words) // 2 :]} & own
-    stems = [_stem(word) for word in spoken]
     if not late or not late.isdisjoint(stems):
         return False
     end = max((at for at, stem in enumerate(stems) if stem in own), default=0)

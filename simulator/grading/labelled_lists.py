@@ -30,7 +30,8 @@ _WORDS: Final = (  # the first that occurs in a label applies
     (
         Called.OTHER,
         "not (?:included|on|yours|counted|part)|left out|excluded|excluding|ignored|other people|friends?|unsure|not sure"
-        "|uncertain|format|form|example|e g|such as|like this|template|if|would|suggest\\w*|draft|first try|attempt|wrong|never|mistaken\\w*|no longer",
+        "|uncertain|belongs?|format|form|example|e g|such as|like this|template|if|would|suggest\\w*|draft|first try|attempt|wrong|never"
+        "|mistaken\\w*|no longer",
     ),
     (
         Called.COMPLETE,
@@ -40,7 +41,7 @@ _WORDS: Final = (  # the first that occurs in a label applies
     (Called.CURRENT, "current|currently|now|as it stands|remaining|remains|at present|at the moment"),
     (
         Called.OTHER,
-        "removed|removals?|deleted|bought|purchased|taken off|crossed off|struck|found at home|additions?|added|changes|step",
+        "removed|removals?|deleted|bought|taken off|crossed off|struck|at home|already (?:have|got)|additions?|added|changes|step",
     ),
     (
         Called.PAST,

@@ -41,8 +41,9 @@ _MARKERS = (  # the first that occurs in a clause applies
 _STANCES = [(how, re.compile(rf"(?:\b|(?=\^))(?:{words})\b")) for how, words in _MARKERS]
 
 _GONE = re.compile(
-    r"\b(?:from|over|than|instead of|place of|unlike|(?:replac|overrid|succeed|supersed|dropp|swapp|trad|abandon)(?:e|es|ed|ing)"
-    r"|overrode|gave up|given up|taken over from|moved (?:on|away) from) (?:the |your |that |my )?(?:old |previous |former |earlier )?$"
+    r"\b(?:from|over|than|after(?: \w+ing)?|instead of|place of|unlike|(?:replac|overrid|succeed|supersed|dropp|swapp|trad|abandon)"
+    r"(?:e|es|ed|ing)|overrode"
+    r"|gave up|given up|taken over from|moved (?:on|away) from) (?:the |your |that |my )?(?:old |previous |former |earlier )?$"
 )
 """What stands right before something that was left, and says nothing of anything else ("it replaced blue")."""
 _LEFT = re.compile(
@@ -200,7 +201,7 @@ def _without_gone(clause: str, named: re.Pattern[str]) -> str:
     return "".join(kept) + clause[at:]
 
 
-_CURRENTLY = re.compile(rf"^(?:(?:and|that|which|this|it|s|is|the|are|where|you|\d+\w*) )*(?:{_MARKERS[1][1]})\b")
+_CURRENTLY = re.compile(rf"^(?:(?:and|that|which|this|it|s|is|the|are|where|you|most|\d+\w*) )*(?:{_MARKERS[1][1]})\b")
 _POINTS = re.compile(r"^(?:that|this|where)\b")
 _BESIDE = re.compile(r"[(\[—–←]|<-| - ")
 _OUTDATED = re.compile(

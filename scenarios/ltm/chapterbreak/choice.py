@@ -46,7 +46,7 @@ _LINKS = _TRUTH | _set(
 )
 _CHOOSING = _set(
     "choose chose pick picked select selected guess go goes going opt vote settle settled decide decided lean "
-    "decision conclude conclusion verdict result leaves leaving left remains remaining remainder exception correction boxed"
+    "take takes decision conclude conclusion verdict result leaves leaving left remains remaining remainder exception correction boxed"
 )
 _THINKING = _set("think believe say so therefore thus hence suspect suppose makes")
 _DENIALS = _set(
@@ -54,13 +54,15 @@ _DENIALS = _set(
     "unlike neither nor discard discarded contradicts less wrong false incorrect inconsistent"
 )
 _EXCEPTS = _set("except excepting besides but")
-_NEGATORS = _set("not never nothing without none cannot can't doesn't don't didn't isn't no hardly")
+_NEGATORS = _set("not never nothing without none cannot can't doesn't don't didn't isn't no hardly free lacks avoids")
 _FAULTS = _set(
     "contradict contradicts contradicted contradicting contradiction contradictions wrong false incorrect inconsistent mistaken error "
     "errors fails fail failed out eliminated excluded conflicts conflict clashes forgets discarded \u2717 \u2718 \u2716 \u274c \u00d7"
 )
 _MERITS = _TRUTH | _set("yes agree match \u2713 \u2714 \u2705")
 _SEEMED = _set("glance sight tempted tempting torn considered initially originally until almost nearly")
+_SEEMING = {("first", "at"), ("thought", "first"), ("think", "might"), ("think", "could"), ("think", "may")}
+"""Pairs of words, the later one first."""
 _OTHERS = _set("because since as while whereas although though other others rest remaining so therefore")
 """Words after which a clause is about something else than the option."""
 _LEADS = _set(
@@ -189,7 +191,7 @@ def _stance(before: Sequence[str], after: Sequence[str]) -> int:
     if cause in _DENIALS | {"out"} or fault < 0:
         return DENIED
     told = list(takewhile(lambda word: word not in _TURNS, before))
-    if _SEEMED & {*told, *clause} or {("first", "at"), ("thought", "first")} & set(pairwise(told)) or {"would", "first"} & set(clause[:5]):
+    if _SEEMED & {*told, *clause} or _SEEMING & set(pairwise(told)) or {"would", "first"} & set(clause[:5]):
         return TENTATIVE
     strong = bool(_STRONG & set(links)) and (bool(_BE & set(links)) or ":" in links)
     stated = ends and ((_THINKING | _TRUTH) & {cause} or (_BE & set(links) and ({"it", "it's", "that's"} & set(links) or not cause)))
