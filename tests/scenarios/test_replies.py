@@ -1,11 +1,12 @@
 """Replies as models word them, with the scores that a careful person gives, against the graders.
 
-The replies are in `replies/<scenario>.yaml`: groups with the facts of a test, and replies with their scores. They were written
-before the rules that they are held against, and no rule is written for one of them: a scenario may differ in one of twenty.
+The replies are in `replies/<scenario>.yaml`: groups with the facts of a test, and replies with their scores. Most were written
+before the rules that they are held against. Rules are not written for single replies, so one in twenty may differ.
 """
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -86,3 +87,16 @@ def test_a_grader_agrees_with_a_careful_person(name: str) -> None:
 def test_graders_agree_with_a_careful_person_over_all() -> None:
     every = [(reply, grade) for name in NAMES for reply, grade in grades(name) if grade.score is not None]
     assert sum(right(reply, grade) for reply, grade in every) / len(every) >= LEAST_OF_ALL
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "comparability.md"
+
+
+def test_the_docs_tell_how_far_graders_and_people_agree() -> None:
+    told = {
+        name: (int(count), float(share))
+        for name, count, share in re.findall(r"^\| (\w+) \| (\d+) \| [\d.]+% \| ([\d.]+)% \| \d+ \|", DOCS.read_text("utf-8"), re.MULTILINE)
+    }
+    known = {name: [right(*each) for each in grades(name)] for name in NAMES}
+    known["all"] = [each for name in NAMES for each in known[name]]
+    assert told == {name: (len(each), round(100 * sum(each) / len(each), 1)) for name, each in known.items()}
