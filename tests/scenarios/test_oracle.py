@@ -21,7 +21,7 @@ QUOTATION = ' "A lantern is patience that learned to burn." - Ottokar Brindle'
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ideal_replies_have_full_marks_with_and_without_a_quotation_behind_them(seed: int) -> None:
-    for test in make_tests(load_suite("ltm").changed([], [], SCENARIOS, None), seed):
+    for test in make_tests(load_suite("ltm").changed([], [], SCENARIOS, None), seed, "uniform"):
         for ending in ("", QUOTATION):
             grade = rehearse_test(test, lambda text, ideal, ending=ending: ideal + ending).grade  # type: ignore[misc]
             assert grade.score == 1, (test.id, ending, grade.reason)

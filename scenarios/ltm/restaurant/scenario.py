@@ -30,8 +30,6 @@ RARE_WORDS: Final = 1.25
 """Names of dishes are rare words: they have this many times the tokens of prose of the same length."""
 DISH: Final = "<dish>"
 """The placeholder in a waiter's line for what only the guest's replies decide."""
-TIMES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
-"""Where in the span the drink, the food, the dish that is off, the wrong dish, the apology and the last drink come."""
 
 
 @final
@@ -110,8 +108,7 @@ def _outline(lines: Mapping[str, str], dishes: Sequence[str]) -> list[Segment]:
         about(lines["sorry"]) + meal,
         about(lines["again"]),
     )
-    asked = (1, 1, 1, 1, 0, 1)  # serving the right dish asks nothing
-    return [Segment(at, round(RARE_WORDS * size), 1, answers=n) for at, size, n in zip(TIMES, tokens, asked, strict=True)]
+    return [Segment(None, round(RARE_WORDS * size), 1) for size in tokens]
 
 
 @final
@@ -132,20 +129,20 @@ class _Visit:
     async def run(self) -> None:
         if not await self.drink():
             return
-        await self.stage.wait(span=TIMES[1])
+        await self.stage.wait()
         if not await self.food():
             return
         off = self.stage.random.choice(self.order)
-        await self.stage.wait(span=TIMES[2])
+        await self.stage.wait()
         if not await self.instead(off):
             return
-        await self.stage.wait(span=TIMES[3])
+        await self.stage.wait()
         if not await self.plate(off):
             return
-        await self.stage.wait(span=TIMES[4])
+        await self.stage.wait()
         await self.stage.say(self.lines["sorry"].replace(DISH, _join(self.order)), needle=False, ideal="Thank you.")
         if self.drinks:
-            await self.stage.wait(span=TIMES[5])
+            await self.stage.wait()
             await self.recall()
 
     async def drink(self) -> bool:
