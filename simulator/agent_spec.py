@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 from urllib.parse import unquote
 
@@ -56,6 +56,14 @@ class AgentSpec:
             options[name] = unquote(value)
         return cls(match["kind"], unquote(match["target"] or ""), options, text)
 
+    def unless_given(self, **options: str) -> AgentSpec:
+        """Return this spec with those of `options` that its kind has and that it does not set. Its text stays as it is.
+
+        Raises InputError if the kind is unknown.
+        """
+        known = _known(getattr(load(GROUP, "kind of agent", self.kind), "Options", _NoOptions))
+        return replace(self, options={name: value for name, value in options.items() if name in known} | dict(self.options))
+
     def __str__(self) -> str:
         return self.text or self.kind
 
@@ -91,7 +99,7 @@ class _NoOptions(BaseModel):
 
 def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
     """Validate the spec's options with the agent's model."""
-    known = [info.alias or name for name, info in model.model_fields.items()]
+    known = _known(model)
     options_text = f"its options are {', '.join(known)}" if known else "it takes no options"
     if model.model_config.get("extra") != "allow":
         for name in spec.options:
@@ -101,6 +109,11 @@ def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
         return validated(model, spec.options)
     except ValidationError as error:
         raise InputError(f"agent {spec}: {first_problem(error)}; {options_text}") from None
+
+
+def _known(model: type[BaseModel]) -> list[str]:
+    """Return the names of a model's options."""
+    return [info.alias or name for name, info in model.model_fields.items()]
 
 
 def _name(cls: Any) -> str:

@@ -36,7 +36,11 @@ LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run to be played: its manifest, the tests of each conversation, its agent, and the folder `out` for its own folder."""
+    """A run to be played: its manifest, the tests of each conversation, its agent, and the folder `out` for its own folder.
+
+    Where every test has a conversation to itself, `agent` has no timestamps unless its spec sets them: nothing is asked about
+    time there, and a test may promise how long its text is and which digits are in it.
+    """
 
     manifest: Manifest
     tests: dict[str, list[Test]]
@@ -105,7 +109,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         versions=versions(),
     )
     vouch(manifest)
-    return Plan(manifest, conversations, spec, out)
+    return Plan(manifest, conversations, _for(manifest, spec), out)
 
 
 def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
@@ -140,7 +144,11 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
             f"or the run needs longspan {manifest.versions.get('longspan')}, which created it"
         )
     conversations = {id: [tests[plan.id] for plan in group] for id, group in manifest.conversations.items()}
-    return Plan(manifest, conversations, AgentSpec.parse(agent), out)
+    return Plan(manifest, conversations, _for(manifest, AgentSpec.parse(agent)), out)
+
+
+def _for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
+    return agent.unless_given(timestamps="false") if manifest.alone else agent
 
 
 def _check_unicode(settings: RunSettings) -> None:

@@ -14,8 +14,8 @@ class Table(BaseModel):
     """A table with a title, columns and rows of text. `note` explains how to read it.
 
     `heads`: for rows with long texts, this many columns are shown on a row's first line and the others below it; 0 for a plain
-    table. `shades`: a value in [0, 1] that colours each cell, None for no colour. Raises ValueError if the number of cells in a
-    row, or of shades, differs from the number of columns.
+    table. `shades`: a value in [0, 1] that colours each cell, None for no colour; `across`: what the shaded columns are. Raises
+    ValueError if the number of cells in a row, or of shades, differs from the number of columns.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,6 +26,7 @@ class Table(BaseModel):
     heads: int = 0
     note: str = ""
     shades: list[list[float | None]] | None = None
+    across: str = ""
 
     @model_validator(mode="after")
     def _rectangular(self) -> Table:

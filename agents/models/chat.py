@@ -46,7 +46,8 @@ Ratio = Annotated[float, Field(ge=MIN_RATIO, le=MAX_RATIO, allow_inf_nan=False)]
 
 class ChatOptions(AgentOptions):
     """`context`: the maximum tokens of the prompt (default: the model's window less its longest answer, or 16k if the window is
-    unknown). `eviction` and `overflow`: what happens when a conversation, or a single message, exceeds it."""
+    unknown). `eviction` and `overflow`: what happens when a conversation, or a single message, exceeds it. `timestamps`: each
+    message begins with its time; a run whose tests all have conversations of their own sets it to false (see `Plan`)."""
 
     context: Tokens | None = None
     eviction: Eviction = "block"

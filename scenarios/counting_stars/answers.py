@@ -47,13 +47,13 @@ def listed(reply: str) -> Names:
     """Return the numbers that a reply lists. Never raises.
 
     They are those of the last JSON list or object that has any, read leniently; without JSON, those of the last line that is
-    nothing but numbers.
+    nothing but numbers. A number alone in brackets, such as the mark of a note, is a list only if there is no other.
     """
     text = reply.translate(_WIDE)
-    for value in reversed(json_values(text)):
-        names = list(islice(_names(value, False), MAX_ENTRIES))
-        if any(name is not None for name in names):
-            return names
+    found = [list(islice(_names(value, False), MAX_ENTRIES)) for value in json_values(text)]
+    lists = [names for names in found if any(name is not None for name in names)]
+    if lists:
+        return next((names for names in reversed(lists) if len(names) > 1), lists[-1])
     lines = [line for line in text.splitlines() if _BARE.fullmatch(line)]
     return [int(digits) for digits in islice(re.findall(r"[0-9]+", lines[-1]), MAX_ENTRIES)] if lines else []
 
@@ -89,43 +89,22 @@ def marks(right: Sequence[int], wrong: Sequence[int] | None, names: Names) -> li
 
     The answer is cut to as many entries as there are stars, repeated entries are dropped (section 2.2), and each star is
     looked up. Reasoning: 1 for a star of which the answer has only the right count, 0.5 for both, 0.25 for only the wrong
-    one. There the answer is cut by stars instead of entries, so that both counts of a star take one place.
+    one, as in the authors' script.
     """
     slots: list[int | None] = []
     for name in names[: len(right)]:
         if name is None or name not in slots:
             slots.append(name)
     slots += [None] * (len(right) - len(slots))
-    if wrong is None:
-        named = set(slots)
-        return [Mark(float(count in named), float(slot == count), count in named, False) for count, slot in zip(right, slots, strict=True)]
-    known = _within(right, wrong, names)
-    return [
-        Mark(_worth(count in known, off in known), _worth(slot == count, slot == off), count in known, off in known)
-        for count, off, slot in zip(right, wrong, slots, strict=True)
-    ]
+    known = set(slots)
+    offs: Names = [None] * len(right) if wrong is None else wrong
+    return [_mark(count, off, slot, known) for count, off, slot in zip(right, offs, slots, strict=True)]
+
+
+def _mark(count: int, off: int | None, slot: int | None, known: set[int | None]) -> Mark:
+    right, wrong = count in known, off is not None and off in known
+    return Mark(_worth(right, wrong), _worth(slot == count, off is not None and slot == off), right, wrong)
 
 
 def _worth(right: bool, wrong: bool) -> float:
     return (BOTH if wrong else 1.0) if right else ONLY_WRONG * wrong
-
-
-def _within(right: Sequence[int], wrong: Sequence[int], names: Names) -> set[int]:
-    """Return the numbers of the answer before the first that exceeds the number of stars. A foreign number counts as a star."""
-    stars_with: dict[int, list[int]] = {}
-    for star, counts in enumerate(zip(right, wrong, strict=True)):
-        for count in counts:
-            stars_with.setdefault(count, []).append(star)
-    stars: set[int] = set()
-    known: set[int] = set()
-    places = len(right)
-    for name in names:
-        if name is None or name in known:
-            continue
-        new = not stars.intersection(stars_with.get(name, ()))
-        if new and not places:
-            continue
-        places -= new
-        known.add(name)
-        stars.update(stars_with.get(name, ())[:1] if new else ())
-    return known

@@ -38,6 +38,9 @@ TABLE1: Final[Mapping[tuple[str, str], float]] = {
 MODELS: Final = {"moonshot": "kimi", "gpt-4": "gpt4"}
 """The beginnings of the models' names in the files."""
 
+CHARACTERS_A_TOKEN: Final = 0.725
+"""Of the novel that the files call `stone`: the authors' ratio, by which its texts are 4k, 8k ... 128k tokens."""
+
 SUFFIXES: Final = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
 LARGEST: Final = 512 * 1024 * 1024
 """Bytes of a file, unpacked."""
@@ -60,7 +63,10 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
     Raises InputError for files that are not as published.
     """
     files = {name: _answers(path) for name, path in _named([file for path in paths for file in _files(path)]).items()}
-    marked = {name: [_marked(number, answer) for number, answer in enumerate(answers, 1)] for name, answers in files.items()}
+    marked = {
+        name: [_marked(number, answer, _context(name, answer)) for number, answer in enumerate(answers, 1)]
+        for name, answers in files.items()
+    }
     cells: list[Cell] = []
     for name, tests in marked.items():
         items = [item for test in tests for item in test.items]
@@ -68,18 +74,24 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
             ours = round(fmean(item.numbers[column] for item in items), 6)
             published = _printed(name, files[name]) if column == "membership" else None
             cells.append(Cell(paper=PAPER, table="raw", row=name, column=column, ours=ours, published=published, n=len(items)))
-    return Reproduction(cells=cells, tables=[_raw_table(marked, cells), *star_tables(marked)])
+    shown = {f"{model} ({name})" if (model := files[name][0].model) else name: tests for name, tests in marked.items()}
+    return Reproduction(cells=cells, tables=[_raw_table(marked, cells), *star_tables(shown)])
 
 
-def _marked(number: int, answer: _Answer) -> Marked:
+def _context(name: str, answer: _Answer) -> int:
+    """Return the length of a text in tokens if its sky is the one that the paper gives a ratio for, else as the file gives it."""
+    return round(answer.size / CHARACTERS_A_TOKEN) if name.rpartition("/")[2].startswith("stone_") else answer.size
+
+
+def _marked(number: int, answer: _Answer, context: int) -> Marked:
     stars = marks(answer.right, None, listed(answer.reply))
-    items = tuple(_item(at, answer, mark) for at, mark in enumerate(stars))
+    items = tuple(_item(at, answer, mark, context) for at, mark in enumerate(stars))
     return Marked(f"line {number}", fmean(mark.membership for mark in stars), items)
 
 
-def _item(at: int, answer: _Answer, mark: Mark) -> Item:
-    numbers = {"star": at + 1, "stars": len(answer.right), "context": answer.size, "membership": mark.membership, "slot": mark.slot}
-    return Item(name=f"star {at + 1}", score=mark.membership, labels={"context": f"{answer.size:,}"}, numbers=numbers)
+def _item(at: int, answer: _Answer, mark: Mark, context: int) -> Item:
+    numbers = {"star": at + 1, "stars": len(answer.right), "context": context, "membership": mark.membership, "slot": mark.slot}
+    return Item(name=f"star {at + 1}", score=mark.membership, labels={"context": f"{context:,}"}, numbers=numbers)
 
 
 def _printed(name: str, answers: Sequence[_Answer]) -> float | None:

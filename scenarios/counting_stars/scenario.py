@@ -15,7 +15,7 @@ from longspan.scenarios.counting_stars.answers import Mark, listed, marks
 from longspan.scenarios.counting_stars.stars import BLOCK, Stars, drawn, published
 from longspan.scenarios.counting_stars.story import Language
 from longspan.scenarios.counting_stars.tables import star_tables
-from longspan.scenarios.counting_stars.wording import WORDINGS, Task, Wording
+from longspan.scenarios.counting_stars.wording import WORDINGS, Task, Wording, own
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.matching import some
 from longspan.simulator.record import Grade, Item, Marked, Record
@@ -48,7 +48,7 @@ class CountingStars(Scenario):
     `delivery=message`: a text with M stars for each of N lengths, i times `max_context` / N tokens, in one message of a
     conversation of its own. `delivery=scatter`: each star is a needle of the long conversation. `task=reasoning`: each star
     gives a wrong number before the right one. `scoring`: a star counts if it is anywhere in the answer (membership), or only
-    in its place (slot); the tables show both. `tokenizer` is the run's.
+    in its place (slot); the tables show both. `prompts`: a file with other words. `tokenizer` is the run's.
     """
 
     name: ClassVar[str] = "counting_stars"
@@ -63,6 +63,7 @@ class CountingStars(Scenario):
     scoring: Literal["membership", "slot"] = "membership"
     sky: Path | None = None
     stars: Path | None = None
+    prompts: Path | None = None
     tokenizer: EncodingName = "cl100k_base"
 
     @model_validator(mode="after")
@@ -147,7 +148,7 @@ class CountingStars(Scenario):
 
     @property
     def _wording(self) -> Wording:
-        return WORDINGS[self.language]
+        return own(self.prompts, self.language, self.task) if self.prompts else WORDINGS[self.language]
 
     @property
     def _count(self) -> Callable[[str], int]:

@@ -42,7 +42,7 @@ def star_tables(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
     stars = {run: run_stars for run, tests in runs.items() if (run_stars := list(_stars(tests)))}
     if not stars:
         return []
-    heatmaps = [_heatmap(run_stars, run if len(stars) > 1 else "") for run, run_stars in stars.items()]
+    heatmaps = [_heatmap(run_stars, run) for run, run_stars in stars.items()]
     return [
         *heatmaps,
         _means("Stars by context length", "context", stars, lambda star: star.context, lambda star: (star.length, star.context)),
@@ -69,22 +69,29 @@ def _stars(tests: Sequence[Marked]) -> Iterable[Star]:
 
 
 def _heatmap(stars: Sequence[Star], run: str) -> Table:
-    """Return the mean score of each star at each context length."""
-    rows = _grouped(sorted(stars, key=lambda star: (star.length, star.context)), lambda star: star.context)
-    last = max(star.number for star in stars)
-    cells: list[list[float | None]] = []
-    for group in rows.values():
-        by_star = _grouped(group, lambda star: star.number)
-        cells.append([fmean(star.score for star in by_star[k]) if k in by_star else None for k in range(1, last + 1)])
-    means = [fmean(star.score for star in group) for group in rows.values()]
+    """Return the mean score of each star at each context length, with the paper's axes: stars down, lengths across (Figure 3)."""
+    lengths = _grouped(sorted(stars, key=lambda star: (star.length, star.context)), lambda star: star.context)
+    cells = {
+        place: fmean(star.score for star in group) for place, group in _grouped(stars, lambda star: (star.number, star.context)).items()
+    }
+    numbers = range(1, max(star.number for star in stars) + 1)
+    rows = [[cells.get((number, length)) for length in lengths] for number in numbers]
+    of_stars = _grouped(stars, lambda star: star.number)
+    means = [_mean(star.score for star in of_stars.get(number, ())) for number in numbers]
     return Table(
-        title=f"Stars found: {run}" if run else "Stars found",
-        columns=["context", *map(str, range(1, last + 1)), "mean"],
-        rows=[[name, *map(_short, row), f"{mean:.3f}"] for name, row, mean in zip(rows, cells, means, strict=True)],
-        shades=[[None, *row, None] for row in cells],
-        note="A row for each context length (in tokens; for published files, as they give it) or test; a column for each star, in the "
-        "order of the text.",
+        title=f"Stars found: {run}, {fmean(star.score for star in stars):.3f}",
+        columns=["star", *lengths, "mean"],
+        across="context",
+        rows=[[str(number), *map(_short, row), mean] for number, row, mean in zip(numbers, rows, means, strict=True)],
+        shades=[[None, *row, None] for row in rows],
+        note="A row for each star, in the order of the text; a column for each context length (in tokens; for published files of "
+        "unknown texts, as they give it) or test.",
     )
+
+
+def _mean(scores: Iterable[float]) -> str:
+    known = list(scores)
+    return f"{fmean(known):.3f}" if known else ""
 
 
 def _short(value: float | None) -> str:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, Literal, NamedTuple, final
 
 from longspan.scenarios.counting_stars.story import Language
+from longspan.scenarios.shared.prompts import Places, filled, read_prompts
 
-__all__ = ["WORDINGS", "Task", "Wording"]
+__all__ = ["WORDINGS", "Task", "Wording", "own"]
 
 Task = Literal["searching", "reasoning"]
+
+PLACES: Final[Places] = {"star": ("right",), "corrected": ("wrong", "right"), "question": ()}
+"""The prompts that a user may bring: the sentence of a star, for searching and for reasoning, and the question."""
 
 
 @final
@@ -32,7 +37,7 @@ class Wording(NamedTuple):
 
     def tells(self, right: int, wrong: int, task: Task) -> str:
         """Return the sentence of a star."""
-        return (self.star if task == "searching" else self.corrected).format(right=right, wrong=wrong)
+        return filled(self.star if task == "searching" else self.corrected, right=right, wrong=wrong)
 
     def asks(self, task: Task, *, talk: bool) -> str:
         """Return the question, which asks for a JSON list and no sums."""
@@ -44,11 +49,20 @@ class Wording(NamedTuple):
         return json.dumps({self.key: list(right)}, ensure_ascii=False)
 
 
+def own(path: Path, language: Language, task: Task) -> Wording:
+    """Return the wording of a user's file of prompts. The rest is the language's. Raises InputError."""
+    star = "star" if task == "searching" else "corrected"
+    prompts = read_prompts(path, PLACES, (star, "question"))
+    question = prompts["question"]
+    given = {star: prompts[star], "text": question, "talk": question, "only_right": "", "form": ""}
+    return WORDINGS[language]._replace(**given)
+
+
 WORDINGS: Final[dict[Language, Wording]] = {
     "en": Wording(
         key="owl",
-        star="The young owl looked up and saw {right} ★.",
-        corrected="The young owl looked up and believed it saw {wrong} ★; that was a mistake: it looked again, and {right} ★ is right.",
+        star="The young owl looked up and saw {{right}} ★.",
+        corrected="The young owl looked up and believed it saw {{wrong}} ★; that was a mistake: it looked again, and {{right}} ★ is right.",
         text="Again and again in the text above a young owl looks up and tells how many ★ it sees.",
         talk="Again and again in our conversation I told you of a young owl that looks up and sees some ★.",
         only_right="Where it made a mistake at first, only the right number matters.",
@@ -58,8 +72,8 @@ WORDINGS: Final[dict[Language, Wording]] = {
     ),
     "zh": Wording(
         key="猫头鹰",
-        star="小猫头鹰抬起头，看见{right}颗★。",
-        corrected="小猫头鹰抬起头，以为看见{wrong}颗★，其实看错了；它重新看了一遍，对的是{right}颗★。",
+        star="小猫头鹰抬起头，看见{{right}}颗★。",
+        corrected="小猫头鹰抬起头，以为看见{{wrong}}颗★，其实看错了；它重新看了一遍，对的是{{right}}颗★。",
         text="上面的文字里，小猫头鹰一次又一次抬起头，说出自己看见几颗★。",
         talk="在我们的谈话里，我一次又一次讲到小猫头鹰抬起头，看见几颗★。",
         only_right="凡是起初看错的，只要后来改对的那个数。",

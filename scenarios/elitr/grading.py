@@ -51,7 +51,7 @@ def _item(facts: Mapping[str, Any], question: Mapping[str, Any], answer: Exchang
     if rule is not None:
         score, note = by_rule(rule, question["question"], answer.reply)
     if facts["rubric"] != "rules":
-        judging = query(facts["rubric"], question["asked"], question["answer"], answer.reply)
+        judging = query(facts["rubric"], question["asked"], question["answer"], answer.reply, facts.get("judge"))
         verdict = record.said(judging)
         if verdict is None:
             asks.append(judging)

@@ -28,7 +28,7 @@ JUDGES: Final = {
 
 MANIFEST: Final = "manifest.json"
 
-_SEED: Final = re.compile(r"([?&])seed=\d+(?:&|$)")
+_SEED: Final = re.compile(r"([?&])seed=(\d+)(?:&|$)")
 """Matches an agent's own seed: with another seed it is another sitting of the same agent."""
 
 
@@ -125,8 +125,10 @@ def marks_in_run(folder: Path) -> list[Mark]:
 def _items(result: Any, test: Any) -> Iterator[Mark]:
     for item in test["items"]:
         labels, numbers = item["labels"], item["numbers"]
-        model = _SEED.sub(r"\1", str(result["agent"])).rstrip("?&")
-        sitting = Sitting(model, labels["setting"], labels["mode"], labels["split"], str(result["seed"]))
+        agent = str(result["agent"])
+        own = _SEED.search(agent)
+        seed = f"{result['seed']}{f', {own[2]}' if own else ''}"
+        sitting = Sitting(_SEED.sub(r"\1", agent).rstrip("?&"), labels["setting"], labels["mode"], labels["split"], seed)
         points = float(numbers["points"]) if item["score"] is not None else None
         known = {"type": labels["type"], "place": labels["position"], "differs": labels["differs"] == "yes"}
         yield Mark(sitting, labels["meeting"], labels["question"], points={labels["judge"]: points}, **known)

@@ -34,7 +34,13 @@ NEWER: Final = ("GPT-4o", "LLaMA-3-8B-Instruct-262K", "Phi-3-Small-128K-Instruct
 DETAILED: Final = ("table3", "table8", "table9", "table10")
 """Tables that the paper prints for the test questions only."""
 
+SEEDED: Final = ("table2", "table3", "figure1", "table8", "table9", "table11")
+"""Tables whose printed figures of the test questions are means over three seeds."""
+
+SEEDS: Final = 3
+
 NOTE: Final = "In brackets: what the paper prints."
+ONE_SEED: Final = "One seed of three: the paper's figures of the test questions are means over three, and of these one was released."
 
 TITLES: Final = {
     "table1": "Table 1: questions",
@@ -79,7 +85,7 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
     ]
     if not cells:
         raise InputError("none of the files has what a table of the paper needs; give released files, or data.zip")
-    return Reproduction(cells=cells, tables=list(_tables(cells, _latest(main))))
+    return Reproduction(cells=cells, tables=list(_tables(cells, _latest(main), short=_short_of_seeds(main))))
 
 
 def _main(marks: Iterable[Mark]) -> Iterator[Mark]:
@@ -219,7 +225,13 @@ def _by_bin(marks: Sequence[Mark], judges: Sequence[str], human: str) -> Iterato
                 yield from (_cell("figure2a", str(bin), column, value, len(points)) for column, value in parts.items())
 
 
-def _tables(cells: Sequence[Cell], split: Split) -> Iterator[Table]:
+def _short_of_seeds(marks: Sequence[Mark]) -> bool:
+    """Return whether one of the paper's models answered the test questions under one seed only."""
+    sittings = {mark.sitting for mark in marks if mark.sitting.split == "test" and mark.sitting.model in rows("table11")}
+    return any(len(group) < SEEDS for group in by(sittings, lambda sitting: sitting._replace(seed="")).values())
+
+
+def _tables(cells: Sequence[Cell], split: Split, *, short: bool) -> Iterator[Table]:
     groups = by(cells, lambda cell: cell.table)
     for name, title in TITLES.items():
         known = {(cell.row, cell.column): cell for cell in groups.get(name, [])}
@@ -227,7 +239,8 @@ def _tables(cells: Sequence[Cell], split: Split) -> Iterator[Table]:
         lines = [[row, *(_text(name, known.get((row, column))) for column in columns)] for row in dict.fromkeys(row for row, _ in known)]
         if lines:
             where = f" ({split} questions)" if name in DETAILED else ""
-            yield Table(title=f"{title}{where}", columns=["", *columns], rows=lines, note=NOTE)
+            note = f"{NOTE} {ONE_SEED}" if short and name in SEEDED else NOTE
+            yield Table(title=f"{title}{where}", columns=["", *columns], rows=lines, note=note)
 
 
 def _text(table: str, cell: Cell | None) -> str:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, Literal, final
 
 from pydantic import model_validator
 
+from longspan.scenarios.shared.prompts import filled
 from longspan.simulator.judging.labels import Row
 from longspan.simulator.queries import Free, Query, fence, template
 
@@ -22,7 +23,11 @@ Rubric = Literal["ten", "five"]
 
 
 class Points(Free):
-    """An answer that ends in points. `points`: from 1 to 10. Raises ValueError if they are missing or not on the scale."""
+    """An answer with points, the first in it that stand in their mark. `points`: from 1 to 10.
+
+    The first, as in the paper's program: what follows may tell of an answer that would deserve more. Raises ValueError if they
+    are missing or not on the scale.
+    """
 
     pattern: ClassVar[re.Pattern[str]]
     scale: ClassVar[int]
@@ -38,8 +43,8 @@ class Points(Free):
         return self
 
     def _given(self) -> int | None:
-        numbers = self.pattern.findall(self.text)
-        return int(numbers[-1]) if numbers else None
+        found = self.pattern.search(self.text)
+        return int(found[1]) if found else None
 
     @property
     def points(self) -> int:
@@ -67,10 +72,12 @@ class Result(Points):
 ANSWERS: Final[dict[Rubric, type[Boxed] | type[Result]]] = {"ten": Boxed, "five": Result}
 
 
-def query(rubric: Rubric, question: str, reference: str, response: str) -> Query[Points]:
-    """Return the query to a judge about a response. The judge does not see the transcript (section 4)."""
-    mark = fence(question, reference, response)
-    prompt = template(HERE, rubric).render(question=question, reference=reference, response=response, fence=mark)
+def query(rubric: Rubric, question: str, reference: str, response: str, own: str | None = None) -> Query[Points]:
+    """Return the query to a judge about a response; `own` is the user's prompt. The judge does not see the transcript (section 4)."""
+    values = {"question": question, "reference": reference, "response": response}
+    if own is not None:
+        return Query[Points](prompt=filled(own, **values), answer=ANSWERS[rubric], version=f"elitr {rubric} own")
+    prompt = template(HERE, rubric).render(values, fence=fence(*values.values()))
     return Query[Points](prompt=prompt, answer=ANSWERS[rubric], version=f"elitr {rubric} 1")
 
 

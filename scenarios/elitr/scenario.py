@@ -18,6 +18,8 @@ from longspan.scenarios.elitr.made_up import write
 from longspan.scenarios.elitr.rubrics import Rubric
 from longspan.scenarios.elitr.tables import tables_of
 from longspan.scenarios.elitr.transcripts import published
+from longspan.scenarios.shared.prompts import Places, filled, read_prompts
+from longspan.simulator.errors import InputError
 from longspan.simulator.queries import template
 from longspan.simulator.record import Grade, Marked, Record
 from longspan.simulator.scenario import Scenario, Skill
@@ -29,6 +31,16 @@ __all__ = ["Elitr"]
 
 HERE: Final = Path(__file__).parent / "templates"
 
+PLACES: Final[Places] = {
+    "first": ("transcript", "question"),
+    "next": ("question",),
+    "judge": ("question", "response", "reference"),
+}
+"""The prompts that a user may bring: the message with the transcript, those after it (default: the question), the judge's."""
+
+CZECH: Final = frozenset("ěščřžůťďň")
+"""Letters that no English question has and most Czech ones do."""
+
 
 @final
 class Elitr(Scenario):
@@ -38,7 +50,7 @@ class Elitr(Scenario):
     (single), or all questions of a meeting in order (multi); conv is always multi. `delivery`: the transcript is one message in
     a conversation of the test's own (message), or parts in the long conversation, with the questions a span later (interleave).
     `rubric`: rules, or a judge's points out of ten or five; by default rules, or ten for the published questions. Without `data`
-    meetings are made up, of `tokens` tokens or 5k to 18k.
+    meetings are made up, of `tokens` tokens or 5k to 18k. `prompts`: a file with other words for the messages and the judge.
     """
 
     name: ClassVar[str] = "elitr"
@@ -55,6 +67,7 @@ class Elitr(Scenario):
     tokens: Annotated[Tokens, Field(ge=3000, le=100_000)] | None = None
     data: Path | None = None
     questions: Path | None = None
+    prompts: Path | None = None
 
     @model_validator(mode="after")
     def _sound(self) -> Elitr:
@@ -64,6 +77,8 @@ class Elitr(Scenario):
             raise ValueError("rubric=rules cannot grade the published answers, which are free text: use ten or five, and --judge")
         if self._published and self.tokens is not None:
             raise ValueError("tokens is the size of made-up meetings: the published ones have their own")
+        if self.prompts is not None and (self.task, self.delivery) != ("questions", "message"):
+            raise ValueError("prompts are for task=questions and delivery=message")
         return self
 
     @property
@@ -110,6 +125,12 @@ class Elitr(Scenario):
     # ---- script
 
     def _script(self, meeting: Meeting, asked: Sequence[Asked]) -> Script:
+        own = read_prompts(self.prompts, PLACES, ("first",)) if self.prompts else {}
+        if not own and 2 * sum(not CZECH.isdisjoint(question.qa.casefold()) for question in meeting.questions) > len(meeting.questions):
+            raise InputError(
+                f"scenario elitr: the questions about {meeting.id} are in Czech, and the prompts in English: --prompts FILE names a "
+                "file with Czech ones"
+            )
         facts: dict[str, Any] = {
             "task": self.task,
             "source": meeting.id,
@@ -120,10 +141,16 @@ class Elitr(Scenario):
             "rubric": self._rubric,
             "questions": [meeting.facts(question, self.setting) for question in asked] if self.task == "questions" else [],
         }
+        if "judge" in own:
+            facts["judge"] = own["judge"]
         if self.delivery == "interleave":
             return self._interleaved(meeting, asked, facts)
-        requests = self._requests(asked, "this meeting", woven=False)
-        first = _text("transcript", transcript=meeting.text, request=requests[0].text)
+        if own:
+            requests = [replace(line, text=filled(own.get("next", "{{question}}"), question=line.text)) for line in self._bare(asked)]
+            first = filled(own["first"], transcript=meeting.text, question=self._marked(asked[0].wording(self.setting)))
+        else:
+            requests = self._requests(asked, "this meeting", woven=False)
+            first = _text("transcript", transcript=meeting.text, request=requests[0].text)
         lines = [Line(first, ideal=requests[0].ideal, asks=True), *requests[1:]]
         return Script(facts=facts | {"text_lines": [0, 1]}, lines=lines, alone=True)
 
@@ -145,10 +172,15 @@ class Elitr(Scenario):
         if self.task == "minutes":
             ideal = "\n".join(f"- {question.qa} {question.answer}" for question in asked)
             return [Line(_text("minutes", meeting=meeting), ideal=ideal, asks=True)]
-        questions = [self._marked(question.wording(self.setting)) for question in asked]
-        questions[0] = _text("asked", meeting=meeting, woven=woven, question=questions[0])
-        pairs = enumerate(zip(questions, asked, strict=True))
-        return [Line(text, ideal=question.answer, asks=True, together=at > 0) for at, (text, question) in pairs]
+        first, *others = self._bare(asked)
+        return [replace(first, text=_text("asked", meeting=meeting, woven=woven, question=first.text)), *others]
+
+    def _bare(self, asked: Sequence[Asked]) -> list[Line]:
+        """Return the questions themselves, line by line."""
+        return [
+            Line(self._marked(question.wording(self.setting)), ideal=question.answer, asks=True, together=at > 0)
+            for at, question in enumerate(asked)
+        ]
 
     def _marked(self, question: str) -> str:
         return f"QUESTION: {question}\nANSWER:" if self.markers else question

@@ -52,13 +52,18 @@ class TestRecord(BaseModel):
 
     @property
     def share(self) -> float:
-        """The recorded score in [0, 1]."""
+        """The recorded score in [0, 1]: a shopping list that repeats items may have been given more, and a grade ends at 1."""
+        return min(1.0, self.points)
+
+    @property
+    def points(self) -> float:
+        """The recorded score as a share of the greatest, which it may exceed: what the paper's sums are made of."""
         return self.score / self.max_score
 
     @property
     def auto_share(self) -> float:
         """The machine's score in [0, 1]: the recorded one unless a person corrected it."""
-        return self.share if self.auto_score is None else self.auto_score / self.max_score
+        return self.share if self.auto_score is None else min(1.0, self.auto_score / self.max_score)
 
     @property
     def why(self) -> str:

@@ -147,6 +147,11 @@ def _scores(graded: Sequence[_Graded]) -> Iterable[Cell]:
         published = printed(agent, benchmark)
         yield _cell("scores", agent, benchmark, ours, len(group), published.score if published else None)
         yield _cell("spread", agent, benchmark, spread, len(group), published.std if published else None)
+        theirs = _sums(group, lambda test: test.record.points)
+        yield from (
+            _cell(f"recorded_{table}", agent, benchmark, value, len(group))
+            for table, value in zip(("scores", "spread"), theirs, strict=True)
+        )
         full = [test.record.tokens for test in group if test.ours > 1 - TOLERANCE]
         yield _cell("ltm_score", agent, benchmark, fmean(full) if full else None, len(full))
 
@@ -225,7 +230,7 @@ def _score_table(graded: Sequence[_Graded], costs: Mapping[tuple[str, str], RunS
     """Return the table of our scores next to the recorded and the printed ones."""
     rows = []
     for (benchmark, agent), group in sorted(_by(graded, lambda test: (test.record.benchmark, test.record.agent)).items()):
-        ours, theirs = _sums(group, lambda test: test.ours), _sums(group, lambda test: test.record.share)
+        ours, theirs = _sums(group, lambda test: test.ours), _sums(group, lambda test: test.record.points)
         published = printed(agent, benchmark)
         stats = costs.get((benchmark, agent))
         full = [test.record.tokens for test in group if test.ours > 1 - TOLERANCE]

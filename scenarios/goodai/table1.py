@@ -13,6 +13,10 @@ _BENCHMARKS: Final = {"1k": "2k", "32k (isolated)": "isolated"}
 """The paper's columns for benchmarks with other names: the one called 1k was played at 2k."""
 
 
+_PRINTED_MEMORY: Final = "QG_JSON_USER_INFO"
+"""The variant of the memory agent that the table is about. The others' results were published without a table."""
+
+
 @final
 class Printed(NamedTuple):
     """A cell of the table."""
@@ -40,6 +44,8 @@ _ROWS: Final = {
 def printed(agent: str, benchmark: str) -> Printed | None:
     """Return the printed score of an agent (the name of its results folder) on a benchmark ("Benchmark 3 - 32k"), or None."""
     name, memory = agent.casefold(), agent.startswith("LTMAgentWrapper")
+    if memory and _PRINTED_MEMORY not in agent:
+        return None
     sizes = [int(size) for size in re.findall(r" - (\d{4,7})\b", agent)]
     column = benchmark.rpartition(" - ")[2]
     column = _BENCHMARKS.get(column, column)

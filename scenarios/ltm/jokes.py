@@ -49,6 +49,22 @@ class Jokes(Scenario):
         lines.append(Line(longest_question(), ideal=jokes[asked], asks=True, needs=(asked,), pause=pauses[-1]))
         return Script(facts={"jokes": jokes, "asked": asked}, lines=lines, farewell=wording.say(random, "farewell"))
 
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        """Return what naming two jokes earns. The second counts only if the test has not told the first."""
+        known, told = len(words("jokes")), len(facts["jokes"])
+        return (1 + max(0, known - told) / (known - 1)) / known
+
+    def guess(self, message: str) -> str | None:
+        """Name two jokes by a word each: one more would be a list, and whole jokes are compared with all there are."""
+        if Wording(self.name).read("question", message) is None:
+            return None
+        jokes = words("jokes")
+        own = _own_words(jokes, 0)
+        first, second = (
+            next(word for word in plain(jokes[k]).split() if _stem(word) in own[k]) for k in Random(message).sample(range(len(jokes)), 2)
+        )
+        return f"The {first}. Or the {second}."
+
     async def play(self, stage: Stage) -> None:
         times: list[datetime] = []
         for line, waits in stage.cues():
@@ -69,7 +85,7 @@ class Jokes(Scenario):
         """
         answer = record.answer
         jokes = [str(joke) for joke in facts["jokes"]]
-        others = [joke for joke in words("jokes") if joke not in jokes]
+        others = [joke for joke in words("jokes") if not any(_alike(joke, told) for told in jokes)]
         retold = _retold_jokes(answer.reply, jokes, others, answer.text)
         listed = " and ".join(f'"{joke}"' for joke in retold[:3]) or "none of the jokes"
         more = f" and {len(retold) - 3} more" if len(retold) > 3 else ""
@@ -134,7 +150,7 @@ _END = "sentencesend"
 """Marks the end of a sentence among plain words."""
 
 
-def _retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], question: str) -> list[str]:
+def _retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], question: str = "") -> list[str]:
     """Return the jokes that `reply` tells or names: of those in the test (`jokes`) and those it may be confused with (`others`).
 
     A joke's own words are those that none of the other jokes has (word endings aside), without the numbers of the `question`. A
@@ -142,21 +158,29 @@ def _retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], quest
     of them; or if it has four words of it in a row, two of them its own. It does not if it only shares the joke's opening and
     goes on otherwise. It names a joke of the test if one of the joke's own words follows "the joke
     about", "the one where" and the like, precedes "joke", or occurs in a reply of a few words, and nothing before it in the
-    sentence denies it ("not the one about ..."). Takes time linear in the length of the reply.
+    sentence denies it ("not the one about ..."). A reply that names jokes of other tests by more words than those of this
+    one lists words, and names none. Takes time linear in the length of the reply.
     """
     texts = [*jokes, *others]
-    asked = {value for word in plain(question).split() if (value := number(word)) is not None}
-    own = _own_words(texts, len(jokes), frozenset(asked | {value - value % 10 for value in asked} | {value % 10 for value in asked}))
+    values = {value for word in plain(question).split() if (value := number(word)) is not None}
+    asked = frozenset(values | {value - value % 10 for value in values} | {value % 10 for value in values})
+    own = _own_words(texts, len(jokes), asked)
     marked = plain(re.sub(r"[.!?;\n]+", f" {_END} ", reply)).split()
     spoken = [word for word in marked if word != _END]
     told = _paraphrased(spoken, texts, own) | _quoted(spoken, texts, own)
     stems = [_stem(word) for word in spoken] if told else []
     told -= {k for k in told if _only_opens(spoken, stems, texts[k], own[k])}
-    indices = told | _named(marked, len(spoken) <= TERSE_LENGTH, own[: len(jokes)])
+    indices = told | _named(marked, len(spoken) <= TERSE_LENGTH, _own_words(texts, 0, asked), len(jokes))
     return [texts[k] for k in sorted(indices)]
 
 
-def _own_words(texts: Sequence[str], told: int, asked: frozenset[float]) -> list[frozenset[str]]:
+def _alike(joke: str, other: str) -> bool:
+    """Return whether two texts are one joke: one may be recorded as an earlier version worded it."""
+    one, two = ({_stem(word) for word in plain(text).split() if word not in _COMMON} for text in (joke, other))
+    return joke == other or 2 * len(one & two) > max(len(one), len(two))
+
+
+def _own_words(texts: Sequence[str], told: int, asked: frozenset[float] = frozenset()) -> list[frozenset[str]]:
     """Return each joke's own stems: unique among the first `told` jokes for these, among all for the rest; no number `asked`."""
     stems = [frozenset(_stem(word) for word in plain(text).split() if word not in _COMMON and number(word) not in asked) for text in texts]
     among_told = Counter(stem for joke in stems[:told] for stem in joke)
@@ -229,20 +253,24 @@ def _only_opens(spoken: Sequence[str], stems: Sequence[str], text: str, own: fro
     return len({word for word in spoken[end + 1 :] if word not in _COMMON and word not in words}) >= NEW_WORDS
 
 
-def _named(marked: Sequence[str], terse: bool, own: Sequence[frozenset[str]]) -> set[int]:
-    """Return the jokes that a sentence refers to without telling them; in a terse reply the first sentence that can does."""
+def _named(marked: Sequence[str], terse: bool, own: Sequence[frozenset[str]], told: int) -> set[int]:
+    """Return which of the first `told` jokes a sentence refers to; in a terse reply the first sentence that can does.
+
+    `own` has stems that no two jokes share, so that no word can stand for several.
+    """
     owner = {stem: k for k, stems in enumerate(own) for stem in stems}
-    named: set[int] = set()
+    named: Counter[int] = Counter()
     reach, denied = 0, False  # reach: how many more words belong to "the joke about"
     for position, word in enumerate(marked):
         before = marked[position - 1] if position else _END
         after = marked[position + 1] if position + 1 < len(marked) else _END
         if word == _END:
-            reach, denied, terse = 0, False, terse and not named
+            reach, denied, terse = 0, False, terse and all(k >= told for k in named)
             continue
         denied = (denied or word in _DENIALS or (word in ("before", "after") and after == "the")) and word not in _AFFIRMS
         reach = 8 if word in _ABOUT and (before in _KINDS or (word == "about" and before in ("was", "is"))) else reach - 1
         k = owner.get(_stem(word))
         if k is not None and not denied and (reach > 0 or terse or after in _KINDS):
-            named.add(k)
-    return named
+            named[k] += 1
+    right = {k for k in named if k < told}
+    return right if 2 * sum(named[k] for k in right) >= named.total() else set()

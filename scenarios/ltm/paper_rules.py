@@ -11,7 +11,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from longspan.simulator.grading.matching import some
 from longspan.simulator.record import Grade, Record
@@ -30,14 +30,32 @@ def colours(facts: Mapping[str, Any], record: Record) -> Grade:
 
 
 def trigger_response(facts: Mapping[str, Any], record: Record) -> Grade:
-    """Score an equal share for each reply that contains the phrase, in any case."""
+    """Score an equal share for each reply that contains the phrase, in any case, or is a close paraphrase of it (ROUGE-L)."""
     phrase, answers = facts["phrase"], record.answers
-    hits = [_within(phrase, answer.reply) for answer in answers]
+    hits = [_within(phrase, answer.reply) or _paraphrases(phrase, answer.reply) for answer in answers]
     return Grade(
         score=sum(hits) / max(facts["triggers"], len(hits)),
         reason=f'expected "{phrase}" at each of {facts["triggers"]} triggers, {", ".join(map(_found, hits)) or "none was played"}',
         turns=tuple(answer.turn for answer in answers),
     )
+
+
+CLOSE: Final = 0.75
+"""The ROUGE-L above which a reply is a paraphrase of a phrase."""
+
+
+def _paraphrases(phrase: str, reply: str) -> bool:
+    """Return whether the ROUGE-L of the two is above `CLOSE`: twice their longest common subsequence, in words, by all words of both."""
+    words, said = (re.findall(r"[a-z0-9]+", text.lower()) for text in (phrase, reply))
+    if (2 / CLOSE - 1) * len(words) <= len(said):
+        return False  # even with all words of the phrase; this also keeps a long reply from taking time
+    common = [0] * (len(said) + 1)  # the length of the common subsequence of the words so far and the first n said
+    for word in words:
+        longest = [0]
+        for number, other in enumerate(said):
+            longest.append(common[number] + 1 if word == other else max(common[number + 1], longest[number]))
+        common = longest
+    return 2 * common[-1] > CLOSE * (len(words) + len(said))
 
 
 def name_list(facts: Mapping[str, Any], record: Record) -> Grade:
@@ -68,19 +86,21 @@ _UNMARKED = str.maketrans("", "", string.punctuation)
 
 
 def sally_anne(facts: Mapping[str, Any], record: Record) -> Grade:
-    """Score 1 if the reply is a JSON object whose "answer" is the right container, letter by letter."""
+    """Score 1 if the reply is a JSON object whose "answer" is the right container, letter by letter and in any case."""
     answer = record.answer
     value = _first_json(answer.reply)
     given = value.get("answer") if isinstance(value, dict) else None
     result = f"the JSON answers {some([str(given)])}" if given is not None else "the reply is not a JSON object with an answer"
-    return Grade(score=float(given == facts["answer"]), reason=f"expected {facts['answer']}, {result}", turns=(answer.turn,))
+    right = isinstance(given, str) and given.lower() == facts["answer"].lower()
+    return Grade(score=float(right), reason=f"expected {facts['answer']}, {result}", turns=(answer.turn,))
 
 
 def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
     """Score a third each for the share of entries that are expected items, the share in the right quantity, and nothing invented.
 
     The reply must be a JSON list of objects with a text "item" and a whole number as "quantity", else it scores 0. An entry
-    counts as the first item whose name it contains. Several entries may be the same item, but a share is never more than 1.
+    counts as the first item whose name it contains. Several entries may be the same item, and a share of them may be more than
+    1 and make up for another; only the score ends at 1.
     """
     answer, quantities = record.answer, {name.lower(): count for name, count in facts["list"].items()}
     expected = f"expected {some(f'{count} {name}' for name, count in quantities.items())}"
@@ -91,9 +111,9 @@ def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
     listed = sum(name is not None for name in names)
     right = sum(name is not None and entry["quantity"] == quantities[name] for name, entry in zip(names, value, strict=True))
     invented = [entry["item"] for name, entry in zip(names, value, strict=True) if name is None]
-    shares = [min(1.0, listed / len(quantities)), min(1.0, right / len(quantities)), float(not invented)]
+    shares = [listed / len(quantities), right / len(quantities), float(not invented)]
     return Grade(
-        score=sum(shares) / 3,
+        score=min(1.0, sum(shares) / 3),
         reason=f"{expected}: {listed} listed, {right} in the right quantity, invented {some(invented) or 'none'}",
         turns=(answer.turn,),
     )
@@ -102,7 +122,8 @@ def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
 def spy_meeting(facts: Mapping[str, Any], record: Record) -> Grade:
     """Score a third for each `accepted` list that has a word in the reply, a third off if any `foreign` word is in it.
 
-    Words count as whole words, in the lists' case. An accepted word is never foreign.
+    Words count as whole words, in the lists' case. An accepted word is never foreign. (A later version of GoodAI's program
+    also asks a language model about a message without a word; the published scores are without.)
     """
     answer = record.answer
     own = {word for words in facts["accepted"] for word in words}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple, final
 
+from longspan.scenarios.shared.prompts import filled
 from longspan.scenarios.summhay.bullets import bullets, citations, length
 from longspan.scenarios.summhay.scores import COVERED, scored
 from longspan.scenarios.summhay.signs import signs
@@ -18,6 +20,8 @@ __all__ = ["TENTHS", "Coverage", "Grading", "grade", "query"]
 Grading = Literal["rules", "judge"]
 
 Level = Literal["full", "partial", "none"]
+
+PUBLISHED: Final[Mapping[str, Level]] = {"FULL_COVERAGE": "full", "PARTIAL_COVERAGE": "partial", "NO_COVERAGE": "none"}
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -39,6 +43,13 @@ class Coverage(Answer):
     bullet: int | None
 
 
+class Published(Answer):
+    """The same, in the form of the authors' prompt: `bullet_id` is a number, or anything else if no bullet covers the insight."""
+
+    coverage: Literal["FULL_COVERAGE", "PARTIAL_COVERAGE", "NO_COVERAGE"]
+    bullet_id: int | str | None
+
+
 @final
 class Found(NamedTuple):
     """How far an insight is covered, and by which bullet (counted from 1). `level` is None if undecided, because of `why`."""
@@ -53,11 +64,11 @@ def grade(facts: Mapping[str, Any], record: Record, grading: Grading) -> Grade:
     answer = record.answer
     summary = bullets(answer.reply)
     rules = _by_signs(facts["insights"], summary)
-    asks: list[Query[Coverage]] = []
+    asks: list[Query[Any]] = []
     coverages = []
     for insight, guess in zip(facts["insights"], rules, strict=True):
         if grading == "judge" and summary:
-            judging = query(insight["text"], summary)
+            judging = query(insight["text"], summary, facts.get("judge"))
             verdict = record.said(judging)
             if verdict is None:
                 asks.append(judging)
@@ -72,9 +83,12 @@ def grade(facts: Mapping[str, Any], record: Record, grading: Grading) -> Grade:
     return Grade(score=joint, reason=_reason(coverages, summary, facts), turns=(answer.turn,), asks=tuple(asks), items=items)
 
 
-def query(insight: str, summary: Sequence[str]) -> Query[Coverage]:
-    """Return the query to a judge about an insight."""
+def query(insight: str, summary: Sequence[str], own: str | None = None) -> Query[Any]:
+    """Return the query to a judge about an insight; its answer is a `Coverage`, or with the user's `own` prompt a `Published`."""
     shown = [" ".join(bullet[:MAX_BULLET_LENGTH].split()) for bullet in summary[:MAX_BULLETS]]
+    if own is not None:
+        listed = json.dumps({"bullets": [{"bullet_id": number, "text": bullet} for number, bullet in enumerate(shown, 1)]}, indent=1)
+        return Query(prompt=filled(own, insight=insight, bullets=listed), answer=Published, version="summhay coverage own")
     prompt = template(TEMPLATES, "judge").render(insight=insight, bullets=shown, fence=fence(insight, *shown))
     return Query(prompt=prompt, answer=Coverage, version="summhay coverage 1")
 
@@ -102,10 +116,13 @@ def _signs(bullet: str) -> frozenset[str]:
     return present - figures if len(figures) > MAX_FIGURES else present
 
 
-def _judged(verdict: Coverage | str, count: int) -> Found:
+def _judged(verdict: Coverage | Published | str, count: int) -> Found:
     """Return what a judge found in a summary of `count` bullets."""
     if isinstance(verdict, str):
         return Found(None, why=verdict)
+    if isinstance(verdict, Published):
+        number = verdict.bullet_id
+        verdict = Coverage(coverage=PUBLISHED[verdict.coverage], bullet=number if isinstance(number, int) else None)
     if verdict.coverage == "none":
         return Found("none")
     if verdict.bullet is None or not 1 <= verdict.bullet <= count:

@@ -68,6 +68,9 @@ class Haystack:
     generated: bool = False
     """Whether longspan generated it, so that the signs of every insight are known."""
 
+    participants: tuple[str, ...] = ()
+    """Who talks, as a published haystack says; empty if unknown."""
+
     @cached_property
     def sources(self) -> Mapping[str, frozenset[int]]:
         """The numbers of the documents that contain each insight, by the insight's id."""

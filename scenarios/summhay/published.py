@@ -124,7 +124,9 @@ def _load(path: Path, changed: tuple[int, int]) -> Haystack:
         for each in read.subtopics
     )
     documents = tuple(Document(each.document_id, each.document_text, tuple(each.insights_included)) for each in read.documents)
-    return Haystack(path.name.partition(".")[0], read.domain, read.topic, subtopics, documents)
+    named = read.topic_metadata.get("participants")
+    participants = tuple(map(str, named)) if isinstance(named, list) else ()
+    return Haystack(path.name.partition(".")[0], read.domain, read.topic, subtopics, documents, participants=participants)
 
 
 def topic(path: Path) -> Topic:

@@ -1,11 +1,12 @@
 """Reproduces the paper's figures from published files.
 
-Annotated samples give judges against annotators (Table 1). Topic files with summaries and evaluations give models and
-retrievers (Tables 2 and 3).
+Annotated samples give judges against annotators (Table 1) and what they favour (appendix A.3). Topic files with summaries
+and evaluations give models and retrievers (Tables 2 and 3).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -13,6 +14,7 @@ from typing import Any, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from longspan.scenarios.summhay import printed
 from longspan.scenarios.summhay.bullets import citations, length
 from longspan.scenarios.summhay.published import Evaluated, Topic, parsed, read_published
 from longspan.scenarios.summhay.scores import COVERED, Pooled, Scored, pooled, scored
@@ -25,9 +27,6 @@ from longspan.simulator.tables import Table
 __all__ = ["judges", "read", "reproduce", "results"]
 
 PAPER: Final = "summhay"
-
-SAMPLES: Final = 200
-"""The number of annotated samples behind the printed figures of Table 1."""
 
 PRINTED: Final[Mapping[str, tuple[float, float]]] = {
     "prompted_gemini-1.5-pro": (0.751, 0.893),
@@ -75,6 +74,8 @@ class _Sample(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     annotation: list[_Annotated]
+    summkey: str = ""
+    summary: list[str] = []
 
 
 @final
@@ -108,8 +109,10 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
     rows = results(topics)
     if not found and not rows:
         raise InputError(f"{paths[0]}: neither judged samples nor topics with evaluated summaries found; give the published files")
-    cells = [*_judge_cells(found), *_result_cells(rows), *_position_cells(rows)]
-    return Reproduction(cells=cells, tables=[*_judge_tables(found, len(samples)), *_result_tables(rows, len(topics))])
+    bias = list(_bias_cells(samples))
+    cells = [*_judge_cells(found), *bias, *_result_cells(rows, len(topics)), *_position_cells(rows, len(topics))]
+    tables = [*_judge_tables(found, len(samples)), *_bias_tables(bias, len(samples)), *_result_tables(rows, cells, len(topics))]
+    return Reproduction(cells=cells, tables=tables)
 
 
 def read(paths: Sequence[Path]) -> tuple[list[_Sample], list[Topic]]:
@@ -193,8 +196,8 @@ def _measured(judge: Judge) -> tuple[float | None, float | None]:
 def _judge_cells(found: Mapping[str, Judge]) -> Iterator[Cell]:
     for name, judge in found.items():
         counts = (len(judge.coverage), len(judge.links))
-        printed = PRINTED.get(name, (None, None))
-        for column, ours, published, n in zip(("correlation", "link_accuracy"), _measured(judge), printed, counts, strict=True):
+        both = PRINTED.get(name, (None, None))
+        for column, ours, published, n in zip(("correlation", "link_accuracy"), _measured(judge), both, counts, strict=True):
             yield _cell("judges", name, column, ours, n, published)
 
 
@@ -204,12 +207,78 @@ def _judge_tables(found: Mapping[str, Judge], samples: int) -> Iterator[Table]:
     rows = []
     for name, judge in sorted(found.items(), key=lambda each: -(_measured(each[1])[0] or 0)):
         agreed, links = _measured(judge)
-        printed = PRINTED.get(name, (None, None))
+        both = PRINTED.get(name, (None, None))
         counts = str(len(judge.coverage)), str(len(judge.links))
-        rows.append([name, _share(agreed), _share(printed[0]), counts[0], _share(links), _share(printed[1]), counts[1]])
-    note = f"Printed: over {SAMPLES} samples; these are {samples}."
+        rows.append([name, _share(agreed), _share(both[0]), counts[0], _share(links), _share(both[1]), counts[1]])
+    note = f"Printed: over {printed.SAMPLES} samples; these are {samples}."
     columns = ["judge", "correlation", "printed", "insights", "link accuracy", "printed ", "links"]
     yield Table(title=f"Judges against annotators (Table 1), {samples} samples", columns=columns, rows=rows, note=note)
+
+
+# ---- appendix A.3: what judges favour
+
+
+def _bias_cells(samples: Sequence[_Sample]) -> Iterator[Cell]:
+    """Yield, for each judge, by how much its mean coverage is above the annotators', by the model that wrote the summary.
+
+    `mean` is over these models. `length-difference` and `length-score` are the correlations of that difference, and of the judge's
+    coverage, with the words of a bullet, over the samples.
+    """
+    judges_ = dict.fromkeys(name for sample in samples for name in sample.model_extra or {} if name.startswith(PREDICTIONS))
+    for name in judges_:
+        judged = [sample for sample in samples if name in (sample.model_extra or {}) and sample.annotation and sample.summary]
+        means = [_means(sample, name) for sample in judged]
+        differences: dict[str, list[float]] = {}
+        for sample, (own, theirs) in zip(judged, means, strict=True):
+            differences.setdefault(sample.summkey.rpartition("_")[2], []).append(own - theirs)
+        words = [_words(sample.summary) for sample in judged]
+        by_model = {model: (fmean(each), len(each)) for model, each in sorted(differences.items())}
+        figures: dict[str, tuple[float | None, int]] = dict(by_model)
+        if by_model:
+            figures["mean"] = fmean(difference for difference, _ in by_model.values()), len(judged)
+            figures["length-difference"] = pearson([own - theirs for own, theirs in means], words), len(judged)
+            figures["length-score"] = pearson([own for own, _ in means], words), len(judged)
+        column = name.removeprefix(PREDICTIONS)
+        yield from (_cell("bias", row, column, ours, n, printed.bias(row, column, len(samples))) for row, (ours, n) in figures.items())
+
+
+def _means(sample: _Sample, judge: str) -> tuple[float, float]:
+    """Return the mean coverage of a sample's insights by a judge and by its annotators."""
+    predicted = {answer.insight_id: answer.coverage for answer in _evaluated((sample.model_extra or {})[judge], judge)}
+    own = fmean(_level(predicted[annotated.insight_id], judge) for annotated in sample.annotation)
+    return own, fmean(_level(annotated.coverage, judge) for annotated in sample.annotation)
+
+
+def _words(bullets: Sequence[str]) -> float:
+    """Return the words of a bullet as the authors count them: blanks and one more, of all bullets, by their number."""
+    return (re.sub(r"\s{2,}", " ", "\n".join(bullets)).count(" ") + 1) / len(bullets)
+
+
+def _bias_tables(cells: Sequence[Cell], samples: int) -> Iterator[Table]:
+    if not cells:
+        return
+    known = {(cell.row, cell.column): cell for cell in cells}
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    last = ["mean", "length-difference", "length-score"]
+    rows = [row for row in dict.fromkeys(cell.row for cell in cells) if row not in last] + last
+    lines = [[row, *(_beside(known.get((row, column))) for column in columns)] for row in rows]
+    of = _in_brackets(printed.SAMPLES, samples, "samples")
+    note = (
+        "How much more coverage a judge finds than the annotators, by the model that wrote the summary; then the correlations of that "
+        f"difference, and of the coverage that the judge finds, with the words of a bullet. {of}"
+    )
+    yield Table(title=f"What judges favour (appendix A.3), {samples} samples", columns=["", *columns], rows=lines, note=note)
+
+
+def _in_brackets(whole: int, number: int, what: str) -> str:
+    return "In brackets: the authors' figures." if number == whole else f"The authors' figures are of {whole} {what}; these are {number}."
+
+
+def _beside(cell: Cell | None) -> str:
+    """Return our figure, and the printed one in brackets if there is one."""
+    if cell is None or cell.ours is None:
+        return ""
+    return f"{cell.ours:.3f}" + (f" ({cell.published:g})" if cell.published is not None else "")
 
 
 # ---- Tables 2 and 3: models and retrievers
@@ -267,7 +336,7 @@ def _row(row: Row) -> str:
     return row.model if row.retriever == WHOLE else f"{row.retriever}_{row.model}"
 
 
-def _result_cells(rows: Iterable[Row]) -> Iterator[Cell]:
+def _result_cells(rows: Iterable[Row], topics: int) -> Iterator[Cell]:
     for row in rows:
         covered = row.scores
         figures = {
@@ -279,7 +348,7 @@ def _result_cells(rows: Iterable[Row]) -> Iterator[Cell]:
             "words": row.words,
         }
         for column, ours in figures.items():
-            yield _cell("results", _row(row), column, ours, covered.n)
+            yield _cell("results", _row(row), column, ours, covered.n, printed.result("results", _row(row), column, topics))
 
 
 def _sensitivity(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
@@ -297,37 +366,38 @@ def _sensitivity(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return whole
 
 
-def _position_cells(rows: Sequence[Row]) -> Iterator[Cell]:
+def _position_cells(rows: Sequence[Row], topics: int) -> Iterator[Cell]:
     n = {row.model: row.scores.n for row in rows}
     for model, joint in _sensitivity(rows).items():
         for position, ours in joint.items():
-            yield _cell("positions", model, position, ours, n[model])
+            yield _cell("positions", model, position, ours, n[model], printed.result("positions", model, position, topics))
 
 
 def _cell(table: str, row: str, column: str, ours: float | None, n: int, published: float | None = None) -> Cell:
     return Cell(paper=PAPER, table=table, row=row, column=column, ours=None if ours is None else round(ours, 6), published=published, n=n)
 
 
-def _result_tables(rows: Sequence[Row], topics: int) -> Iterator[Table]:
+def _result_tables(rows: Sequence[Row], cells: Sequence[Cell], topics: int) -> Iterator[Table]:
     if not rows:
         return
+    known = {(cell.table, cell.row, cell.column): cell for cell in cells}
     lines = [
         [
             row.model,
             row.retriever,
-            *map(_share, (row.scores.coverage, row.scores.citation, row.scores.joint, row.scores.precision, row.scores.recall)),
+            *(_beside(known["results", _row(row), column]) for column in ("coverage", "citation", "joint", "precision", "recall")),
             f"{row.words:.1f}",
             str(row.scores.n),
         ]
         for row in rows
     ]
     columns = ["model", "retriever", "coverage", "citation", "joint", "precision", "recall", "words a bullet", "insights"]
-    note = f"Printed are means over ten topics; these are {topics}."
+    note = _in_brackets(printed.TOPICS, topics, "topics")
     yield Table(title=f"Models and retrievers (Table 2), {topics} topics", columns=columns, rows=lines, note=note)
     if found := _sensitivity(rows):
         columns = ["model", "top", "middle", "bottom", "stored", "sensitivity"]
-        lines = [[model, *(_share(joint.get(column)) for column in columns[1:])] for model, joint in found.items()]
-        note = "The joint score by where the relevant documents were, and the largest absolute difference from the stored order."
+        lines = [[model, *(_beside(known.get(("positions", model, column))) for column in columns[1:])] for model in found]
+        note = f"The joint score by where the relevant documents were, and the largest absolute difference from the stored order. {note}"
         yield Table(title="Position bias (Table 3)", columns=columns, rows=lines, note=note)
 
 

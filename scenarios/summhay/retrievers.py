@@ -13,7 +13,7 @@ from longspan.scenarios.summhay.signs import signs
 from longspan.simulator.interop.retrieval import nearness, relevance
 from longspan.simulator.tokens import Tokenizer
 
-__all__ = ["Position", "Retriever", "Shown", "arranged", "best", "scores"]
+__all__ = ["Position", "Retriever", "Shown", "arranged", "best", "keywords", "scores"]
 
 Retriever = Literal["full", "rand", "kws", "vect", "longe", "rerank", "oracle"]
 
@@ -28,6 +28,7 @@ RERANKER: Final = "cohere/rerank-english-v3.0"
 """The models used if none is named and a published haystack has no scores."""
 
 STORED: Final[Mapping[str, Callable[[str], bool]]] = {
+    "kws": lambda name: name == "keywords",
     "vect": lambda name: name == "vector",
     "longe": lambda name: "/" in name,  # named after its model
     "rerank": lambda name: name == "rerank3",
@@ -53,10 +54,10 @@ def scores(haystack: Haystack, subtopic: Subtopic, retriever: Retriever, seed: s
         return [random.random() for _ in haystack.documents]
     if retriever == "oracle":
         return [float(score) for score in haystack.relevance(subtopic)]
-    if retriever == "kws":
-        return _keywords(haystack, subtopic)
     if model is None and (stored := _stored(haystack, subtopic, retriever)):
         return stored
+    if retriever == "kws":
+        return keywords(haystack, subtopic)
     return _by_model(_Haystack(haystack), retriever, model)[subtopic.id]
 
 
@@ -92,10 +93,10 @@ def best(haystack: Haystack, found: Sequence[float], budget: int) -> list[Shown]
     return [document for document in shown if document.text.strip()]
 
 
-def _keywords(haystack: Haystack, subtopic: Subtopic) -> list[float]:
+def keywords(haystack: Haystack, subtopic: Subtopic) -> list[float]:
     """Return the share of the query's words, without small ones, that each document has."""
-    keywords = signs(_query(subtopic)) - SMALL
-    return [len(keywords & _signs(document.text)) / max(1, len(keywords)) for document in haystack.documents]
+    wanted = signs(_query(subtopic)) - SMALL
+    return [len(wanted & _signs(document.text)) / max(1, len(wanted)) for document in haystack.documents]
 
 
 _signs = lru_cache(maxsize=512)(signs)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal, final, get_args
 
 from pydantic import Field, model_validator
 
+from longspan.scenarios.shared.prompts import Places, filled, read_prompts
 from longspan.scenarios.summhay.bullets import bullets
 from longspan.scenarios.summhay.generated import generate
 from longspan.scenarios.summhay.grading import TEMPLATES, Grading, grade
@@ -26,6 +27,13 @@ from longspan.simulator.tables import Table
 
 __all__ = ["SummHay"]
 
+PLACES: Final[Places] = {
+    "ask": ("documents", "count", "topic", "participants", "subtopic", "query", "bullets"),
+    "document": ("label", "number", "text"),
+    "judge": ("insight", "bullets"),
+}
+"""The prompts that a user may bring: the message, each document in it, and the judge's. `count`: how many documents are shown."""
+
 POSITIONS: Final[tuple[Position, ...]] = get_args(Position)
 
 
@@ -38,7 +46,10 @@ class SummHay(Scenario):
     are messages of the long conversation and the query comes a span later (interleave). `retriever`: which documents are shown;
     all but `full` select the best ones up to `budget` tokens. `position`: where the relevant ones are with `full`; "all" plays
     each subtopic in all four orders. `grading`: by rules, the default for made-up haystacks and only possible there, or by the
-    judge.
+    judge. `prompts`: a file with other words for the message and the judge.
+
+    An insight that is in no document counts as well, as in the authors' program; only where the domain is news are fewer bullets
+    asked for.
     """
 
     name: ClassVar[str] = "summhay"
@@ -57,6 +68,7 @@ class SummHay(Scenario):
     documents: int = Field(default=100, ge=20, le=110)
     words: int = Field(default=750, ge=100, le=1000)
     data: Path | None = None
+    prompts: Path | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> SummHay:
@@ -68,6 +80,8 @@ class SummHay(Scenario):
             raise ValueError("reranker is for retriever=rerank")
         if self.grading == "rules" and self.data is not None:
             raise ValueError("grading=rules is only for made-up haystacks: the signs of others are unknown")
+        if self.prompts is not None and self.delivery != "message":
+            raise ValueError("prompts are for delivery=message")
         return self
 
     def make(self, random: Random) -> Script:
@@ -101,7 +115,8 @@ class SummHay(Scenario):
         else:
             model = self.reranker if self.retriever == "rerank" else self.embedder
             shown = best(haystack, scores(haystack, subtopic, self.retriever, seed, model), self.budget)
-        insights = [insight for insight in subtopic.insights if haystack.sources[insight.id]]
+        own = read_prompts(self.prompts, PLACES, ("ask", "document")) if self.prompts else {}
+        told = [insight for insight in subtopic.insights if haystack.sources[insight.id]]
         facts = {
             "domain": haystack.domain,
             "topic": haystack.topic,
@@ -111,14 +126,16 @@ class SummHay(Scenario):
             "retriever": self.retriever,
             "position": position,
             "generated": haystack.generated,
-            "bullets": len(insights),
+            "bullets": len(told if haystack.domain == "news" else subtopic.insights),
             "shown": [each.number for each in shown],
-            "insights": [_fact(haystack, insight) for insight in insights],
+            "insights": [_fact(haystack, insight) for insight in subtopic.insights],
         }
-        ideal = "\n".join(f"- {_line(insight.text)} {sorted(haystack.sources[insight.id])}" for insight in insights)
+        if "judge" in own:
+            facts["judge"] = own["judge"]
+        ideal = "\n".join(f"- {_line(insight.text)} {sorted(haystack.sources[insight.id])}" for insight in told)
         lines = [*_lines(haystack, shown)] if self.delivery == "interleave" else []
-        asked = _asked(facts, [] if lines else shown)
-        needs = tuple(at for at, each in enumerate(shown) if any(each.number in haystack.sources[one.id] for one in insights))
+        asked = _filled(own, facts, haystack, shown) if own else _asked(facts, [] if lines else shown)
+        needs = tuple(at for at, each in enumerate(shown) if any(each.number in haystack.sources[one.id] for one in told))
         lines.append(Line(asked, ideal=ideal, asks=True, needs=needs if lines else ()))
         farewell = f"That was all about this: {haystack.topic}. Those documents are of no use any more."
         return Script(facts=facts, lines=lines, alone=self.delivery == "message", farewell=farewell)
@@ -160,6 +177,14 @@ def _lines(haystack: Haystack, shown: Sequence[Shown]) -> Iterator[Line]:
         yield Line(
             template(TEMPLATES, "show").render(label=LABELS[haystack.domain], number=each.number, topic=haystack.topic, text=each.text)
         )
+
+
+def _filled(own: Mapping[str, str], facts: Mapping[str, Any], haystack: Haystack, shown: Sequence[Shown]) -> str:
+    """Return the message in the user's words."""
+    label = LABELS[haystack.domain]
+    documents = "".join(filled(own["document"], label=label, number=each.number, text=each.text) for each in shown)
+    known = {name: facts[name] for name in ("topic", "subtopic", "query", "bullets")}
+    return filled(own["ask"], documents=documents, count=len(shown), participants=", ".join(haystack.participants), **known)
 
 
 def _asked(facts: Mapping[str, Any], shown: Sequence[Shown]) -> str:

@@ -12,8 +12,10 @@ from statistics import fmean
 from typing import NamedTuple, TypeVar, final
 
 from longspan.simulator.analysis.comparable import check_comparable, differences, test_key
+from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
+from longspan.simulator.analysis.distances import Distances, Point, Range, narrow, points, range_of
 from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable, load
-from longspan.simulator.analysis.groups import Group, by_distance, by_scenario, by_skill, group, in_order
+from longspan.simulator.analysis.groups import Group, by_distance, by_scenario, by_skill, group, grouped, in_order
 from longspan.simulator.analysis.rows import names
 from longspan.simulator.analysis.statistics import (
     Difference,
@@ -47,7 +49,8 @@ class Cell:
 
     `score` and `spread` are None if a test has no score; `bounds` are the lowest and highest possible score. `chance` is the score
     of guessing. `cost_usd` is the mean dollars per run, None if unknown for any. `statuses` counts the tests by status.
-    `certified` and `at_distance` are shares of the tests.
+    `certified` and `at_distance` are shares of the tests. `evidence` are the evidence distances of its questions, `spans` what the
+    tests' spans came to with this agent's own replies, in tokens.
     """
 
     runs: int
@@ -61,6 +64,8 @@ class Cell:
     chance: float
     certified: float
     at_distance: float
+    evidence: Distances
+    spans: Range | None
     cost_usd: float | None
 
 
@@ -90,7 +95,12 @@ class Pair(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of agents by their runs. `agents` are ranked by their lower bounds, best first. `own` are the scenarios' own tables."""
+    """A comparison of agents by their runs. `agents` are ranked by their lower bounds, best first. `own` are the scenarios' own tables.
+
+    `evidence`: the evidence distances of each scenario's questions, of all agents. `distances` groups graded questions, and `curves`
+    has each agent's score by distance, over all spans; agents with too few questions have none. `narrow` names the scenarios that
+    are seen only at some distances.
+    """
 
     suite: str
     runs: int
@@ -100,7 +110,10 @@ class Comparison:
     pairs: list[Pair]
     scenarios: dict[Column, dict[str, dict[str, Group]]]
     skills: dict[Column, dict[str, dict[str, Group]]]
+    evidence: dict[Column, dict[str, Distances]]
     distances: dict[str, dict[str, Group]]
+    curves: dict[str, DistanceCurve]
+    narrow: str | None
     own: list[Table]
     warnings: list[str]
     unusable: list[Unusable]
@@ -134,6 +147,8 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
     cells = {key: _cell(costs[key], group) for key, group in by_cell.items()}
     columns = sorted({column for _, column in cells}, key=lambda column: (not column.isolated, column.span))
     agents = _ranked(cells)
+    asked = {agent: [point for run in runs if run.manifest.agent == agent for point in _points(run)] for agent in agents}
+    curves = {agent: distance_curve(found) for agent, found in asked.items()}
     return Comparison(
         suite=runs[0].manifest.suite.name,
         runs=len(runs),
@@ -143,8 +158,15 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         pairs=_pairs(by_cell, agents, columns),
         scenarios={column: _grouped(tests, agents, by_scenario, column) for column in columns},
         skills={column: _grouped(tests, agents, by_skill, column) for column in columns},
-        distances=_grouped(tests, agents, by_distance),
+        evidence={
+            column: {name: Distances.of([each.test for each in group], column.span) for name, group in sorted(by_name.items())}
+            for column in columns
+            for by_name in [_by((each for each in tests if each.run.column == column), lambda each: [each.test.scenario])]
+        },
+        distances=_by_distance(asked),
+        curves={agent: curve for agent, curve in curves.items() if curve is not None},
         own=_own(runs),
+        narrow=narrow([point for found in asked.values() for point in found]),
         warnings=differences(runs),
         unusable=list(unusable),
     )
@@ -185,6 +207,8 @@ def _cell(runs: Sequence[Graded], tests: Sequence[_Played]) -> Cell:
         chance=total({name: [each.test.chance for each in group] for name, group in scenarios.items()}),
         certified=fmean(each.test.certified for each in tests),
         at_distance=fmean(each.test.at_distance for each in tests),
+        evidence=Distances.of([each.test for each in tests], runs[0].column.span),
+        spans=range_of(each.test.span_used for each in tests if each.test.span_used and each.test.exempt != "alone"),
         cost_usd=None if (whole_cost := total_cost(costs)) is None else whole_cost / len(costs),
     )
 
@@ -271,6 +295,19 @@ def _grouped(
         by_agent = _by(by_name[name], lambda each: [each.run.manifest.agent])
         found[name] = {agent: group([each.test for each in by_agent[agent]]) for agent in agents if agent in by_agent}
     return found
+
+
+def _points(run: Graded) -> list[Point]:
+    """Return a run's graded questions, with conversations that are told apart from those of other runs."""
+    found = points(run.result.tests, run.column.span)
+    return [point._replace(conversation=f"{run.folder.path}\0{point.conversation}") for point in found]
+
+
+def _by_distance(asked: Mapping[str, Sequence[Point]]) -> dict[str, dict[str, Group]]:
+    """Group each agent's graded questions by their evidence distance."""
+    groups = {agent: grouped(found, by_distance) for agent, found in asked.items()}
+    names = in_order({name for by_name in groups.values() for name in by_name})
+    return {name: {agent: by_name[name] for agent, by_name in groups.items() if name in by_name} for name in names}
 
 
 def _low(each: _Played) -> float:

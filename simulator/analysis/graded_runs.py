@@ -133,7 +133,9 @@ def _result(folder: RunFolder) -> Result:
         remedy = "continue it with `longspan resume`, or grade what there is with `longspan score`"
         raise InputError(f"{folder.path}: {what}; {remedy}") from None
     shares = [share for test in result.tests for share in (test.score, test.chance, test.machine_score) if share is not None]
-    sizes = [result.span, *(evidence.tokens for test in result.tests for evidence in test.evidence)]
+    pairs = [pair for test in result.tests for pair in test.evidence]
+    sizes = [result.span, *(pair.tokens for pair in pairs), *(pair.dealt for pair in pairs if pair.dealt is not None)]
+    sizes += [size for test in result.tests for size in (test.span_dealt, test.span_used)]
     dollars = [entry.cost_usd for entry in result.costs.values() if entry.cost_usd is not None]
     if not all(0 <= value <= limit for values, limit in ((shares, 1), (sizes, MAX_VALUE), (dollars, MAX_VALUE)) for value in values):
         raise InputError(f"{folder.path / RESULT}: a score, cost or distance is out of range; `longspan score` rewrites it")

@@ -1,12 +1,13 @@
-"""Groups of tests by scenario, by skill and by evidence distance."""
+"""Groups of tests by scenario and by skill, and of graded questions by evidence distance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from statistics import fmean, pstdev
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, TypeVar, final
 
+from longspan.simulator.analysis.distances import Point
 from longspan.simulator.grading.grades import TestResult
 
 __all__ = ["Group", "by_distance", "by_scenario", "by_skill", "group", "grouped", "in_order"]
@@ -17,8 +18,8 @@ DISTANCES: Final = (0, 1_000, 4_000, 16_000, 64_000, 256_000)
 
 @final
 class Group(NamedTuple):
-    """A group of tests: the mean score, where tests without a score count as 0 (`low`) or as 1 (`high`), and the population standard
-    deviation, which is None if a test has no score."""
+    """A group of tests, or of graded questions: the mean score, where those without a score count as 0 (`low`) or as 1 (`high`), and
+    the population standard deviation, which is None if one has no score."""
 
     low: float
     high: float
@@ -27,8 +28,7 @@ class Group(NamedTuple):
     tests: int
 
 
-Names = Callable[[TestResult], Sequence[str]]
-"""Returns the groups that a test belongs to."""
+Scored = TypeVar("Scored", TestResult, Point)
 
 
 def by_scenario(test: TestResult) -> Sequence[str]:
@@ -41,16 +41,13 @@ def by_skill(test: TestResult) -> Sequence[str]:
     return test.skills
 
 
-def by_distance(test: TestResult) -> Sequence[str]:
-    """Return the bin of the test's mean evidence distance, or nothing if no question was asked."""
-    if not test.evidence:
-        return []
-    distance = fmean(evidence.tokens for evidence in test.evidence)
-    return [_label(max(number for number, start in enumerate(DISTANCES) if distance >= start or number == 0))]
+def by_distance(point: Point) -> Sequence[str]:
+    """Return the bin of a graded question's evidence distance."""
+    return [_label(max(number for number, start in enumerate(DISTANCES) if point.distance >= start or number == 0))]
 
 
-def group(tests: Sequence[TestResult]) -> Group:
-    """Make a group of one or more tests."""
+def group(tests: Sequence[Scored]) -> Group:
+    """Make a group of one or more tests or graded questions."""
     scores = [test.score for test in tests if test.score is not None]
     return Group(
         low=fmean(test.lowest for test in tests),
@@ -61,9 +58,9 @@ def group(tests: Sequence[TestResult]) -> Group:
     )
 
 
-def grouped(tests: Iterable[TestResult], belongs: Names) -> dict[str, Group]:
-    """Return the groups of tests, in order."""
-    tests_by_name: dict[str, list[TestResult]] = {}
+def grouped(tests: Iterable[Scored], belongs: Callable[[Scored], Sequence[str]]) -> dict[str, Group]:
+    """Return the groups of tests or graded questions, by the names that `belongs` returns, in order."""
+    tests_by_name: dict[str, list[Scored]] = {}
     for test in tests:
         for name in belongs(test):
             tests_by_name.setdefault(name, []).append(test)

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
+from longspan.simulator.analysis.distances import asked
 from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import TestResult
@@ -41,6 +42,7 @@ TESTS: Final[dict[str, type]] = {
     "certified": bool,
     "at_distance": bool,
     "exempt": str,
+    "span_dealt": int,
     "span_used": int,
     "evidence": int,
     "evidence_nearest": int,
@@ -61,6 +63,8 @@ TURNS: Final[dict[str, type]] = {
     "scenario": str,
     "needle": bool,
     "needs": str,
+    "distance": int,
+    "distance_dealt": int,
     "message": str,
     "tokens": int,
     "start": int,
@@ -156,6 +160,7 @@ def test_row(name: str, run: Graded, test: TestResult) -> Row:
         "certified": test.certified,
         "at_distance": test.at_distance,
         "exempt": test.exempt,
+        "span_dealt": test.span_dealt or None,
         "span_used": test.span_used,
         "evidence": len(distances),
         "evidence_nearest": min(distances, default=None),
@@ -169,7 +174,8 @@ def test_row(name: str, run: Graded, test: TestResult) -> Row:
 def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
     """Return a turn's row. Without a reply, its columns are missing."""
     message, reply = turn.message, turn.reply
-    scenarios = {test.id: test.scenario for test in run.result.tests}
+    test = next((test for test in run.result.tests if test.id == message.test), None)
+    question = next((each for each in asked(test) if each.turn == message.turn), None) if test is not None else None
     row: Row = {
         "run": name,
         "conversation": conversation,
@@ -177,9 +183,11 @@ def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
         "sent_at": message.sent_at.isoformat(),
         "kind": message.kind,
         "test": message.test,
-        "scenario": scenarios.get(message.test or ""),
+        "scenario": test.scenario if test is not None else None,
         "needle": message.needle,
         "needs": "; ".join(map(str, message.needs or [])),
+        "distance": question.tokens if question is not None else None,
+        "distance_dealt": question.dealt if question is not None else None,
         "message": message.text,
         "tokens": message.tokens,
         "start": message.start,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import final
 
-from longspan.simulator.arena.questions import alignment, faithful, key_facts
-from longspan.simulator.arena.results import Check, Comparison, Side
+from longspan.simulator.arena.questions import alignment, anew, faithful, key_facts
+from longspan.simulator.arena.results import Check, Comparison, Extraction, Side
 from longspan.simulator.arena.sentences import sentences
 from longspan.simulator.arena.summaries import Gathered
 from longspan.simulator.gather import gather
@@ -26,11 +26,18 @@ class _UndecidedError(Exception):
 class Contest:
     """Asks a judge about summaries.
 
-    `facts` is the maximum number of key facts. `on_progress` is called after each comparison or check with the number done and
-    the total. If the judge fails to answer, only that comparison is undecided.
+    `facts` is the maximum number of key facts, `extraction` when they are named. `on_progress` is called after each comparison
+    or check with the number done and the total. If the judge fails to answer, only that comparison is undecided.
     """
 
-    def __init__(self, gathered: Gathered, judge: CachedModel, facts: int, on_progress: Callable[[int, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        gathered: Gathered,
+        judge: CachedModel,
+        facts: int,
+        extraction: Extraction = "pair",
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> None:
         self.sentences = {
             source: {system: sentences(summary.summary) for system, summary in by_system.items()}
             for source, by_system in gathered.sources.items()
@@ -38,6 +45,7 @@ class Contest:
         self._gathered = gathered
         self._judge = judge
         self._facts = facts
+        self._extraction = extraction
         self._on_progress = on_progress
 
     @property
@@ -67,6 +75,9 @@ class Contest:
         first, second = (self._gathered.sources[source][system].summary for system in systems)
         facts: list[str] = []
         try:
+            if self._extraction == "summary":
+                sides = [await self._anew(system, first, second, self.sentences[source][system]) for system in systems]
+                return Comparison(source=source, systems=systems, sides=sides)
             facts = (await self._ask(key_facts(first, second, self._facts))).facts[: self._facts]
             if not facts:
                 raise _UndecidedError("the judge found no key facts")
@@ -74,6 +85,14 @@ class Contest:
         except _UndecidedError as undecided:
             return Comparison(source=source, systems=systems, facts=facts, undecided=str(undecided))
         return Comparison(source=source, systems=systems, facts=facts, sides=sides)
+
+    async def _anew(self, system: str, first: str, second: str, sentences: Sequence[str]) -> Side:
+        """Return a side of a comparison with key facts of its own. A summary without sentences holds none of them."""
+        named = (await self._ask(anew(first, second, sentences, self._facts))).facts[: self._facts]
+        if not named:
+            raise _UndecidedError("the judge found no key facts")
+        cited = [sorted(set(fact.sentences)) if fact.holds and sentences else None for fact in named]
+        return Side(system=system, cited=cited, facts=[" ".join(fact.fact.split()) for fact in named])
 
     async def _cited(self, facts: Sequence[str], sentences: Sequence[str]) -> list[list[int] | None]:
         """Return for each fact the sentences that it follows from. The judge is not asked about an empty summary."""

@@ -46,7 +46,7 @@ async def judge_and_rank(
     check(gathered, rules, judge, max_cost)
     ledger = Ledger(max_cost)
     model = CachedModel(judge, store, ledger)
-    contest = Contest(gathered, model, rules.facts, on_progress)
+    contest = Contest(gathered, model, rules.facts, rules.extraction, on_progress)
     try:
         compared = await contest.compare() if rules.metric != "faithfulness" else []
         checked = await contest.check() if rules.metric == "faithfulness" else []

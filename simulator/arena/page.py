@@ -27,7 +27,8 @@ def write(folder: Path, result: Result) -> tuple[Path, Path]:
 
     Raises InputError if they cannot be written.
     """
-    facts = "" if result.rules.metric == "faithfulness" else f"-{result.rules.facts}"
+    anew = "-anew" if result.rules.extraction == "summary" else ""
+    facts = "" if result.rules.metric == "faithfulness" else f"-{result.rules.facts}{anew}"
     data, page = (folder / f"{result.rules.metric}{facts}.{ending}" for ending in ("json", "html"))
     try:
         write_json(data, result)
@@ -66,6 +67,7 @@ def _comparison_view(result: Result, comparison: Comparison) -> dict[str, Any]:
         sides.append(
             {
                 "system": system,
+                "facts": side.facts if side is not None else [],
                 "cited": side.cited if side is not None else [],
                 "used": cited,
                 "score": result.score(comparison, place) if side is not None else None,

@@ -1,4 +1,8 @@
-"""The judge's questions: the key facts of two summaries, which of them a summary contains, and which sentences are faithful."""
+"""The judge's questions: the key facts of two summaries, which of them a summary contains, and which sentences are faithful.
+
+Facts are named once for a pair, and each summary is compared with them; or, as in the paper, anew for each summary, in the
+question that also compares it with them (`anew`).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.queries import Answer, Query, fence, template
 
-__all__ = ["Aligned", "Alignment", "Checked", "Facts", "Verdicts", "alignment", "faithful", "key_facts"]
+__all__ = ["Aligned", "Alignment", "Anew", "Checked", "Facts", "Named", "Verdicts", "alignment", "anew", "faithful", "key_facts"]
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -54,6 +58,23 @@ class Alignment(Answer):
 
 
 @final
+class Named(Answer):
+    """A key fact, whether it follows from a summary, and from which of its sentences, counted from 1."""
+
+    fact: Annotated[str, Field(max_length=MAX_CHARACTERS)]
+    why: str
+    holds: bool
+    sentences: list[int]
+
+
+class Anew(Answer):
+    """The key facts of two summaries, and which of them one of the two contains."""
+
+    thoughts: str
+    facts: list[Named]
+
+
+@final
 class Checked(Answer):
     """Whether a sentence is faithful to the source."""
 
@@ -81,6 +102,13 @@ def alignment(facts: Sequence[str], sentences: Sequence[str]) -> Query[Alignment
     return Query(prompt=prompt, answer=_alignment(len(facts), len(sentences)), version="arena alignment 1")
 
 
+def anew(first: str, second: str, sentences: Sequence[str], limit: int) -> Query[Anew]:
+    """Ask for at most `limit` key facts of two summaries and for those that follow from these sentences of one (CREAM, A.2)."""
+    text = f"{first.strip()}\n\n{second.strip()}"
+    prompt = template(TEMPLATES, "anew").render(text=text, sentences=sentences, most=limit, fence=fence(text, *sentences))
+    return Query(prompt=prompt, answer=_anew(len(sentences)), version="arena anew 1")
+
+
 def faithful(document: str, sentences: Sequence[str]) -> Query[Verdicts]:
     """Ask which sentences are faithful to the document. An answer must name each of them once."""
     prompt = template(TEMPLATES, "faithfulness").render(document=document, sentences=sentences, fence=fence(document, *sentences))
@@ -94,8 +122,19 @@ def _alignment(facts: int, sentences: int) -> type[Alignment]:
         @model_validator(mode="after")
         def _fits(self) -> Complete:
             _check_numbers([fact.fact for fact in self.facts], facts, "fact")
-            if any(not 1 <= number <= sentences for fact in self.facts if fact.holds for number in fact.sentences):
-                raise ValueError(f"cites a sentence that does not exist: there are {sentences}")
+            _check_cited(self.facts, sentences)
+            return self
+
+    return Complete
+
+
+@lru_cache(maxsize=4096)
+def _anew(sentences: int) -> type[Anew]:
+    @final
+    class Complete(Anew):
+        @model_validator(mode="after")
+        def _fits(self) -> Complete:
+            _check_cited(self.facts, sentences)
             return self
 
     return Complete
@@ -111,6 +150,11 @@ def _verdicts(sentences: int) -> type[Verdicts]:
             return self
 
     return Complete
+
+
+def _check_cited(facts: Sequence[Aligned] | Sequence[Named], sentences: int) -> None:
+    if any(not 1 <= number <= sentences for fact in facts if fact.holds for number in fact.sentences):
+        raise ValueError(f"cites a sentence that does not exist: there are {sentences}")
 
 
 def _check_numbers(numbers: Sequence[int], count: int, what: str) -> None:

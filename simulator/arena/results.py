@@ -9,9 +9,12 @@ from pydantic import BaseModel, ConfigDict
 
 from longspan.simulator.arena.metrics import Metric, completeness, conciseness, faithfulness
 
-__all__ = ["Check", "Comparison", "Order", "Paired", "Result", "Rules", "Side", "Standing", "mean", "scored"]
+__all__ = ["Check", "Comparison", "Extraction", "Order", "Paired", "Result", "Rules", "Side", "Standing", "mean", "scored"]
 
 Order = Literal["sources", "pairs", "random"]
+
+Extraction = Literal["pair", "summary"]
+"""When key facts are named: once for a pair in an order, or, as in the paper, anew for each of its summaries."""
 
 
 class _Frozen(BaseModel):
@@ -22,12 +25,14 @@ class _Frozen(BaseModel):
 class Rules(_Frozen):
     """The rules of an arena.
 
-    `facts` is the maximum number of key facts. `match`: one match per source, or one of the mean scores. `draw`: the largest
-    difference in score that is a draw. `order`: the order of the matches. `orders`: how many random orders are averaged.
+    `facts` is the maximum number of key facts, `extraction` when they are named. `match`: one match per source, or one of the
+    mean scores. `draw`: the largest difference in score that is a draw. `order`: the order of the matches. `orders`: how many
+    random orders are averaged.
     """
 
     metric: Metric
     facts: int
+    extraction: Extraction = "pair"
     match: Literal["source", "aggregate"] = "source"
     draw: float = 0.0
     k: float = 32.0
@@ -39,10 +44,14 @@ class Rules(_Frozen):
 
 @final
 class Side(_Frozen):
-    """The facts of a comparison in a system's summary: for each, the numbers of its sentences from 1, or None if it lacks the fact."""
+    """The facts of a comparison in a system's summary: for each, the numbers of its sentences from 1, or None if it lacks the fact.
+
+    `facts` are those that were named for this summary alone; if there are none, they are the comparison's.
+    """
 
     system: str
     cited: list[list[int] | None]
+    facts: list[str] = []
 
 
 @final

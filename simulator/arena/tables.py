@@ -36,7 +36,8 @@ def _standings(result: Result) -> Table:
         ]
         for each in result.standings
     ]
-    facts = "" if metric == "faithfulness" else f", at most {result.rules.facts} key facts"
+    anew = ", named anew for each summary" if result.rules.extraction == "summary" else ""
+    facts = "" if metric == "faithfulness" else f", at most {result.rules.facts} key facts{anew}"
     return Table(title=f"Ranking by {metric}{facts}", columns=columns, rows=rows, note=NOTE)
 
 

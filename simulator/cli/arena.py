@@ -31,6 +31,10 @@ def arena(
         ),
     ] = "completeness",
     facts: Annotated[int, typer.Option(help="Maximum key facts; the paper uses 16 and 30.", parser=whole(1, 200), metavar="N")] = 16,
+    extraction: Annotated[
+        Literal["pair", "summary"],
+        typer.Option(help="Name key facts once for a pair, or, as the paper does, anew for each summary as it is compared."),
+    ] = "pair",
     match: Annotated[
         Literal["source", "aggregate"], typer.Option(help="One match per source, or one per pair of systems with mean scores.")
     ] = "source",
@@ -58,7 +62,18 @@ def arena(
     from longspan.simulator.arena.results import Rules
     from longspan.simulator.arena.summaries import gather
 
-    rules = Rules(metric=metric, facts=facts, match=match, draw=draw, k=k, start=start, order=order, orders=orders, seed=seed)
+    rules = Rules(
+        metric=metric,
+        facts=facts,
+        extraction=extraction,
+        match=match,
+        draw=draw,
+        k=k,
+        start=start,
+        order=order,
+        orders=orders,
+        seed=seed,
+    )
     gathered = gather(summaries)
     limit = inf if max_cost is None else max_cost
     check(gathered, rules, judge, limit)

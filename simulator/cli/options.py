@@ -57,6 +57,9 @@ class GridOptions:
     filler_size: Annotated[int, typer.Option(help="Maximum tokens of a filler message.", parser=whole(100, 100_000), metavar="N")] = 2000
     definitions: Annotated[Path | None, typer.Option(help="Play these published tests instead of generated ones.", metavar="DIR")] = None
     rules: Annotated[Literal["longspan", "paper"], typer.Option(help="Grade by longspan's rules or by the paper's.")] = "longspan"
+    prompts: Annotated[
+        Path | None, typer.Option(help="Play the prompts in this file, such as a paper's, instead of ours.", metavar="FILE")
+    ] = None
     pace: Annotated[float, typer.Option(help="Virtual seconds per turn.", min=0, max=86_400, metavar="SECONDS")] = 30
     starts_at: Annotated[str, typer.Option(help="The virtual time of the first turn.", metavar="DATE")] = "2024-01-01T09:00"
     judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot, such as openai/gpt-4o.", metavar="SPEC")] = (
@@ -81,13 +84,16 @@ class GridOptions:
 
         admit_file(self.suite, load_suite(self.suite).scenarios, self.scenario or [], trust=self.trust)
         listed = {"suites": self.suite, "agents": self.agent, "seeds": self.seed, "scenarios": self.scenario or []}
-        listed |= {"spans": [parse_size(span) for span in self.span or []], "set": self.set_ or [], "data": self.data or []}
+        listed |= {"spans": [parse_size(span) for span in self.span or []], "set": self.set_ or [], "data": self._data()}
         single = {each.name: getattr(self, each.name) for each in fields(self) if each.name in Grid.model_fields.keys() - listed.keys()}
         single = {name: value for name, value in single.items() if name != "placement" or value is not None}
         try:
             return Grid.model_validate(listed | single)
         except ValidationError as error:
             raise InputError(f"--{first_problem(error).replace('_', '-', 1)}") from None
+
+    def _data(self) -> list[str]:
+        return [*(self.data or []), *([f"prompts={self.prompts}"] if self.prompts else [])]
 
 
 def takes_grid(command: Callable[Concatenate[GridOptions, P], int]) -> Callable[..., int]:

@@ -14,6 +14,7 @@ from longspan.simulator.terminal import complain, say
 if TYPE_CHECKING:
     from longspan.simulator.analysis.graded_runs import Unusable
     from longspan.simulator.report.figures import Format
+    from longspan.simulator.tables import Table
 
 __all__ = ["plot", "print_unusable"]
 
@@ -26,6 +27,9 @@ def plot(
         typer.Option(help="bars, spans, radar, cost or heatmap.", metavar="FIGURE", show_default="all"),
     ] = None,
     format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="The format of all figures.", show_default="svg")] = None,
+    paper: Annotated[
+        str | None, typer.Option(help="Instead of runs: the files published with this paper, for --figure heatmap.", metavar="PAPER")
+    ] = None,
 ) -> int:
     """Draw figures of runs.
 
@@ -39,6 +43,13 @@ def plot(
     from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
 
     format_ = _format(out, figure is not None, format)
+    if paper is not None:
+        if figure != "heatmap":
+            raise InputError(f"--paper {paper}: only --figure heatmap is drawn from a paper's files")
+        with writing(out) as partial:
+            partial.write_bytes(draw_heatmaps(_published(paper, runs), format_))
+        say(str(out))
+        return 0
     comparison = load_comparison(runs)
     print_unusable(comparison.unusable)
     shaded = heatmaps(comparison.own)
@@ -55,6 +66,23 @@ def plot(
                 (folder / f"heatmap.{format_}").write_bytes(draw_heatmaps(shaded, format_))
     say(str(out))
     return 0
+
+
+def _published(name: str, paths: Sequence[Path]) -> Sequence[Table]:
+    """Return the heatmaps of a paper's published files. Raises InputError if there are none."""
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.interop.papers import needs_paths
+    from longspan.simulator.interop.papers import paper as find
+    from longspan.simulator.report.heatmap import heatmaps
+
+    reproduction = find(name)
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{path}: does not exist; name the files that came with the paper")
+    shaded = heatmaps(reproduction(paths, "paper").tables) if needs_paths(reproduction) else []
+    if not shaded:
+        raise InputError(f"--paper {name}: its figures have no shaded table with three columns or more")
+    return shaded
 
 
 def _format(out: Path, single: bool, format: Format | None) -> Format:

@@ -14,6 +14,7 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
+from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import print_table
 from longspan.simulator.errors import AgentError, InputError
@@ -202,20 +203,21 @@ def print_scores(result: Result, console: Console | None = None) -> None:
     """Print a run's scores by scenario, its scenarios' own tables, and the total."""
     console = console or Console()
     span = "" if all(test.exempt == "alone" for test in result.tests) else f" at {result.span:,} tokens"
-    table = Table(title=as_line(f"{result.suite}{span} · {result.agent} · seed {result.seed}"), title_justify="left")
+    title = as_line(f"{result.suite}{span} · {result.agent} · seed {result.seed}")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("scenario")
-    for column in ("score", "std", "chance", "tests", "certified", "at distance"):
+    for column in ("score", "std", "chance", "tests", "evidence distance", *(["of span"] if span else [])):
         table.add_column(column, justify="right")
     for name, scenario in result.scenarios.items():
-        tests = [test for test in result.tests if test.scenario == name]
+        evidence = Distances.of([test for test in result.tests if test.scenario == name], result.span)
         table.add_row(
             name,
             _figure(scenario.score),
             _figure(scenario.std),
             _figure(scenario.chance),
             str(scenario.tests),
-            f"{sum(test.certified for test in tests)}/{len(tests)}",
-            "exempt" if all(test.exempt for test in tests) else f"{sum(test.at_distance for test in tests)}/{len(tests)}",
+            evidence.in_tokens,
+            *([evidence.of_span] if span else []),
         )
     console.print(table)
     for own in result.tables:

@@ -8,17 +8,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from longspan.simulator.analysis.distances import Distances, narrow, points, spans_kept, spans_said
 from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
 from longspan.simulator.files import write_text
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.judging.calibration import calibration_notes
 from longspan.simulator.ledger import total_cost
+from longspan.simulator.report.chart import chart
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.reading import Reading, Test
 from longspan.simulator.report.summary import failures, score_interval, times, without_score
 from longspan.simulator.report.timeline import grade_of, panels
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.script import LAST
 
 __all__ = ["POLICY", "Reading", "report_of", "write_report"]
 
@@ -27,9 +28,7 @@ FILE_NAME: Final = "report.html"
 SCRIPTS: Final = ("turns.js", "conversation.js", "timeline.js")
 STYLES: Final = ("base.css", "run.css")
 
-DISTANCES_NOTE: Final = (
-    "A test's mean number of tokens between a needle and the question that needs it. Each row has tests of other scenarios."
-)
+DISTANCES_NOTE: Final = "Graded questions by their evidence distance. Each row has questions of other scenarios."
 
 BUFFERED_PIECES: Final = 500
 """Pieces of the rendered template that are written together."""
@@ -52,19 +51,24 @@ def write_report(run: RunFolder, result: Result, reading: Reading | None = None)
 def report_of(run: RunFolder, result: Result, reading: Reading | None = None) -> Iterator[str]:
     """Yield the page in pieces. All files are read before the first one. Raises JournalError if a journal is damaged."""
     conversations = (reading or Reading.of(run)).conversations
+    asked = points(result.tests, result.span)
     tests = {name: [Test.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
     page = environment().get_template("run.html.j2")
     pieces = page.stream(
         manifest=run.manifest,
         result=result,
         chance=fsum(scenario.chance for scenario in result.scenarios.values()),
-        last=LAST,
         scenarios=tests,
         bounds={name: _bounds(group) for name, group in tests.items()},
+        evidence={name: Distances.of([test.result for test in group], result.span) for name, group in tests.items()},
+        all_evidence=Distances.of(result.tests, result.span),
         kinds=[
             ("skills", "Skills", "A test counts for each skill of its scenario.", grouped(result.tests, by_skill)),
-            ("distances", "Evidence distances", DISTANCES_NOTE, grouped(result.tests, by_distance)),
+            ("distances", "Evidence distances", DISTANCES_NOTE, grouped(asked, by_distance)),
         ],
+        spans=[sentence for sentence in (spans_kept(result), spans_said(result)) if sentence],
+        curve=chart(asked),
+        narrow=narrow(asked),
         panels=panels([test for group in tests.values() for test in group], conversations),
         conversations=conversations,
         interval=score_interval(run.manifest, result),

@@ -21,6 +21,7 @@ CAPTIONS: Final[dict[FigureName, str]] = {
     "bars": "Scores by span, as in the paper's Figure 5. Lines are 95% intervals; pale ends are what tests without a score could add.",
     "spans": "Score by span, with 95% intervals.",
     "radar": "Mean score of each scenario, with one chart for each span.",
+    "distance": "Expected score by evidence distance, over all spans, with 95% intervals.",
     "cost": "Score by the cost of a run at list prices.",
 }
 SHARES: Final = " Scores are shares of full marks, which differ."
@@ -29,8 +30,11 @@ SHARES: Final = " Scores are shares of full marks, which differ."
 def as_html(comparison: Comparison) -> str:
     """Return the page. Text from agents and files is escaped; in figures it is drawn as outlines."""
     priced = any(cell.cost_usd is not None for cell in comparison.cells.values())
-    drawn = [name for name in FIGURES if name != "cost" or priced]
-    captions = {name: f"{text}{SHARES}" if comparison.mixed and name != "radar" else text for name, text in CAPTIONS.items()}
+    shown = {"cost": priced, "distance": bool(comparison.curves)}
+    drawn = [name for name in FIGURES if shown.get(name, True)]
+    captions = {
+        name: f"{text}{SHARES}" if comparison.mixed and name not in ("radar", "distance") else text for name, text in CAPTIONS.items()
+    }
     figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, captions[name]) for name in drawn}
     all_tables = tables(comparison)
     template = environment().get_template("compare.html.j2")

@@ -10,6 +10,7 @@ from math import cos, log2, pi, sin
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from longspan.simulator.analysis.comparing import Cell, Comparison
+from longspan.simulator.analysis.distances import short
 from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.report.styles import MARKERS, Style, labels, styles
 from longspan.simulator.terminal import visible
@@ -17,10 +18,11 @@ from longspan.simulator.terminal import visible
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Transform
 
 __all__ = ["FIGURES", "FORMATS", "INK", "FigureName", "Format", "draw", "render"]
 
-FigureName = Literal["bars", "spans", "radar", "cost"]
+FigureName = Literal["bars", "spans", "radar", "distance", "cost"]
 FIGURES: Final[tuple[FigureName, ...]] = get_args(FigureName)
 
 Format = Literal["svg", "png", "pdf"]
@@ -28,6 +30,9 @@ FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 
 INK: Final = "#1d2126"
 """The colour of text and lines. Nothing else has this colour, so that a page can replace it."""
+
+WIDE: Final = 10
+"""Of the smallest span: an axis of distances that reaches further is logarithmic."""
 
 METADATA: Final[dict[Format, dict[str, Any]]] = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
 """Metadata that would make two files of the same figure differ, left out."""
@@ -187,6 +192,30 @@ def _circle(axes: Any, scenarios: Mapping[str, Mapping[str, Any]], agents: Seque
     axes.spines["polar"].set_alpha(0.4)
 
 
+def _distance(comparison: Comparison, figure: Figure) -> None:
+    """Score by evidence distance, a curve for each agent with its interval. Distances of several spans are on a logarithmic axis."""
+    agents, looks = list(comparison.curves), styles(comparison.agents)
+    figure.set_size_inches(7.5, 4.2)
+    axes = _axes(figure, comparison)
+    axes.set_ylim(0, 1.04)
+    axes.set_ylabel("expected score")
+    if not agents:
+        axes.set_xticks([])
+        axes.text(0.5, 0.5, "too few questions with an evidence distance", transform=axes.transAxes, ha="center")
+        return
+    for agent in agents:
+        curve, line = comparison.curves[agent], _line(looks[agent]) | {"markevery": 8, "markersize": 4}
+        low, high = ([getattr(score, end) for score in curve.scores] for end in ("low", "high"))
+        axes.fill_between(curve.distances, low, high, color=looks[agent].colour, alpha=0.15, linewidth=0)
+        axes.plot(curve.distances, [score.value for score in curve.scores], linewidth=1.5, **line)
+    _level(axes, 0, 1, max(curve.chance for curve in comparison.curves.values()), (4, 2), axes.get_yaxis_transform())
+    if max(curve.distances[-1] for curve in comparison.curves.values()) > WIDE * min(column.span for column in comparison.columns):
+        axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: short(value))
+    axes.set_xlabel("tokens from the nearest needle that a question needs")
+    _legend(figure, axes, _lines(agents, looks), _levels()[:1])
+
+
 def _cost(comparison: Comparison, figure: Figure) -> None:
     """Score by dollars per run, with a marker for each span. Agents without a known cost are only in the legend."""
     agents, looks = comparison.agents, styles(comparison.agents)
@@ -220,7 +249,13 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
     _legend(figure, axes, [_marker(names[agent], "o", looks[agent]) for agent in agents], [*shapes, _levels()[0]])
 
 
-_DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {"bars": _bars, "spans": _spans, "radar": _radar, "cost": _cost}
+_DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {
+    "bars": _bars,
+    "spans": _spans,
+    "radar": _radar,
+    "distance": _distance,
+    "cost": _cost,
+}
 
 
 # ---- helpers
@@ -275,8 +310,8 @@ def _places(columns: Sequence[Column]) -> dict[Column, float]:
     return places | {column: log2(column.span) for column in columns if not column.isolated}
 
 
-def _level(axes: Axes, start: float, end: float, value: float, dashes: tuple[float, ...]) -> None:
-    axes.plot([start, end], [value, value], color=INK, dashes=dashes, linewidth=1)
+def _level(axes: Axes, start: float, end: float, value: float, dashes: tuple[float, ...], scale: Transform | None = None) -> None:
+    axes.plot([start, end], [value, value], color=INK, dashes=dashes, linewidth=1, transform=scale or axes.transData)
 
 
 def _stairs(axes: Axes, points: Sequence[tuple[float, float]], reach: float, dashes: tuple[float, ...]) -> None:

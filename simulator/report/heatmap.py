@@ -71,6 +71,7 @@ def _draw_table(axes: Any, table: Table) -> Any:
     axes.set_yticks([at + 0.5 for at in rows], [visible(names[at])[:40] for at in rows], fontsize=8)
     axes.set_xticks([at + 0.5 for at in across], [visible(heads[at])[:40] for at in across], fontsize=8, rotation=30 if long else 0)
     axes.set_ylabel(visible(table.columns[0]))
+    axes.set_xlabel(visible(table.across))
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_color(INK)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
 from longspan.simulator import events
+from longspan.simulator.analysis.distances import Asked, asked
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.record import Award
 from longspan.simulator.report.excerpts import MAX_CHARS, TRACE_CHARS, Excerpt
@@ -174,6 +175,11 @@ class Test:
         for evidence in result.evidence:
             test.evidence[evidence.needle_turn].append(evidence)
         return test
+
+    @property
+    def asked(self) -> list[Asked]:
+        """Its questions that need a needle, with their evidence distances."""
+        return asked(self.result)
 
     @property
     def needle_outcomes(self) -> list[tuple[str, int, int]]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, Final, get_args
 
 from longspan.simulator.analysis.comparing import Cell, Comparison, Pair
+from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate
+from longspan.simulator.analysis.distances import Distances, short
 from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.analysis.groups import Group
 from longspan.simulator.analysis.spreadsheet import write_csv
@@ -22,6 +25,7 @@ CSV_COLUMNS: Final = (
     *("table", "isolated", "span", "name", "agent", "other"),
     *("score", "low", "high", "std", "interval_low", "interval_high", "interval_by", "maximum", "share", "chance"),
     *("runs", "tests", *get_args(Status), "certified", "at_distance", "cost_usd"),
+    *("evidence", "evidence_low", "evidence_high", "of_span", "of_span_low", "of_span_high", "span_used", "distance"),
     *("difference", "conversations", "p", "p_holm", "p_of_tests", "more_conversations"),
 )
 """The columns of the CSV, which holds all tables one after another; docs/comparing.md describes them."""
@@ -37,6 +41,18 @@ PAIRS_NOTE: Final = (
 TESTS_NOTE: Final = "The p of these tests takes them one by one: it is about these tests, not about other conversations, and not corrected."
 
 
+EVIDENCE_NOTE: Final = (
+    "Evidence distance: tokens from a question to the nearest needle that it needs, with this agent's replies; of span: the same as "
+    "every agent was dealt it. Medians, with ranges in brackets. Span with replies: the median of the tests."
+)
+
+
+CURVE_NOTE: Final = (
+    "The expected score of a question at the nearest and at the furthest distance seen, in tokens, from a curve through all graded "
+    "questions; how far it falls between; and where it falls to one half, which may be nearer or further than any distance seen."
+)
+
+
 def one_line(text: str) -> str:
     """An untrusted text in one line, with control characters replaced by their code points."""
     return visible(" ".join(text.split()))
@@ -46,10 +62,12 @@ def tables(comparison: Comparison) -> list[Table]:
     """The tables for people, the most important first."""
     shown = [_scores(comparison), _shares(comparison), _tests(comparison), *(_pairs(comparison, column) for column in comparison.columns)]
     for column in comparison.columns:
-        shown.append(_groups(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents))
+        scenarios = _groups(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents)
+        shown.append(_with_evidence(scenarios, comparison.evidence[column]))
     for column in comparison.columns:
         shown.append(_groups(f"Skills{column.at}", "skill", comparison.skills[column], comparison.agents))
-    shown.append(_groups("Evidence distance, over all spans", "mean distance of a test", comparison.distances, comparison.agents))
+    shown.append(_curves(comparison))
+    shown.append(_groups("Evidence distance, over all spans", "distance", comparison.distances, comparison.agents, "graded questions"))
     return [table for table in [*shown, *comparison.own] if table.rows]
 
 
@@ -57,6 +75,7 @@ def notes(comparison: Comparison) -> list[str]:
     """Notes on the tables: what differs between the runs, what was left out, how intervals are made."""
     lines = [f"{warning[0].upper()}{warning[1:]}" for warning in comparison.warnings]
     lines += [f"Left out: {run.why}" for run in comparison.unusable]
+    lines += [comparison.narrow] if comparison.narrow else []
     unscored = sum(count for cell in comparison.cells.values() for status, count in cell.statuses.items() if status != "scored")
     if unscored:
         lines.append(f"{unscored:,} tests have no score: they count as 0 in ranks and pairs, and as 1 at the upper end of a range")
@@ -125,8 +144,9 @@ def _tests(comparison: Comparison) -> Table:
             str(cell.runs),
             str(cell.tests),
             *(str(cell.statuses.get(status, 0)) for status in statuses),
-            f"{cell.certified:.0%}",
-            f"{cell.at_distance:.0%}",
+            cell.evidence.in_tokens,
+            cell.evidence.of_span,
+            "–" if cell.spans is None else short(cell.spans.median),
             "–" if cell.cost_usd is None else f"{cell.cost_usd:.4f}",
         ]
         for agent in comparison.agents
@@ -134,8 +154,8 @@ def _tests(comparison: Comparison) -> Table:
         if (cell := comparison.cells.get((agent, column))) is not None
     ]
     names = [status.replace("_", " ") for status in statuses]
-    columns = ["agent", "span", "runs", "tests", *names, "certified", "at distance", "cost per run, $"]
-    return Table(title="Tests behind the scores", columns=columns, rows=rows)
+    columns = ["agent", "span", "runs", "tests", *names, "evidence distance", "of span", "span with replies", "cost per run, $"]
+    return Table(title="Tests behind the scores", columns=columns, rows=rows, note=EVIDENCE_NOTE)
 
 
 def _pairs(comparison: Comparison, column: Column) -> Table:
@@ -168,13 +188,49 @@ def _more(pair: Pair) -> str:
     return "equal scores" if pair.more is None else f"{max(1, pair.more):,}"
 
 
-def _groups(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str]) -> Table:
+def _with_evidence(table: Table, evidence: Mapping[str, Distances]) -> Table:
+    """A table of scenarios with their evidence distances."""
+    rows = [[*row, found.in_tokens, found.of_span] for row, found in zip(table.rows, evidence.values(), strict=True)]
+    return Table(title=table.title, columns=[*table.columns, "evidence distance", "of span"], rows=rows)
+
+
+def _curves(comparison: Comparison) -> Table:
+    """Each agent's score by evidence distance: at the ends of what was seen, and where it falls to one half."""
+    rows = [
+        [
+            one_line(agent),
+            f"{curve.questions:,}",
+            *(
+                f"{_estimate(score)} at {short(at)}"
+                for score, at in ((curve.scores[0], curve.distances[0]), (curve.scores[-1], curve.distances[-1]))
+            ),
+            _estimate(curve.fall),
+            _half(curve),
+        ]
+        for agent, curve in comparison.curves.items()
+    ]
+    columns = ["agent", "questions", "nearest", "furthest", "fall", "one half at"]
+    return Table(title="Score by evidence distance, over all spans [95% interval]", columns=columns, rows=rows, note=CURVE_NOTE)
+
+
+def _half(curve: DistanceCurve) -> str:
+    value, low, high = curve.half
+    if value in (0, inf):
+        return "further" if value else "nearer"
+    return f"{short(value)} [{short(low) if low else 'nearer'}, {short(high) if high < inf else 'further'}]"
+
+
+def _estimate(estimate: Estimate) -> str:
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def _groups(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str], counted: str = "tests") -> Table:
     columns = [agent for agent in agents if any(agent in group for group in groups.values())]
     rows = []
     for name, by_agent in groups.items():
         chance = max(group.chance for group in by_agent.values())
         rows.append([one_line(name), *(_mean(by_agent.get(agent)) for agent in columns), f"{chance:.2f}"])
-    return Table(title=f"{title}: mean score (tests)", columns=[what, *map(one_line, columns), "chance"], rows=rows)
+    return Table(title=f"{title}: mean score ({counted})", columns=[what, *map(one_line, columns), "chance"], rows=rows)
 
 
 def _mean(group: Group | None) -> str:
@@ -238,9 +294,17 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
             "more_conversations": pair.more,
         }
     for column in comparison.columns:
-        yield from _group_rows("scenarios", column, comparison.scenarios[column])
+        for row in _group_rows("scenarios", column, comparison.scenarios[column]):
+            yield row | _evidence_row(comparison.evidence[column][row["name"]])
         yield from _group_rows("skills", column, comparison.skills[column])
     yield from _group_rows("distances", None, comparison.distances)
+    for agent, curve in comparison.curves.items():
+        by = {"interval_by": curve.by, "tests": curve.tests}
+        for distance, score in zip(curve.distances, curve.scores, strict=True):
+            ends = {"interval_low": score.low, "interval_high": score.high}
+            yield _place("curve", None, name="score", agent=agent) | by | {"distance": distance, "score": score.value} | ends
+        half, low, high = (value if 0 < value < inf else None for value in curve.half)
+        yield _place("curve", None, name="half", agent=agent) | by | {"distance": half, "interval_low": low, "interval_high": high}
 
 
 def _cell_row(cell: Cell) -> Row:
@@ -263,6 +327,18 @@ def _cell_row(cell: Cell) -> Row:
         "certified": cell.certified,
         "at_distance": cell.at_distance,
         "cost_usd": cell.cost_usd,
+        "span_used": cell.spans.median if cell.spans is not None else None,
+        **_evidence_row(cell.evidence),
+    }
+
+
+def _evidence_row(evidence: Distances) -> Row:
+    ranges = (("evidence", evidence.tokens), ("of_span", evidence.shares))
+    return {
+        f"{name}{end}": value
+        for name, found in ranges
+        if found is not None
+        for end, value in zip(("", "_low", "_high"), found, strict=True)
     }
 
 

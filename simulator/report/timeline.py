@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, final
 
 from longspan.simulator.report.reading import Conversation, Stretch, Test, Turn, stretches
 
-__all__ = ["Lane", "Mark", "Panel", "Tick", "grade_of", "panels"]
+__all__ = ["Lane", "Mark", "Panel", "Tick", "grade_of", "panels", "ticks"]
 
 Grade = Literal["full", "part", "low", "none"]
 """A test's grade: all points, more than chance, no more than chance, or no score."""
@@ -81,7 +81,7 @@ def panels(tests: Sequence[Test], conversations: Mapping[str, Conversation]) -> 
 def _shared(conversation: Conversation, tests: Iterable[Test]) -> Panel:
     total = max(1, conversation.tokens)
     lanes = [_lane(test, conversation, total) for test in tests]
-    return Panel(conversation, _ticks(total), _filler(conversation, total), _jumps(conversation, total), lanes)
+    return Panel(conversation, ticks(total), _filler(conversation, total), _jumps(conversation, total), lanes)
 
 
 def _single(tests: Iterable[Test], conversations: Mapping[str, Conversation]) -> Panel:
@@ -141,7 +141,7 @@ def _piece(start: int, end: int, total: int) -> Piece:
     return Piece(start / total, max(0, end - start) / total)
 
 
-def _ticks(total: int) -> list[Tick]:
+def ticks(total: int) -> list[Tick]:
     """Two to five round numbers of tokens, starting at 0."""
     step = next(step for power in range(20) for step in (10**power, 2 * 10**power, 5 * 10**power) if total / step < 5)
     return [Tick(at / total, _tokens(at)) for at in range(0, total + 1, step)]

@@ -20,6 +20,13 @@ def by_sentences(prompt: str) -> str:
     if len(parts) == 1:
         return json.dumps({"thoughts": "read", "facts": sentences(parts[0])})
     written = re.findall(r"^\[\d+\] (.*)$", parts[1], re.MULTILINE)
+    if parts[0].startswith("TEXT"):
+        text = parts[0].removeprefix("TEXT\n")
+        named = [
+            {"fact": each, "why": "", "holds": each in written, "sentences": [at for at, one in enumerate(written, 1) if one == each]}
+            for each in dict.fromkeys(sentences(text))
+        ]
+        return json.dumps({"thoughts": "read", "facts": named})
     if parts[0].startswith("FACTS"):
         facts = re.findall(r"^\d+\. (.*)$", parts[0], re.MULTILINE)
         found = [

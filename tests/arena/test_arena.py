@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.arena.evaluate import judge_and_rank
+from longspan.simulator.arena.page import as_html
 from longspan.simulator.arena.results import Result, Rules
 from longspan.simulator.arena.summaries import Gathered, gather
 from longspan.simulator.checksums import checked
@@ -99,6 +100,30 @@ def test_nothing_is_asked_twice_and_other_metrics_of_the_same_facts_cost_nothing
     assert len(server.asked) == before
     held(server, tmp_path, found, COMPLETENESS.model_copy(update={"facts": 30}))
     assert len(server.asked) > before
+
+
+def test_facts_may_be_named_anew_for_each_summary_as_in_the_paper(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = len(server.asked)
+    rules = COMPLETENESS.model_copy(update={"extraction": "summary"})
+    result = held(server, tmp_path, gathered(tmp_path, MEETINGS | {"sunday": {"long": A, "short": ""}}), rules)
+    asked = [each.texts[-1][1] for each in server.asked[before:]]
+    assert len(asked) == 2 * len(result.comparisons), "one question for each summary of a comparison, and no other"
+    first = result.comparisons[0]
+    assert first.facts == []
+    assert [side.facts for side in first.sides] == [["Anna leads the project.", "The budget grew."]] * 2
+    assert [side.cited for side in first.sides] == [[[1], [2]], [None, [1]]]
+    assert [each.scores for each in result.matches] == [(1, 0.5), (1, pytest.approx(1 / 3)), (1, 0)]
+    one = held(server, tmp_path, gathered(tmp_path), rules.model_copy(update={"facts": 1}))
+    assert [len(side.facts) for comparison in one.comparisons for side in comparison.sides] == [1] * 8
+    assert as_html(result).count("Anna leads the project.") > 4
+    for extraction in ("pair", "summary"):
+        code, _, _ = ran(
+            capsys, tmp_path / "summaries.jsonl", "--judge", server.model(), "--extraction", extraction, "--out", tmp_path / "out"
+        )
+        assert code == 0
+    assert {path.name for path in (tmp_path / "out").glob("*.json")} == {"completeness-16.json", "completeness-16-anew.json"}
 
 
 def test_more_facts_than_were_asked_for_do_not_count(tmp_path: Path, server: Server) -> None:

@@ -51,8 +51,10 @@ def test_a_table_that_is_too_wide_either_way_is_listed_and_one_without_rows_has_
 
 @pytest.mark.parametrize("width", [79, 80, 86])
 def test_a_grid_is_no_wider_than_the_terminal(width: int) -> None:
-    columns = ["agent", "span", "runs", "tests", "scored", "certified", "at distance", "cost per run, $"]
-    lines = printed(Table(title="Tests", columns=columns, rows=[["notebook", "2k", "2", "60", "60", "100%", "100%", ""]]), width)
+    columns = ["agent", "span", "runs", "tests", "scored", "evidence distance", "of span", "cost per run, $"]
+    lines = printed(
+        Table(title="Tests", columns=columns, rows=[["notebook", "2k", "2", "60", "60", "1.2k (95–1.9k)", "60% (5–95)", ""]]), width
+    )
     assert all(line[-1] in "┓┃┩│┘" for line in lines[2:]), "its right border is there"
 
 

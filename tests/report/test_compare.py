@@ -435,7 +435,7 @@ def test_no_agent_name_breaks_the_markdown_tables(comparison: Comparison) -> Non
 def test_the_csv_has_all_figures_under_one_header_and_no_formula(comparison: Comparison) -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(comparison))))
     assert list(rows[0]) == list(CSV_COLUMNS)
-    assert {row["table"] for row in rows} == {"scores", "pairs", "scenarios", "skills", "distances"}
+    assert {row["table"] for row in rows} == {"scores", "pairs", "scenarios", "skills", "distances", "curve"}
     assert len(rows_of(comparison, "scores")) == 3
     assert len(rows_of(comparison, "scenarios")) == 33
     (one,) = (row for row in rows_of(comparison, "scores") if row["agent"] == "one")
@@ -451,7 +451,7 @@ def test_no_agent_name_breaks_the_page(page: Path) -> None:
     assert [element for element in read.root.all() if any(name == "style" or name.startswith("on") for name in element.attributes)] == []
     assert read.root.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"] == POLICY
     assert "script-src 'none'" in POLICY
-    assert len(read.root.all("svg")) == 4
+    assert len(read.root.all("svg")) == 5
     ids = [element.attributes["id"] for element in read.root.all() if "id" in element.attributes]
     assert len(set(ids)) == len(ids)
     used = {element.attributes["href"] for element in read.root.all("use")} | {element.attributes["href"] for element in read.root.all("a")}
@@ -464,7 +464,7 @@ def test_without_any_cost_the_page_has_no_figure_of_costs(tmp_path: Path) -> Non
     made_run(tmp_path, "free", lambda scenario, number: 0.5)
     (tmp_path / "page.html").write_text(as_html(load_comparison([tmp_path])), "utf-8")
     figures = [element.attributes["id"] for element in Page(tmp_path / "page.html").root.all("figure")]
-    assert figures == ["figure-bars", "figure-spans", "figure-radar"]
+    assert figures == ["figure-bars", "figure-spans", "figure-radar", "figure-distance"]
 
 
 @pytest.mark.parametrize("name", ["python:code_of_a_run:Kind", "gone"])

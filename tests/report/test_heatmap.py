@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,21 @@ def test_the_command_draws_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
             main(["plot", *arguments])
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "all/heatmap.svg").read_bytes()
     assert "--figure heatmap: no scenario of these runs has a shaded table" in capsys.readouterr().err
+
+
+def test_the_command_draws_what_was_published_with_a_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = {"answer": "[3, 9]", "reference_counting_results": [3, 5, 9], "model_name": "somebody's"}
+    raw = tmp_path / "raw.txt"
+    raw.write_text("".join(json.dumps(line | {"sky_size": size}) + "\n" for size in (1000, 2000, 3000)), "utf-8")
+    drawn, again = tmp_path / "one.svg", tmp_path / "two.svg"
+    for path in (drawn, again):
+        with pytest.raises(SystemExit, match="0"):
+            main(["plot", str(raw), "--paper", "counting-stars", "--figure", "heatmap", "--out", str(path)])
+    assert drawn.read_bytes() == again.read_bytes()
+    for wrong, said in (
+        (["--out", str(tmp_path / "all")], "only --figure heatmap is drawn"),
+        (["--figure", "heatmap", "--out", str(tmp_path / "no.svg"), "--paper", "cream"], "have no shaded table"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main(["plot", str(raw), "--paper", "counting-stars", *wrong])
+        assert said in capsys.readouterr().err

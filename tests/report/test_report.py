@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from longspan.simulator.analysis.distances import Distances, asked, spans_kept, spans_said
 from longspan.simulator.analysis.statistics import Observed, interval
 from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import Result, grade_run
@@ -32,13 +33,16 @@ def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: P
     assert figures["Filler tokens"].startswith(f"{result.filler_tokens:,} ")
     assert figures["Switch rate"].startswith(f"{result.switch_rate:.2f} ")
     assert f"{result.mean_open:.2f} tests open" in figures["Switch rate"]
-    assert figures["Certified"] == "100% 4 of 4 tests kept the span"
-    assert figures["At distance"] == "100% 4 of 4 tests"
+    tokens = Distances.of(result.tests, 2000).tokens
+    assert tokens is not None
+    assert figures["Evidence distance"].startswith(
+        f"{tokens.median:,.0f} tokens at the median, {tokens.low:,} to {tokens.high:,}; of the span"
+    )
+    assert summary.one("p", id="spans").words == f"{spans_kept(result)} {spans_said(result)}"
     assert figures["Without a score"] == "0 all 4 tests have a score"
     assert figures["Cost"] == "– no usage reported"
     asked = sum(entry["type"] == "reply" and entry["asked"] for entry in journal(woven))
     assert f" for {asked} replies: median " in figures["Time"]
-    assert "xempt" not in summary.words
     assert "Left out" not in summary.words
 
 
@@ -80,12 +84,16 @@ def test_cost_and_time_are_those_of_the_results_and_the_journal(woven: Path, tmp
 def test_the_table_has_a_row_for_each_scenario_and_their_sum(woven: Path, page: Page) -> None:
     result = grade_run(RunFolder(woven))
     table = page.root.one("table", class_="scenarios")
-    assert [cell.words for cell in table.one("thead").all("th")] == ["Scenario", "Score", "Std", "Chance", "Over chance", "Tests"]
+    assert [cell.words for cell in table.one("thead").all("th")] == [
+        *("Scenario", "Score", "Std", "Chance", "Over chance", "Tests", "Evidence distance", "Of span")
+    ]
     rows = {row.one("th").words: [cell.words for cell in row.all("td", class_="n")] for row in table.all("tr")[1:]}
     colours = result.scenarios["colours"]
     over = f"+{1 - colours.chance:.2f}"
-    assert rows["colours"] == ["1.00", "0.00", f"{colours.chance:.2f}", over, "2"]
-    assert rows["Sum"] == ["2.00", "", f"{colours.chance:.2f}", f"+{2 - colours.chance:.2f}", "4"]
+    evidence = {name: Distances.of([test for test in result.tests if name in ("Sum", test.scenario)], 2000) for name in ("colours", "Sum")}
+    ends = {name: [distances.in_tokens, distances.of_span] for name, distances in evidence.items()}
+    assert rows["colours"] == ["1.00", "0.00", f"{colours.chance:.2f}", over, "2", *ends["colours"]]
+    assert rows["Sum"] == ["2.00", "", f"{colours.chance:.2f}", f"+{2 - colours.chance:.2f}", "4", *ends["Sum"]]
     bar = table.one("tbody").all("tr")[0].one("svg", class_="bar")
     assert bar.one("rect", class_="got").attributes["width"] == "100.00%"
     assert bar.one("rect", class_="chance").attributes["x"] == f"{100 * colours.chance:.2f}%"
@@ -121,8 +129,10 @@ def test_a_test_shows_its_grade_its_turns_in_order_and_what_was_expected(woven: 
     assert test.one("p", class_="reason").text == result.reason
     facts = {fact.one("dt").words: fact.one("dd").words for fact in test.one("dl", class_="facts").all("div")}
     assert facts["Status"] == "scored"
-    assert facts["Span used"] == f"{result.span_used:,} of 2,000 tokens, certified"
-    assert facts["At distance"] == "yes"
+    (question,) = asked(result)
+    assert facts["Span"] == f"dealt {result.span_dealt:,} of 2,000 tokens; with its replies {result.span_used:,} tokens"
+    assert facts["Evidence distance"] == f"{question.tokens:,} tokens; dealt as {question.dealt:,}"
+    assert "Played" not in facts
     assert facts["Proof"] == f"turn #{result.turns[0]}"
     children = test.one("ol", class_="said").inside
     turns = [element for element in children if isinstance(element, Element)]
@@ -136,7 +146,7 @@ def test_a_test_shows_its_grade_its_turns_in_order_and_what_was_expected(woven: 
     assert json.loads(test.one("pre").text) == opened["facts"]
     for pair in result.evidence:
         (needle,) = (turn for turn in turns if turn.all("a")[0].words == f"#{pair.needle_turn}")
-        text = f"{pair.tokens:,} tokens before #{pair.question_turn}, {pair.tokens / 20:.0f}% of the span"
+        text = f"{pair.tokens:,} tokens before #{pair.question_turn}, dealt as {pair.dealt:,}, {(pair.dealt or 0) / 20:.0f}% of the span"
         assert needle.one("ul", class_="evidence").words == text
 
 
@@ -202,7 +212,7 @@ def test_each_of_several_conversations_has_anchors_of_its_own(isolated: Path) ->
     assert [section.one("h3").words for section in page.root.all("section", class_="conversation")] == ["colours-1", "colours-2"]
     test = page.root.one("article", id="test-colours-2")
     assert {a.attributes["href"].rpartition("-")[0] for a in test.all("a")} == {"#t-colours-2"}
-    assert "none of them had to be at distance" in page.root.words
+    assert "with filler only where it waits for turns" in page.root.words
 
 
 def test_exempt_tests_and_those_left_out_are_explained(woven: Path) -> None:
@@ -211,11 +221,11 @@ def test_exempt_tests_and_those_left_out_are_explained(woven: Path) -> None:
         tests = [test.model_copy(update={"exempt": kind}) for test, kind in zip(result.tests, kinds, strict=True)]
         return manifest, result.model_copy(update={"tests": tests, "left_out": ["colours-3 is left out: it is <too> long"]})
 
-    words = report(woven, change).root.one("section", **{"aria-labelledby": "result"}).words
-    assert "4 of 4 tests, 3 of them exempt" in words
-    assert (
-        "counts as at distance: 1 played without a pause, which leaves no distance; 2 ended before all of its outline was played." in words
-    )
+    page = report(woven, change)
+    words = page.root.one("section", **{"aria-labelledby": "result"}).words
+    tests = [page.root.one("article", id=f"test-{test.id}").words for test in grade_run(RunFolder(woven)).tests]
+    assert ["Playedplayed without a pause" in test for test in tests] == [True, False, False, False]
+    assert ["Playedended before all of its outline" in test for test in tests] == [False, True, True, False]
     assert "Left out colours-3 is left out: it is <too> long" in words
 
 

@@ -132,6 +132,24 @@ def test_a_test_that_is_alone_may_be_longer_than_the_span(tmp_path: Path) -> Non
     assert min(test.span_used for test in result.tests) > 10_000
 
 
+@pytest.mark.parametrize(
+    ("parameters", "option", "timed"),
+    [({"alone": True}, "", False), ({"alone": True}, "&timestamps=true", True), ({"alone": False}, "", True)],
+)
+def test_a_model_is_shown_no_times_where_every_test_is_alone(
+    tmp_path: Path, openai_key: None, parameters: dict[str, Any], option: str, timed: bool
+) -> None:
+    """A text that promises its length and its digits has no others; a spec that sets the option is followed."""
+    with Server().running() as server:
+        spec = server.model() + option
+        run, _ = played(tmp_path, suite("Pages", pages=1, **parameters), spec)
+        first = [asked.body["messages"][-1]["content"] for asked in server.asked]
+        trio.run(replay, run)
+    assert first
+    assert all(text.startswith("[Mon 2024-01-01 09:0") is timed for text in first)
+    assert run.manifest.agent == spec, "the run is named as the user named it"
+
+
 def test_tests_that_are_alone_are_replayed_and_resumed_like_others(tmp_path: Path) -> None:
     run, result = played(tmp_path, suite("Pages"), agent="notebook")
     assert trio.run(replay, run) == result

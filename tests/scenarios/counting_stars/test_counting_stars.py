@@ -142,6 +142,23 @@ def test_scores_go_by_membership_or_by_place(scoring: str, reply: str, score: fl
     assert grade.items[-1].numbers["stars"] == 6
 
 
+@pytest.mark.parametrize("task", ["searching", "reasoning"])
+def test_prompts_of_the_user_are_played_to_the_letter(tmp_path: Path, task: str) -> None:
+    path = tmp_path / "prompts.yaml"
+    path.write_text("star: 'a {{right}} b'\ncorrected: 'c {{wrong}} d {{ right }} e'\nquestion: 'All, as {\"n\": [x, ...]}?'\n", "utf-8")
+    script = CountingStars.model_validate(TINY | {"task": task, "prompts": path}).make(Random(0))
+    right, wrong = script.facts["right"], script.facts["wrong"]
+    lines = script.lines[0].text.splitlines()
+    assert lines[-1] == 'All, as {"n": [x, ...]}?'
+    told = (
+        [f"a {count} b" for count in right] if wrong is None else [f"c {off} d {count} e" for count, off in zip(right, wrong, strict=True)]
+    )
+    assert [line for line in lines if line in told] == told
+    path.write_text("question: How many?", "utf-8")
+    with pytest.raises(InputError, match=f"the prompt {'star' if task == 'searching' else 'corrected'} is missing"):
+        CountingStars.model_validate(TINY | {"task": task, "prompts": path}).make(Random(0))
+
+
 @pytest.mark.parametrize("parameters", [TINY, TINY | {"task": "reasoning", "language": "zh"}, TINY | {"delivery": "scatter"}])
 def test_what_other_scenarios_are_held_to(parameters: dict[str, Any]) -> None:
     scenario = make_scenario("counting_stars", parameters)
@@ -184,11 +201,12 @@ def _star(length: int, number: int, mark: str, stars: int) -> Item:
     return Item(name=f"star {number}", score=float(mark), labels={"context": f"{length:,}"}, numbers=numbers)
 
 
-def test_the_heatmap_has_a_row_for_each_length_in_order(tmp_path: Path) -> None:
+def test_the_heatmap_has_the_papers_axes_and_names_the_model_and_its_score(tmp_path: Path) -> None:
     result = played(suite("variant=6-4", "max_context=2k"), tmp_path)
-    heatmap = tables(result)["Stars found"]
-    assert heatmap.columns == ["context", "1", "2", "3", "4", "5", "6", "mean"]
-    assert [row[0] for row in heatmap.rows] == ["500", "1,000", "1,500", "2,000"]
+    heatmap = tables(result)["Stars found: oracle, 1.000"]
+    assert heatmap.columns == ["star", "500", "1,000", "1,500", "2,000", "mean"]
+    assert [row[0] for row in heatmap.rows] == ["1", "2", "3", "4", "5", "6"]
+    assert heatmap.across == "context"
     assert heatmap.shades is not None
     assert {shade for row in heatmap.shades for shade in row[1:-1]} == {1}
 

@@ -33,6 +33,9 @@ def test_the_published_file_comes_out_as_published(counting_stars: Path) -> None
         assert (slot.ours, slot.published) == (round(358 / 512, 6), None)
         raw = found.tables[0]
         assert raw.rows == [[file.name, "16", "433/512", "0.846", "0.846", "0.699"]]
+        heatmap = found.tables[1]
+        assert heatmap.title == f"Stars found: moonshot-v1-128k ({file.name}), 0.846"
+        assert heatmap.columns == ["star", *(f"{length:,}" for length in range(8_000, 136_000, 8_000)), "mean"]
         lost = found.tables[-1]
         assert float(lost.rows[1][-1]) < 0.01 < float(lost.rows[0][-1])
 

@@ -61,6 +61,8 @@ def test_the_answer_is_cut_to_the_number_of_stars_and_what_comes_twice_counts_on
         "3, 5, 9",
         "Let me see.\n3, 5, 9.\nThat is all.",
         '{"owl": [3, 5, 9]} "Patience is a lantern." - Ottokar Brindle',
+        "[3, 5, 9]\nNote: [1] counted in order.",
+        '{"owl": [3, 5, 9]} The owl is young [1], and the third time [2] it looks twice.',
     ],
 )
 def test_lists_are_read_leniently(reply: str) -> None:
@@ -75,6 +77,10 @@ def test_nothing_is_read_where_no_list_is(reply: str) -> None:
     assert not [name for name in listed(reply) if name is not None]
 
 
+def test_a_number_alone_in_brackets_is_a_list_where_there_is_no_other() -> None:
+    assert listed('The one star: {"owl": [7]}') == [7]
+
+
 def test_what_is_no_number_keeps_its_place_in_a_list() -> None:
     assert listed('[3, null, "?", 2.5, 9]') == [3, None, None, None, 9]
 
@@ -84,11 +90,11 @@ def test_what_is_no_number_keeps_its_place_in_a_list() -> None:
     [
         ([15, 117, 42], [1, 1, 1]),
         ([16, 116, 43], [0.25, 0.25, 0.25]),
-        ([15, 16, 117, 116, 42, 43], [0.5, 0.5, 0.5]),
-        ([16, 116, 43, 15, 117, 42], [0.5, 0.5, 0.5]),
+        ([15, 16, 117, 116, 42, 43], [0.5, 1, 0]),  # cut to three entries
+        ([16, 116, 43, 15, 117, 42], [0.25, 0.25, 0.25]),
         ([15, 16, 43], [0.5, 0, 0.25]),
         ([15, 1, 2, 117], [1, 0, 0]),
-        ([15, 1, 2, 16], [0.5, 0, 0]),
+        ([15, 1, 2, 16], [1, 0, 0]),
     ],
 )
 def test_reasoning_weighs_right_and_wrong_counts(names: list[int], scores: list[float]) -> None:
@@ -123,7 +129,7 @@ def test_all_right_counts_score_in_full_in_any_order(seed: int, number: int, rea
     assert membership(stars, list(stars.right), reasoning=reasoning) == 1
     assert membership(stars, sorted(stars.right), reasoning=reasoning) == 1
     both = [count for pair in zip(stars.wrong, stars.right, strict=True) for count in pair]
-    assert membership(stars, [*both], reasoning=True) == 0.5
+    assert membership(stars, [*both], reasoning=True) <= 0.5
     assert membership(stars, [*stars.wrong], reasoning=True) == 0.25
 
 
@@ -133,10 +139,10 @@ def test_marks_lie_in_bounds_and_a_place_is_never_worth_more_than_its_star(names
     found = marks(stars.right, stars.wrong if reasoning else None, names)
     assert len(found) == 16
     assert all(0 <= mark.slot <= 1 and 0 <= mark.membership <= 1 for mark in found)
-    assert sum(mark.right or mark.wrong for mark in found) <= 16
+    assert sum(mark.right + mark.wrong for mark in found) <= 16
+    assert found == marks(stars.right, stars.wrong if reasoning else None, names[:16])
     if not reasoning:
         assert all(mark.slot <= mark.membership for mark in found)
-        assert found == marks(stars.right, None, names[:16])
 
 
 @given(JSON)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ import trio
 
 from longspan.scenarios.elitr.files import read_sheets
 from longspan.scenarios.elitr.scenario import Elitr
+from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.planning import plan
@@ -162,7 +164,8 @@ def judged(rubric: str, text: str | None, mode: str = "single") -> tuple[Any, li
     ("rubric", "text", "score"),
     [
         ("ten", r"Fine. \boxed{10}", 1),
-        ("ten", r"Some say \boxed{10}, I say \boxed{ 7 }.", 0.7),
+        ("ten", r"\boxed{5} It leaves much out; a perfect answer would be \boxed{10}.", 0.5),
+        ("ten", r"So, in the form \boxed{n}: \boxed{ 7 }.", 0.7),
         ("ten", r"\boxed{\text{9}}", 0.9),
         ("ten", r"\boxed{0}", None),
         ("ten", r"\boxed{11}", None),
@@ -288,3 +291,73 @@ def test_published_evidence_is_looked_for_in_its_third(elitr: Path, transcripts:
     assert needs["B"] is not None
     assert all(b == a + 1 for a, b in pairwise(needs["B"]))
     assert needs["B"][0] == 0
+
+
+# Prompts of the user's own.
+
+PROMPTS = """
+first: "Read this. {{transcript}} Then tell: {{question}}"
+next: "And {{ question }}"
+judge: "{{question}} / {{reference}} / {{response}}"
+"""
+
+
+def test_prompts_of_the_user_are_played_to_the_letter(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.yaml"
+    path.write_text(PROMPTS, "utf-8")
+    made, usual = (scenario(mode="multi", rubric="ten", **SMALL, **more) for more in ({"prompts": path}, {}))
+    ((_, script), (_, other)) = (next(iter(each.series(1, "5/elitr"))) for each in (made, usual))
+    asked = [question["asked"] for question in script.facts["questions"]]
+    text = other.lines[0].text.split("\n\n")[1]
+    assert [line.text for line in script.lines] == [f"Read this. {text} Then tell: {asked[0]}", *(f"And {each}" for each in asked[1:])]
+    assert [line.ideal for line in script.lines] == [line.ideal for line in other.lines]
+    query = made.grade(script.facts, record_of(script, "{{question}}", {})).asks[0]
+    assert query.prompt == f"{asked[0]} / {script.lines[0].ideal} / {{{{question}}}}", "what is filled in is no place"
+
+
+def test_the_option_of_the_command_line_names_them(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.yaml"
+    path.write_text(PROMPTS, "utf-8")
+    (settings,) = GridOptions(suite="elitr", prompts=path).grid().runs()
+    assert settings.suite.scenarios["elitr"]["prompts"] == str(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("- first", "expected texts by name; the names are first, next, judge"),
+        ("first: 3", "expected texts by name"),
+        ("last: x", "there is no prompt 'last'"),
+        ("next: x", "the prompt first is missing"),
+        (
+            "first: '{{transcript}} {{answer}}'",
+            r"first has a place {{answer}} that nothing fills; its places are {{transcript}}, {{question}}",
+        ),
+        ("first: [", "not YAML"),
+        (None, "prompts.yaml: cannot be read"),
+    ],
+)
+def test_what_is_wrong_with_prompts_is_told_in_one_line(tmp_path: Path, content: str | None, said: str) -> None:
+    path = tmp_path / "prompts.yaml"
+    if content is not None:
+        path.write_text(content, "utf-8")
+    with pytest.raises(InputError, match=re.escape(said)) as error:
+        list(scenario(prompts=path, **SMALL).series(1, "0/elitr"))
+    assert "\n" not in str(error.value)
+
+
+def test_questions_in_czech_are_not_asked_with_english_prompts(elitr: Path, transcripts: Path, tmp_path: Path) -> None:
+    questions = tmp_path / "czech"
+    questions.mkdir()
+    for sheet in read_sheets(elitr / "data.zip"):
+        asked = [
+            {"id": "1", "question-type": "who", "answer-position": "B", "question": "Kdo řídil schůzi?", "groundtruth-answer": "Nikdo."}
+        ]
+        content = {"split": sheet.split, "meetings": [{"id": sheet.meetings[0].id, "questions": asked}]}
+        (questions / f"elitr-bench-{sheet.setting}_{sheet.split}.json").write_text(json.dumps(content), "utf-8")
+    with pytest.raises(InputError, match="are in Czech, and the prompts in English: --prompts FILE names a file with Czech ones"):
+        list(scenario(data=transcripts, questions=questions).series(1, "0/elitr"))
+    prompts = tmp_path / "czech.yaml"
+    prompts.write_text("first: 'Přepis: {{transcript}} Otázka: {{question}}'", "utf-8")
+    (_, script), *_ = scenario(data=transcripts, questions=questions, prompts=prompts).series(1, "0/elitr")
+    assert script.lines[0].text.endswith("Otázka: Kdo řídil schůzi?")

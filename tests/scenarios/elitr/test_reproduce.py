@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -228,6 +229,24 @@ def test_what_is_wrong_with_a_file_is_told_in_one_line(tmp_path: Path, name: str
     assert "\n" not in str(found.value)
 
 
+def test_one_seed_of_the_papers_three_is_named_so(tmp_path: Path) -> None:
+    def notes(*seeds: str) -> dict[str, bool]:
+        folder = tmp_path / "".join(seeds)
+        folder.mkdir()
+        for seed in seeds:
+            answers = {
+                id: [{"model": "GPT-4", "generated-response": f"{id} {seed}", "gpt-4-eval_score": score}]
+                for id, score in {"B1": "8", "M1": "6", "E1": "9", "M2": "5"}.items()
+            }
+            written(folder, f"elitr-bench-qa_test2_st_{seed}.json", sheet("test2", answers))
+        return {table.title.partition(":")[0]: "One seed of three" in table.note for table in reproduce([folder], "paper").tables}
+
+    one = notes("2023")
+    assert {title for title, told in one.items() if told} == {"Table 2", "Table 3", "Table 9"}
+    assert not one["Table 10"], "the paper's test is of one seed"
+    assert not any(notes("2023", "2024", "2025").values())
+
+
 def test_runs_of_ours_make_the_same_tables(tmp_path: Path) -> None:
     for setting in ("qa", "conv"):
         suite = load_suite("elitr").changed([f"setting={setting}", "mode=multi", "tokens=3000"], [], [], 1)
@@ -243,3 +262,15 @@ def test_runs_of_ours_make_the_same_tables(tmp_path: Path) -> None:
     assert (found["table8", "oracle", "multi-conv-mean"].ours, found["table8", "oracle", "multi-conv-std"].ours) == (10, 0)
     assert found["table8", "silent", "multi-qa-mean"].n == 2
     assert found["figure1", "oracle", "multi-conv-dev"].ours == 10
+
+
+def test_three_seeds_of_an_agent_are_three_sittings_of_it(tmp_path: Path) -> None:
+    suite = load_suite("elitr").changed(["tokens=3000"], [], [], 1)
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=32_000, seed=7, agent="oracle"), tmp_path)])
+    result = json.loads((outcome.folder / "result.json").read_text("utf-8"))
+    for seed in (2023, 2024, 2025):
+        copy = shutil.copytree(outcome.folder, tmp_path / "seeds" / str(seed))
+        agent = f"openai/somebody?temperature=0.6&seed={seed}&max_tokens=512"
+        (copy / "result.json").write_text(json.dumps(result | {"agent": agent}), "utf-8")
+    found = cells_of(tmp_path / "seeds")
+    assert found["table8", "openai/somebody?temperature=0.6&max_tokens=512", "single-qa-mean"].n == 3

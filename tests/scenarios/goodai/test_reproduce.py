@@ -85,6 +85,8 @@ def test_what_the_paper_does_not_print_is_null() -> None:
     assert printed("LLMChatSession - gpt-4o - 128000", "Benchmark 3 - 64k") is None
     assert printed("LLMChatSession - gpt-4o - 16000", "Benchmark 3 - 32k") is None
     assert printed("somebody's agent", "Benchmark 3 - 32k") is None
+    assert printed("LTMAgentWrapper - claude-3-opus - 16384 - QG_JSON_USER_INFO", "Benchmark 3 - 32k") == (5.0, 2.3)
+    assert printed("LTMAgentWrapper - claude-3-opus - 16384 - SEMANTIC_ONLY", "Benchmark 3 - 32k") is None, "another memory"
 
 
 def recorded(**changes: Any) -> dict[str, Any]:
@@ -114,6 +116,15 @@ def recorded(**changes: Any) -> dict[str, Any]:
 
 def cell(cells: Any, table: str) -> Cell:
     return next(cell for cell in cells if cell.table == table)
+
+
+def test_a_recorded_score_above_the_greatest_is_compared_as_all_of_it_and_summed_as_it_is(tmp_path: Path) -> None:
+    listed = json.dumps([{"item": "soap", "quantity": 2}] * 2)
+    record = recorded(dataset="Shopping", expected_responses=[["soap", 2]], actual_responses=[listed], score=5, max_score=3)
+    (tmp_path / "a.jsonl").write_text(json.dumps(record))
+    found = reproduce([tmp_path / "a.jsonl"], "paper")
+    assert cell(found.cells, "agreement").ours == 1
+    assert next(table for table in found.tables if table.title.startswith("Scores")).rows[0][2:4] == ["1.00 ± 0.00", "1.67 ± 0.00"]
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -150,6 +150,21 @@ def test_a_trigger_counts_where_the_phrase_stands() -> None:
 @pytest.mark.parametrize(
     ("reply", "score"),
     [
+        ("Ahoy there, my old friend of the sea!", 1),
+        ("Ahoy my very old friend of the sea", 1),  # ROUGE-L 14/16
+        ("Ahoy, old friend of mine.", 0),  # 8/13
+        ("It is you! Ahoy my very old friend of the sea, and good evening", 0),  # a paraphrase among other words: 14/22
+        ("sea the of friend old my there ahoy", 0),
+        ("", 0),
+    ],
+)
+def test_a_close_paraphrase_of_the_phrase_counts_as_well(reply: str, score: float) -> None:
+    assert rules.trigger_response({"phrase": "Ahoy there my old friend of the sea", "triggers": 1}, answered(reply)).score == score
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
         ('["zoe", "Ben"]', 1),
         ('Sure:\n```json\n["Zoe", "Ben",]\n```\nAnd ["Al"].', 1),
         ('["Zoe", "Zoe"]', 1 / 2),
@@ -175,7 +190,9 @@ def entries(*listed: tuple[Any, Any]) -> str:
         (entries(("Soap bars", 2), ("Leeks", 3)), 1),
         (entries(("soap", 2), ("leek", 1)), (1 + 1 / 2 + 1) / 3),
         (entries(("soap", 2), ("tea", 1)), (1 / 2 + 1 / 2) / 3),
-        (entries(("soap", 1), ("soap", 1), ("soap", 2)), (1 + 1 / 2 + 1) / 3),
+        (entries(("soap", 1), ("soap", 1), ("soap", 2)), 1),  # (3/2 + 1/2 + 1) / 3
+        (entries(("soap", 1), ("soap", 1), ("soap", 2), ("tea", 1)), (3 / 2 + 1 / 2) / 3),
+        (entries(("soap", 2), ("soap", 2), ("leek", 3)), 1),  # (3/2 + 3/2 + 1) / 3 is more than all
         ("[]", 1 / 3),
         (entries(("soap", "2"), ("leek", 3)), 0),
         (json.dumps({"items": [{"item": "soap", "quantity": 2}]}), 0),
@@ -203,7 +220,15 @@ def test_a_third_of_spies_is_lost_once_to_confusion(reply: str, score: float) ->
 
 @pytest.mark.parametrize(
     ("reply", "score"),
-    [('{"answer": "bag"}', 1), ('So:\n```json\n{"answer": "bag"}\n```', 1), ('{"answer": "the bag"}', 0), ("bag", 0), ('["bag"]', 0)],
+    [
+        ('{"answer": "bag"}', 1),
+        ('{"answer": "BAG"}', 1),
+        ('{"answer": ["bag"]}', 0),
+        ('So:\n```json\n{"answer": "bag"}\n```', 1),
+        ('{"answer": "the bag"}', 0),
+        ("bag", 0),
+        ('["bag"]', 0),
+    ],
 )
 def test_a_container_is_the_answer_in_json(reply: str, score: float) -> None:
     assert rules.sally_anne({"answer": "bag"}, answered(reply)).score == score

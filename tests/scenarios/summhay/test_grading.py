@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -187,3 +190,59 @@ def test_position_bias_is_the_largest_difference_to_the_stored_order() -> None:
 
 def test_no_tables_where_nothing_was_decided() -> None:
     assert SummHay().tables({"run": [Marked("1", None)]}) == []
+
+
+# What is asked, and prompts of the user's own.
+
+
+def published(folder: Path, **topic: Any) -> Path:
+    """A topic file with an insight that no document says."""
+    subtopic = {
+        "subtopic_id": "s",
+        "subtopic": "the subtopic",
+        "query": "The query?",
+        "insights": [{"insight_id": id, "insight": f"{id} is so."} for id in ("a", "b")],
+    }
+    document = {"document_id": "d", "document_text": "Of a: it is so.", "insights_included": ["a"]}
+    path = folder / "topic_1.json"
+    path.write_text(json.dumps({"topic": "the topic", "subtopics": [subtopic], "documents": [document]} | topic), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("metadata", "asked", "bullets"), [({}, "The query?", 2), ({"domain": "news"}, "the subtopic", 1)])
+def test_each_domain_is_asked_as_the_authors_ask_it_and_every_insight_counts(
+    tmp_path: Path, metadata: dict[str, Any], asked: str, bullets: int
+) -> None:
+    scenario = SummHay(data=published(tmp_path, topic_metadata=metadata))
+    ((_, script),) = scenario.series(1, "seed")
+    text = script.lines[0].text
+    assert [each in text for each in ("The query?", "the subtopic")] == [asked == each for each in ("The query?", "the subtopic")]
+    assert "no more than 300 words" in text
+    assert f"a list of {bullets} bullet point" in text
+    record = Record([Exchange(0, text, "- a is so. [1]", asks=True)])
+    asks = scenario.grade(script.facts, record).asks
+    judged = {asks[0].about: {"coverage": "full", "bullet": 1}, asks[1].about: {"coverage": "none", "bullet": None}}
+    assert scenario.grade(script.facts, replace(record, judged=judged)).score == 0.5, "of two insights, one of them in no document"
+
+
+def test_prompts_of_the_user_are_played_to_the_letter(tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.yaml"
+    prompts.write_text(
+        "ask: '{{count}} of {{topic}} by {{participants}}: {{documents}}{{bullets}} on {{query}} {{subtopic}}'\n"
+        "document: '<{{label}} {{number}}: {{text}}>'\n"
+        "judge: 'Is {{insight}} in {{bullets}}?'\n",
+        "utf-8",
+    )
+    scenario = SummHay(data=published(tmp_path, topic_metadata={"participants": ["Ann", "Bo"]}), prompts=prompts)
+    ((_, script),) = scenario.series(1, "seed")
+    text = script.lines[0].text
+    assert text == "1 of the topic by Ann, Bo: <Conversation 1: Of a: it is so.>2 on The query? the subtopic"
+    record = Record([Exchange(0, text, "- a is so. [1]", asks=True)])
+    asks = scenario.grade(script.facts, record).asks
+    shown = json.dumps({"bullets": [{"bullet_id": 1, "text": bullets("- a is so. [1]")[0]}]}, indent=1)
+    assert asks[0].prompt == f"Is a is so. in {shown}?"
+    judged = {
+        asks[0].about: {"coverage": "PARTIAL_COVERAGE", "bullet_id": 1},
+        asks[1].about: {"coverage": "NO_COVERAGE", "bullet_id": "NA"},
+    }
+    assert scenario.grade(script.facts, replace(record, judged=judged)).score == 0.25

@@ -1,0 +1,217 @@
+"""Evidence distances, one for each question, and spans: as every agent is dealt them, and with this agent's own replies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from statistics import fmean, median
+from typing import Final, NamedTuple, final
+
+from longspan.simulator.grading.grades import Result, TestResult
+
+__all__ = ["NARROW", "Asked", "Distances", "Point", "Range", "asked", "narrow", "points", "range_of", "short", "spans_kept", "spans_said"]
+
+NARROW: Final = 0.2
+"""Of the span: a scenario whose evidence distances lie within so little of it is seen only at some distances."""
+
+MAX_TOKENS: Final = 10**12
+"""The largest distance. A forged journal may hold any number."""
+
+NAMED: Final = 3
+"""Tests that are named in a sentence; the others are counted."""
+
+
+@final
+class Asked(NamedTuple):
+    """A question, by its turn, and its evidence distance: to the nearest needle that it needs, in tokens.
+
+    The nearest, because a question that needs several needles then claims no more than all of them lie away. `tokens` counts the
+    agent's replies as they are, `dealt` at what every agent is charged for one (as said in results of 0.2, which charged nothing).
+    """
+
+    turn: int
+    tokens: int
+    dealt: int
+
+
+@final
+class Point(NamedTuple):
+    """A graded question: its evidence distance in tokens as said, the `share` of the span as dealt, and its score, None if undecided.
+
+    `share` is 0 for a test that has no span, or nothing to fill it with.
+    """
+
+    test: str
+    scenario: str
+    conversation: str
+    distance: int
+    share: float
+    score: float | None
+    chance: float
+
+    @property
+    def lowest(self) -> float:
+        """The score, or its lower bound if undecided."""
+        return 0.0 if self.score is None else self.score
+
+    @property
+    def highest(self) -> float:
+        """The score, or its upper bound if undecided."""
+        return 1.0 if self.score is None else self.score
+
+
+@final
+class Range(NamedTuple):
+    """The median, the lowest and the highest of some values."""
+
+    median: float
+    low: float
+    high: float
+
+
+def asked(test: TestResult) -> list[Asked]:
+    """Return the questions of a test that need a needle, in the order in which they were asked."""
+    nearest: dict[int, Asked] = {}
+    for pair in test.evidence:
+        dealt = pair.tokens if pair.dealt is None else pair.dealt
+        found = Asked(pair.question_turn, _limited(pair.tokens), _limited(dealt))
+        if (known := nearest.get(found.turn)) is None or found.tokens < known.tokens:
+            nearest[found.turn] = found
+    return [nearest[turn] for turn in sorted(nearest)]
+
+
+def _limited(tokens: int) -> int:
+    return min(max(0, tokens), MAX_TOKENS)
+
+
+def points(tests: Iterable[TestResult], span: int) -> list[Point]:
+    """Return the graded questions of tests: each with the mean score of its items if the test's items name their turns, else the
+    last question of each test with the test's score. A test that asked nothing that needs a needle has none."""
+    return [point for test in tests for point in _points(test, span)]
+
+
+def _points(test: TestResult, span: int) -> Iterator[Point]:
+    questions = {each.turn: each for each in asked(test)}
+    if not questions:
+        return
+    scores: dict[int, list[float | None]] = {}
+    for item in test.items if test.correction is None else ():
+        if item.turn in questions:
+            scores.setdefault(item.turn, []).append(item.score)
+    for turn, items in scores.items() if scores else {max(questions): [test.score]}.items():
+        decided = [score for score in items if score is not None]
+        yield Point(
+            test=test.id,
+            scenario=test.scenario,
+            conversation=test.conversation or "",
+            distance=questions[turn].tokens,
+            share=questions[turn].dealt / span if span and test.exempt not in ("alone", "isolated") else 0.0,
+            score=fmean(decided) if len(decided) == len(items) else None,
+            chance=test.chance,
+        )
+
+
+# ---- in tables
+
+
+@final
+class Distances(NamedTuple):
+    """The evidence distances of all questions of some tests: in tokens as said, and as shares of the span as dealt; None without any."""
+
+    tokens: Range | None
+    shares: Range | None
+
+    @classmethod
+    def of(cls, tests: Iterable[TestResult], span: int) -> Distances:
+        found = [(each, test.exempt == "alone") for test in tests for each in asked(test)]
+        tokens = range_of(each.tokens for each, _ in found)
+        return cls(tokens, range_of(each.dealt / span for each, alone in found if span and not alone))
+
+    @property
+    def in_tokens(self) -> str:
+        """The median and the range, such as "1.2k (812–1.5k)"; a dash if there are none."""
+        return _text(self.tokens, short, "")
+
+    @property
+    def of_span(self) -> str:
+        """The same of the shares, such as "60% (5–94)"."""
+        return _text(self.shares, lambda share: f"{100 * share:.0f}", "%")
+
+
+def range_of(values: Iterable[float]) -> Range | None:
+    """Return the median and the range of values, None if there are none."""
+    ordered = sorted(values)
+    return Range(median(ordered), ordered[0], ordered[-1]) if ordered else None
+
+
+def _text(found: Range | None, figure: Callable[[float], str], unit: str) -> str:
+    if found is None:
+        return "–"
+    middle, low, high = map(figure, found)
+    return f"{middle}{unit}" if low == high else f"{middle}{unit} ({low}–{high})"
+
+
+def short(tokens: float) -> str:
+    """A number of tokens in at most four characters up to 999 million: 812, 1.2k, 31k, 451k, 1.4M."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if tokens >= 0.9995 * size:
+            return f"{tokens / size:.{tokens < 9.95 * size:d}f}{letter}"
+    return f"{tokens:.0f}"
+
+
+# ---- in sentences
+
+
+def spans_kept(result: Result) -> str | None:
+    """One sentence: whether all tests kept the span as dealt, or which did not. None if no test has a span."""
+    tests = [test for test in result.tests if test.exempt != "alone"]
+    if not tests:
+        return None
+    broken = [test for test in tests if not test.certified]
+    if not broken:
+        return "All tests kept their span as dealt."
+    late = [test for test in broken if test.span_used]
+    parts = [f"beyond it: {_names(late)}"] if late else []
+    if unasked := [test for test in broken if not test.span_used]:
+        parts.append(f"without a question that was asked: {_names(unasked)}")
+    return f"{len(tests) - len(broken)} of {len(tests)} tests kept their span as dealt; {'; '.join(parts)}."
+
+
+def _names(tests: Sequence[TestResult]) -> str:
+    more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
+    return ", ".join(test.id for test in tests[:NAMED]) + more
+
+
+def spans_said(result: Result) -> str | None:
+    """One sentence: what the tests' spans were dealt as, and what they came to with this agent's own replies, at the median.
+
+    None if no test with a span asked a question.
+    """
+    tests = [test for test in result.tests if test.exempt != "alone" and test.span_used]
+    said = range_of(test.span_used for test in tests)
+    if said is None:
+        return None
+    ranged = f"{said.median:,.0f} tokens at the median ({said.low:,.0f} to {said.high:,.0f})"
+    dealt = range_of(test.span_dealt for test in tests if test.span_dealt)
+    if dealt is None:
+        return f"With this agent's own replies, a test's span came to {ranged}."
+    return f"A test was dealt a span of {dealt.median:,.0f} tokens at the median; with this agent's own replies it came to {ranged}."
+
+
+def narrow(found: Iterable[Point]) -> str | None:
+    """One sentence: which scenarios are seen only at some distances, within `NARROW` of the span; None if none is.
+
+    Such a scenario's difficulty cannot be told from its distance.
+    """
+    shares: dict[str, list[float]] = {}
+    for point in found:
+        if point.share:
+            shares.setdefault(point.scenario, []).append(point.share)
+    places = {name: (min(values), max(values)) for name, values in sorted(shares.items()) if max(values) - min(values) < NARROW}
+    if not places:
+        return None
+    listed = ", ".join(f"{name} ({_places(low, high)})" for name, (low, high) in places.items())
+    return f"Seen only at some distances of the span, so that distance and difficulty cannot be told apart: {listed}"
+
+
+def _places(low: float, high: float) -> str:
+    return f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{100 * low:.0f}–{high:.0%}"

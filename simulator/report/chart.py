@@ -1,0 +1,57 @@
+"""The figure of a report: a run's scores by evidence distance, with the curve through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import NamedTuple, final
+
+from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
+from longspan.simulator.analysis.distances import Point
+from longspan.simulator.report.timeline import Tick, ticks
+
+__all__ = ["Chart", "Dot", "chart"]
+
+
+@final
+class Dot(NamedTuple):
+    """A graded question. `x` and `y` are shares of the figure's width and height, from its top left."""
+
+    point: Point
+    x: float
+    y: float
+
+
+@final
+class Chart(NamedTuple):
+    """A figure, in shares of its width and height: its `dots`, the `line` and the `band` as points of SVG in percent."""
+
+    curve: DistanceCurve
+    dots: list[Dot]
+    ticks: list[Tick]
+    line: str
+    band: str
+    half: float | None
+
+
+def chart(points: Sequence[Point]) -> Chart | None:
+    """The figure of graded questions; None if there are too few for a curve."""
+    curve = distance_curve(points)
+    if curve is None:
+        return None
+    width = 1.05 * curve.distances[-1]
+    across = [distance / width for distance in curve.distances]
+    band = [*zip(across, (score.high for score in curve.scores), strict=True)]
+    band += reversed([*zip(across, (score.low for score in curve.scores), strict=True)])
+    return Chart(
+        curve=curve,
+        dots=[Dot(point, point.distance / width, 1 - point.score) for point in points if point.score is not None],
+        ticks=ticks(int(width)),
+        line=_path(zip(across, (score.value for score in curve.scores), strict=True)),
+        band=_path(band),
+        half=curve.half.value / width if 0 < curve.half.value < inf else None,
+    )
+
+
+def _path(places: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{100 * x:.2f},{100 * (1 - y):.2f}" for x, y in places)

@@ -1,0 +1,67 @@
+"""A scenario whose needles lie anywhere in the span, and an agent whose memory is known: what the curve of scores must recover."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from random import Random
+from typing import Any, ClassVar
+
+from longspan.agents.base import BaseAgent
+from longspan.simulator.messages import Message, Reply
+from longspan.simulator.record import Grade, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import LAST, Line, Script
+from longspan.simulator.tokens import Tokenizer
+
+WINDOW = 900
+"""Tokens after which `Window` forgets."""
+
+
+class Codes(Scenario):
+    """Gives a door's code, which may have changed at any place of the span, and asks for it."""
+
+    name: ClassVar[str] = "codes"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall",)
+
+    def make(self, random: Random) -> Script:
+        door, first, last = (random.randrange(10_000, 100_000) for _ in range(3))
+        return Script(
+            facts={"code": str(last)},
+            lines=[
+                Line(f"The code of door {door} is {first}.", at=0.0),
+                Line(f"The code of door {door} is {last}.", at=random.uniform(0.02, 0.85)),
+                Line(f"What is the code of door {door}?", ideal=str(last), asks=True, needs=(1,), at=LAST),
+            ],
+        )
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        return Grade(score=float(facts["code"] in record.answer.reply), reason="as expected or not")
+
+
+class Window(BaseAgent):
+    """Knows every code that it was told no more than `WINDOW` tokens ago."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = Tokenizer().count
+        self._tokens = 0
+        self._codes: dict[str, tuple[str, int]] = {}
+
+    async def observe(self, message: Message, reply: str) -> None:
+        self._tokens += self._count(message.text) + self._count(reply)
+
+    async def reply(self, message: Message) -> Reply:
+        reply = self._answer(message)
+        self._tokens += self._count(reply)
+        return Reply(reply)
+
+    def _answer(self, message: Message) -> str:
+        begin = self._tokens
+        self._tokens += self._count(message.text)
+        if told := re.search(r"code of door (\d+) is (\d+)", message.text):
+            self._codes[told[1]] = told[2], self._tokens
+        elif asked := re.search(r"code of door (\d+)\?", message.text):
+            code, end = self._codes[asked[1]]
+            return code if begin - end <= WINDOW else "I do not know."
+        return "OK."
