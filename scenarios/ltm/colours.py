@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from random import Random
 from typing import Any, ClassVar, final
 
@@ -74,7 +76,27 @@ def _answered(reply: str, facts: Mapping[str, Any]) -> list[str]:
     """Return the colours that the reply settles on, in a uniform spelling."""
     known = words("colour_words")
     candidates = [*known["colours"], *known["spellings"], facts["colour"], *facts.get("told", ())]
-    return list(dict.fromkeys(_spelled(colour) for colour in settled_words(reply, candidates)))
+    settled = settled_words(_undescribed(reply, tuple(candidates)), candidates) or settled_words(reply, candidates)
+    return list(dict.fromkeys(_spelled(colour) for colour in settled))
+
+
+def _undescribed(reply: str, colours: tuple[str, ...]) -> str:
+    """Return `reply` without the colours that only describe another ("a mix of blue and green", "a blue-green shade", ", a pale blue")."""
+    return _descriptions(colours).sub(" ", reply)
+
+
+@lru_cache(maxsize=100)
+def _descriptions(colours: tuple[str, ...]) -> re.Pattern[str]:
+    one = "(?:" + "|".join(re.escape(colour).replace(r"\ ", "[ -]") for colour in sorted(colours, key=len, reverse=True)) + r")(?:ish)?\b"
+    likened = r"(?:mix(?:ture)?|blend|cross|combination|hint|touch|dash|shade|tint|hue|tone|between|next to|close to|similar to)"
+    few = r"(?:[\w-]{1,20} ){0,3}?"
+    several = rf"{few}{one}(?:(?:, | and | & |/|-){few}{one}){{0,4}}"
+    return re.compile(
+        rf"\b{likened} (?:of |between |to )?{several}"
+        rf"|\ban? {few}{one}(?:-{one})? (?:shade|tint|hue|tone|colou?r)\b"
+        rf"|(?<=[,;–—(]) ?an? {several}",
+        re.IGNORECASE,
+    )
 
 
 def _spelled(colour: str) -> str:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.matching import number, plain
 from longspan.simulator.queries import statement
 from longspan.simulator.record import Grade, Record
 from longspan.simulator.scenario import Scenario, Skill
@@ -85,8 +85,8 @@ class Jokes(Scenario):
         """
         answer = record.answer
         jokes = [str(joke) for joke in facts["jokes"]]
-        others = [joke for joke in words("jokes") if joke not in jokes]
-        retold = _retold_jokes(answer.reply, jokes, others)
+        others = [joke for joke in words("jokes") if not any(_alike(joke, told) for told in jokes)]
+        retold = _retold_jokes(answer.reply, jokes, others, answer.text)
         listed = " and ".join(f'"{joke}"' for joke in retold[:3]) or "none of the jokes"
         more = f" and {len(retold) - 3} more" if len(retold) > 3 else ""
         expected = jokes[facts["asked"]]
@@ -150,31 +150,39 @@ _END = "sentencesend"
 """Marks the end of a sentence among plain words."""
 
 
-def _retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str]) -> list[str]:
+def _retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], question: str = "") -> list[str]:
     """Return the jokes that `reply` tells or names: of those in the test (`jokes`) and those it may be confused with (`others`).
 
-    A joke's own words are those that none of the other jokes has (word endings aside). A reply tells a joke if, within a
-    stretch about twice as long as the joke, it has half of the joke's own words and at least three of them; or if it has four
-    words of it in a row, two of them its own. It names a joke of the test if one of the joke's own words follows "the joke
+    A joke's own words are those that none of the other jokes has (word endings aside), without the numbers of the `question`. A
+    reply tells a joke if, within a stretch about twice as long as the joke, it has half of the joke's own words and at least three
+    of them; or if it has four words of it in a row, two of them its own. It does not if it only shares the joke's opening and
+    goes on otherwise. It names a joke of the test if one of the joke's own words follows "the joke
     about", "the one where" and the like, precedes "joke", or occurs in a reply of a few words, and nothing before it in the
     sentence denies it ("not the one about ..."). A reply that names jokes of other tests by more words than those of this
     one lists words, and names none. Takes time linear in the length of the reply.
     """
     texts = [*jokes, *others]
-    own = _own_words(texts, len(jokes))
+    values = {value for word in plain(question).split() if (value := number(word)) is not None}
+    asked = frozenset(values | {value - value % 10 for value in values} | {value % 10 for value in values})
+    own = _own_words(texts, len(jokes), asked)
     marked = plain(re.sub(r"[.!?;\n]+", f" {_END} ", reply)).split()
     spoken = [word for word in marked if word != _END]
-    indices = (
-        _paraphrased(spoken, texts, own)
-        | _quoted(spoken, texts, own)
-        | _named(marked, len(spoken) <= TERSE_LENGTH, _own_words(texts, 0), len(jokes))
-    )
+    told = _paraphrased(spoken, texts, own) | _quoted(spoken, texts, own)
+    stems = [_stem(word) for word in spoken] if told else []
+    told -= {k for k in told if _only_opens(spoken, stems, texts[k], own[k])}
+    indices = told | _named(marked, len(spoken) <= TERSE_LENGTH, _own_words(texts, 0, asked), len(jokes))
     return [texts[k] for k in sorted(indices)]
 
 
-def _own_words(texts: Sequence[str], told: int) -> list[frozenset[str]]:
-    """Return each joke's own stems: unique among the first `told` jokes for these, among all jokes for the rest."""
-    stems = [frozenset(_stem(word) for word in plain(text).split() if word not in _COMMON) for text in texts]
+def _alike(joke: str, other: str) -> bool:
+    """Return whether two texts are one joke: one may be recorded as an earlier version worded it."""
+    one, two = ({_stem(word) for word in plain(text).split() if word not in _COMMON} for text in (joke, other))
+    return joke == other or 2 * len(one & two) > max(len(one), len(two))
+
+
+def _own_words(texts: Sequence[str], told: int, asked: frozenset[float] = frozenset()) -> list[frozenset[str]]:
+    """Return each joke's own stems: unique among the first `told` jokes for these, among all for the rest; no number `asked`."""
+    stems = [frozenset(_stem(word) for word in plain(text).split() if word not in _COMMON and number(word) not in asked) for text in texts]
     among_told = Counter(stem for joke in stems[:told] for stem in joke)
     among_all = Counter(stem for joke in stems for stem in joke)
     return [frozenset(stem for stem in joke if (among_told if k < told else among_all)[stem] == 1) for k, joke in enumerate(stems)]
@@ -229,6 +237,20 @@ def _quoted(spoken: Sequence[str], texts: Sequence[str], own: Sequence[frozenset
 
 def _runs(spoken: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(spoken[k:] for k in range(QUOTE_LENGTH)), strict=False)
+
+
+NEW_WORDS = 3
+"""So many words that are not the joke's make another joke of what begins like it."""
+
+
+def _only_opens(spoken: Sequence[str], stems: Sequence[str], text: str, own: frozenset[str]) -> bool:
+    """Return whether a reply, as words and as stems, has nothing of a joke's second half that is its own, and goes on in other words."""
+    words = plain(text).split()
+    late = {_stem(word) for word in words[len(words) // 2 :]} & own
+    if not late or not late.isdisjoint(stems):
+        return False
+    end = max((at for at, stem in enumerate(stems) if stem in own), default=0)
+    return len({word for word in spoken[end + 1 :] if word not in _COMMON and word not in words}) >= NEW_WORDS
 
 
 def _named(marked: Sequence[str], terse: bool, own: Sequence[frozenset[str]], told: int) -> set[int]:

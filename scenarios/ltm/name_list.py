@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from typing import Any, ClassVar, final
 
@@ -13,7 +13,8 @@ from pydantic import Field
 from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.matching import json_values, plain, some
+from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
+from longspan.simulator.grading.matching import plain, some
 from longspan.simulator.record import Grade, Record
 from longspan.simulator.scenario import Scenario, Skill
 from longspan.simulator.script import Line, Script
@@ -27,8 +28,9 @@ class NameList(Scenario):
 
     The score is the number of hits over the length of the longer list, expected or answered, in any order. Names are
     compared without case, accents and punctuation. A repeated name counts as a wrong one: no name was taken twice.
-    The last JSON list that holds text counts. Objects are read too: one for each name ({"name": ...}) or one around the
-    list. Names in running text score 0: the question asks for JSON, and the agent may be naming those it rules out.
+    The JSON list that the reply calls the complete one counts; without one, those of past and current names together or
+    the last that is no part of another. Objects are read too: one for each name ({"name": ...}) or one around the list.
+    Names in running text score 0: the question asks for JSON, and the agent may be naming those it rules out.
     """
 
     name: ClassVar[str] = "name_list"
@@ -80,10 +82,30 @@ def _reason(expected: list[str], answered: list[str], missing: list[str], wrong:
 
 
 def _answered(reply: str) -> list[str]:
-    """Return the names in the last JSON list that holds text or, without one, those in the reply's objects."""
-    values = json_values(reply)
-    lists = [names for value in values if isinstance(value, list) and (names := list(_texts(value)))]
-    return lists[-1] if lists else [name for value in values for name in _texts(value)]
+    """Return the names in the JSON list that the reply calls complete; without one, in those of past and of current names together.
+
+    Without these it is the last list that is no part of another; without any list, what the reply's objects hold.
+    """
+    found = [(item.called, isinstance(item.value, list), list(_texts(item.value))) for item in labelled_json(reply)]
+    lists = [(what, names) for what, is_list, names in found if names and is_list]
+    if not lists:
+        return _together([(what, names) for what, _, names in found])
+    lists = [each for each in lists if each[0] is not Called.OTHER] or lists
+    complete = [names for what, names in lists if what is Called.COMPLETE]
+    if complete:
+        return complete[-1]
+    if {Called.PAST, Called.CURRENT} & {what for what, _ in lists}:
+        return _together(lists)
+    return next((names for _, names in reversed(lists) if not any(set(names) < set(other) for _, other in lists)), [])
+
+
+def _together(lists: Iterable[tuple[Called, list[str]]]) -> list[str]:
+    """Return the names of several lists. A name that is told again to be past or current is not repeated."""
+    names: list[str] = []
+    for what, more in lists:
+        known = set(names) if what is not Called.NOTHING else set()
+        names += [name for name in more if name not in known]
+    return names
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -96,6 +118,7 @@ def _texts(value: Any) -> Iterator[str]:
         for item in value:
             yield from _texts(item)
     elif isinstance(value, dict):
-        named = [item for key, item in value.items() if "name" in key.casefold()]
-        for item in named or value.values():
-            yield from _texts(item)
+        named = {key: item for key, item in value.items() if "name" in key.casefold()} or value
+        lists = [(called(key), list(_texts(item))) for key, item in named.items()]
+        complete = [names for what, names in lists if what is Called.COMPLETE]
+        yield from complete[-1] if complete else _together(lists)

@@ -15,7 +15,8 @@ from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.errors import ScenarioError
-from longspan.simulator.grading.matching import found_words, json_values, plain
+from longspan.simulator.grading.labelled_lists import Called, labelled_json
+from longspan.simulator.grading.matching import found_words, plain
 from longspan.simulator.record import Grade, Record
 from longspan.simulator.scenario import Scenario, Skill
 from longspan.simulator.script import Line, Script
@@ -293,10 +294,14 @@ def _needs(kind: Kind, story: Sequence[Event], room: str) -> tuple[int, ...]:
 
 
 def _given(reply: str) -> list[str]:
-    """Return what the reply's JSON gives as "answer", as text. An echo of the example in the question is no answer."""
-    objects = [value for value in json_values(reply) if isinstance(value, dict)]
-    answers = [value for item in objects for key, value in item.items() if plain(str(key)) == "answer"]
-    return [text for value in answers if plain(text := _text(value)) != "word"]
+    """Return what the reply's JSON gives as "answer", as text: of several, what the reply calls final or corrected.
+
+    An echo of the example in the question is no answer.
+    """
+    objects = [item for item in labelled_json(reply) if isinstance(item.value, dict)]
+    answers = [(item.called, value) for item in objects for key, value in item.value.items() if plain(str(key)) == "answer"]
+    given = [(what, text) for what, value in answers if plain(text := _text(value)) != "word"]
+    return [text for what, text in given if what is Called.COMPLETE][-1:] or [text for _, text in given]
 
 
 def _text(value: Any) -> str:

@@ -13,7 +13,8 @@ from pydantic import Field
 from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.matching import json_values, number, plain, some
+from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
+from longspan.simulator.grading.matching import number, plain, some
 from longspan.simulator.record import Grade, Record
 from longspan.simulator.scenario import Scenario, Skill
 from longspan.simulator.script import Line, Script
@@ -49,9 +50,9 @@ class Shopping(Scenario):
     The score is a third each for the share of the items listed, the share of the items in the right quantity, and nothing
     invented (all or nothing, and only with at least one right item). If more items are invented than listed rightly, both
     shares shrink by as much: a list of everything there is earns nothing. Items are compared in the singular, without case and
-    packaging ("Bags of carrots"). Repeated items are summed, and items with a quantity of zero are ignored. The last JSON
-    list that lists anything counts. Other keys, mappings of items to quantities, quantities in words or with a unit, and
-    strings such as "3 carrots" are read too.
+    packaging ("Bags of carrots"), written together or apart. Repeated items are summed, and those that come to zero are
+    ignored. The JSON list that the reply calls the current or the complete one counts, else the last. Other keys, mappings
+    of items to quantities, quantities in words or with a unit, and strings such as "3 carrots" are read too.
     """
 
     name: ClassVar[str] = "shopping"
@@ -127,10 +128,23 @@ def _change(random: Random, basket: Mapping[str, int], things: list[str], *, rem
 
 
 def _answered(reply: str) -> list[_Entry]:
-    """Return the entries of the last JSON list that has any or, without one, those of the reply's objects."""
-    values = json_values(reply)
-    lists = [entries for value in values if isinstance(value, list) and (entries := list(_entries(value)))]
-    return lists[-1] if lists else [entry for value in values for entry in _entries(value)]
+    """Return the entries of the last JSON list that the reply calls the current or the complete one or, without one, of the last list.
+
+    Lists of what is past, was removed and the like come last, and before them objects without a list, all together.
+    """
+    found = [(item, entries) for item in labelled_json(reply) if (entries := list(_entries(item.value)))]
+    lists = [(item.called, entries) for item, entries in found if isinstance(item.value, list) or _holds_entries(item.value)]
+    if not lists:
+        return [entry for _, entries in found for entry in entries]
+    best = min(_RANKS[what] for what, _ in lists)
+    return next(entries for what, entries in reversed(lists) if _RANKS[what] == best)
+
+
+_RANKS = {Called.COMPLETE: 0, Called.CURRENT: 0, Called.NOTHING: 1, Called.PAST: 2, Called.OTHER: 3}
+
+
+def _holds_entries(value: Mapping[str, Any]) -> bool:
+    return any(isinstance(item, (list, dict)) for item in value.values())
 
 
 def _entries(value: Any) -> Iterator[_Entry]:
@@ -155,6 +169,10 @@ def _entries(value: Any) -> Iterator[_Entry]:
 def _mapped(value: Mapping[str, Any]) -> Iterator[_Entry]:
     """Yield the entries of an object that is not an entry itself: those inside it, else its keys with their quantities."""
     inner = [(key, item) for key, item in value.items() if isinstance(item, (list, dict))]
+    if len(inner) > 1:
+        ranks = {key: _RANKS[called(key)] for key, _ in inner}
+        best = min(ranks.values())
+        inner = [(key, item) for key, item in inner if ranks[key] == best]
     for key, item in inner:
         counts = [_quantity(count) for name, count in item.items() if plain(name) in _QUANTITY] if isinstance(item, dict) else []
         if counts and not any(plain(name) in _ITEM for name in item):
@@ -182,28 +200,27 @@ def _quantity(value: Any) -> float | None:
         return float(value)
     if not isinstance(value, str) or len(value) > 60:
         return None
+    value = re.sub(r"\([^()]*\)", " ", value)  # "3 (5 - 2)"
     whole = number(value)
     numbers = re.findall(r"\d{1,6}(?:\.\d{1,3})?", value) or [word for word in value.split() if number(word) is not None]
     return whole if whole is not None else number(numbers[0]) if len(numbers) == 1 else None
 
 
 def _consolidated(entries: list[_Entry]) -> dict[str, _Entry]:
-    """Return the entries by item, repeated items summed and those with a quantity of zero left out."""
+    """Return the entries by item, repeated items summed and those that come to zero or less left out."""
     sums: dict[str, _Entry] = {}
     for entry in entries:
-        if entry.quantity is not None and entry.quantity <= 0:
-            continue
         key = _thing(entry.item)
         known = sums.get(key, _Entry(entry.item, 0))
         both = known.quantity is not None and entry.quantity is not None
         sums[key] = _Entry(known.item, (known.quantity or 0) + (entry.quantity or 0) if both else None)
-    return sums
+    return {key: entry for key, entry in sums.items() if entry.quantity is None or entry.quantity > 0}
 
 
 def _thing(text: str) -> str:
-    """Return `text` in the singular and without packaging, so that two names of one item are equal."""
+    """Return `text` in the singular and without packaging, so that two names of one item are equal: "rubberbands" and "rubber band"."""
     singulars = [_singular(word) for word in plain(text).split()]
-    return " ".join([word for word in singulars if word not in _MEASURES] or singulars)
+    return "".join([word for word in singulars if word not in _MEASURES] or singulars)
 
 
 def _singular(word: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from random import Random
 from typing import Any, ClassVar, final
 
 from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.dates import dates, hours
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.record import Grade, Record
 from longspan.simulator.scenario import Scenario, Skill
@@ -72,14 +75,17 @@ class SpyMeeting(Scenario):
 
         Both are lists of lists of words and phrases: the accepted meanings of each message of this test, and the meanings
         of other tests' messages. `vague`: words for those that are too vague to count before there are more than MAX_VAGUE.
-        Phrases count as whole words, in the singular or the plural. A foreign phrase that is only part of an accepted one
-        ("moon" in "full moon") does not count.
+        Phrases count as whole words, in the singular or the plural, written together or apart; dates and hours in any notation.
+        What is denied ("not a museum") is not named. A foreign phrase that is only part of an accepted one ("moon" in "full
+        moon") does not count.
         """
         if self.rules == "paper":
             return paper.spy_meeting(facts, record)
-        text = _spoken(record.answer.reply)
-        found = [_first(text, phrases) for phrases in facts["accepted"]]
-        for phrases in facts["accepted"]:
+        text = _DENIED.sub(" |", _spoken(record.answer.reply))
+        meant = _meant(record.answer.reply, text)
+        accepted = [_synonyms(phrases) for phrases in facts["accepted"]]
+        found = [_first(text, phrases) or _first(meant, phrases) for phrases in accepted]
+        for phrases in accepted:
             for phrase in _present(text, phrases):
                 text = re.sub(f" {phrase}(?= )", " |", text)
         strays = [stray for phrases in facts["foreign"] if (stray := _first(text, phrases))]
@@ -93,10 +99,34 @@ class SpyMeeting(Scenario):
         )
 
 
+@lru_cache(maxsize=1000)
+def _entry(name: str) -> tuple[str, ...]:
+    """Return all names of the pool's entry whose first name it is."""
+    pool = words("spy_meeting")
+    return next(((*entry["names"], *entry["also"]) for kind in KINDS for entry in pool[kind] if entry["names"][0] == name), ())
+
+
+def _synonyms(phrases: Sequence[str]) -> list[str]:
+    """Return accepted phrases, and those that the pool accepts for the same meaning today: a test keeps those of when it was made."""
+    return list(dict.fromkeys([*phrases, *_entry(phrases[0])])) if phrases else []
+
+
+_DENIED = re.compile(r" (?:not|instead of|rather than|unlike)(?: (?:at|in|on|a|an|the|to|your|by|with)){0,3} \w+(?: \w+)?(?= )")
+_WEEKDAYS = {"mon": "monday", "fri": "friday"}
+_WEEKDAY = re.compile(r"\b(mon|fri) ")
+
+
+def _meant(reply: str, text: str) -> str:
+    """Return what a reply means in other words, ready for looking up phrases: its dates, its hours, and pairs of words of `text` as one."""
+    pairs = (f"{one}{other}" for one, other in pairwise(text.split()) if len(one) > 2 < len(other))
+    return f" {' | '.join([*dates(reply), *hours(reply)])} | {' '.join(pairs)} "
+
+
 def _spoken(text: str) -> str:
     """Return `text` ready for looking up phrases: plain, with a space at both ends, "8 p.m." as "8pm" and "24th" as "24"."""
     text = re.sub(r"\b(\d\d?) ?([ap]) ?m\b", r"\1 \2m", plain(text))
     text = re.sub(r"(\d)(?:st|nd|rd|th)\b", r"\1", text)
+    text = _WEEKDAY.sub(lambda match: f"{_WEEKDAYS[match[1]]} ", text)
     return f" {text} "
 
 

@@ -108,6 +108,8 @@ def number(text: str) -> float | None:
         return None
     if re.fullmatch(r"[+-]?\d+(?:\.\d+)?", text):
         return float(text)
+    if text in ("half a dozen", "a half dozen"):
+        return 6.0
     text = re.sub(r"^(?:an?|one) (?=single$|couple$|pair$|dozen$)", "", text)
     if text in _WORDS:
         return float(_WORDS[text])

@@ -20,7 +20,7 @@ from longspan.simulator.scenario import Scenario, Test
 from longspan.simulator.script import Script, Segment
 from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait, Watch
 
-__all__ = ["Rehearsal", "rehearse"]
+__all__ = ["Rehearsal", "rehearse", "rehearse_test"]
 
 ReplyTo = Callable[[str, str], str]
 """Returns the reply to a message, given the message and its ideal reply."""
@@ -82,14 +82,18 @@ class _Conversation:
 def rehearse(scenario: Scenario, *, seed: int, reply: ReplyTo) -> Rehearsal:
     """Make the scenario's test from `seed`, play it against `reply` and grade it. Waits end at once."""
     script = scenario.make(Random(f"{scenario.name}/{seed}"))
-    test = Test(f"{scenario.name}-1", scenario, script, seed=str(seed), order=0)
-    conversation = _Conversation(script.segments(len, "uniform"), reply)
+    return rehearse_test(Test(f"{scenario.name}-1", scenario, script, seed=str(seed), order=0), reply)
+
+
+def rehearse_test(test: Test, reply: ReplyTo) -> Rehearsal:
+    """Play a test that is made against `reply` and grade it. Waits end at once."""
+    conversation = _Conversation(test.script.segments(len, "uniform"), reply)
 
     def award(points: float, why: str) -> None:
         conversation.awards.append(Award(points, why, conversation.turns - 1))
 
     stage = Stage(test.script, test.seed, conversation, award)
-    play = scenario.play(stage)
+    play = test.scenario.play(stage)
     response: Any = None
     while True:
         try:
@@ -98,4 +102,4 @@ def rehearse(scenario: Scenario, *, seed: int, reply: ReplyTo) -> Rehearsal:
             break
         response = conversation.respond(test.id, request)
     record = Record(conversation.exchanges, conversation.watched, conversation.awards)
-    return Rehearsal(script, record, scenario.grade(script.facts, record))
+    return Rehearsal(test.script, record, test.scenario.grade(test.script.facts, record))

@@ -27,6 +27,8 @@ from longspan.scenarios.summhay import bullets
 from longspan.simulator.arena.questions import alignment, key_facts
 from longspan.simulator.arena.sentences import sentences
 from longspan.simulator.errors import journal_text, one_line
+from longspan.simulator.grading.dates import dates, hours
+from longspan.simulator.grading.labelled_lists import labelled_json
 from longspan.simulator.grading.matching import contains_nearly, found_words, number, plain, some, split_json
 from longspan.simulator.grading.needle_fates import Traces
 from longspan.simulator.grading.settled_answers import settled_words
@@ -122,6 +124,13 @@ GENERATORS: Final[dict[str, Generator]] = {
     "options": of("option 1 or the second "),
     "orders": of("I would like the soup, not the cake. "),
     "speakers": of("Waiter: a (b) Guest: c "),
+    "verdicts": of("opening 3 is true, but 4 is wrong, "),
+    "corrections": of("3? No, wait, 4. "),
+    "dates": of("29/02 or the twenty-ninth of Feb at 24:00 "),
+    "labels": of('the current list is not the old one: ["a"] '),
+    "changes": of("changed it from red to blue, which replaced green (now) "),
+    "cells": of("| now | red | blue |\n"),
+    "openings of jokes": of("The drum asked the cello to "),
     "jokes": of("the joke about the goat but not the one where "),
 }
 
@@ -210,6 +219,8 @@ READERS: Final[Mapping[str, Callable[[], Reader]]] = (
             "quotations": lambda reply: contains_nearly(reply, "one two three four five six seven eight nine"),
             "numbers": number,
             "JSON": split_json,
+            "lists": labelled_json,
+            "dates": lambda reply: (dates(reply), hours(reply)),
             "settled answers": lambda reply: settled_words(reply, WORDS),
             "reasons": lambda reply: some([reply, reply]),
             "needle fates": fate,

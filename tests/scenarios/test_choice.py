@@ -50,7 +50,7 @@ def test_replies_that_choose_the_third(reply: str) -> None:
         ("3 and 4", (3, 4)),
         ("3, 4", (3, 4)),
         ("Either 3 or 5.", (3, 5)),
-        ("The answer is 3. No, the answer is 4.", (3, 4)),
+        ("The answer is 3. The answer is 4.", (3, 4)),
         ("1 2 3 4 5 6", (1, 2, 3, 4, 5, 6)),
         ("Option 1 is nice. Option 2 is nicer.", (1, 2)),
         ("7", (7,)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from random import Random
 
@@ -10,8 +11,14 @@ import pytest
 from longspan.scenarios.ltm.trigger_response import TriggerResponse
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.filler.draws import read
+from longspan.simulator.filler.filler import Filler
+from longspan.simulator.filler.talk import Talk
 from longspan.simulator.grading.matching import contains_phrase, found_words, plain
+from longspan.simulator.plugins import make_scenario
 from longspan.simulator.record import Exchange, Grade, Record
+from longspan.simulator.suite import load_suite
+from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.tools.rehearsal import rehearse
 
 RULES = words("triggers")
@@ -141,3 +148,75 @@ def test_triggers_touch_no_other_topic(rule: dict[str, str]) -> None:
     others = [*words("colour_words")["colours"], *words("names"), *words("groceries"), *words("groceries").values()]
     for text in [*Wording("trigger_response").all(rule["situation"]), *rule.values()]:
         assert not found_words(text, others)
+
+
+SIGNS = {
+    "cold": "shiver|numb|freez|like ice|Brr|chilly|feel cold",
+    "tired": "eyes open|slept badly|yawn|pillow|doze|eyelids|tired|sleepy|exhausted",
+    "lost": "vanish|upside down|on earth|it is gone|has got to|lost|mislaid|missing|cannot find",
+    "rain": "pouring|soaked|showers are|downpour|drizzle|rainy|puddle|umbrella is",
+    "exercise": "long run|squats|swam|workout|gym|push-ups|jog|exercis|sprint",
+    "neighbours": "upstairs|next door|landing|below me|side of the hedge|neighbours?\\b",
+    "garden": "tulip|weeds|flower beds|lawn|Slugs|garden is|scarecrow",
+    "travel": "bags are packed|flight|ferry|off to the|train leaves|leaving town|journey|suitcase is|rucksack is",
+    "late": "ages ago|missed the bus|hardly any time|has started|overslept|am late|running late|in a hurry",
+    "teeth": "molar|incisor|filling|toothache|gums|tooth\\b|teeth|dentist",
+    "technology": "laptop|screen|printer|phone|tablet will|computer|device|robot|alarm clock|vacuum",
+    "cat": "kitten|whiskers|old tom|tabby|purr|my cat",
+    "music": "violin|guitar|sonata|piano|trumpet|flute|instrument|practis",
+    "film": "thriller|cinema|credits|actress|western|comedy|film|movie",
+    "bored": "nothing to do|drags on|staring at the wall|happen for once|twiddl|bored",
+    "success": "promoted|passed my|accepted|won\\b|came first|success|prize",
+    "nervous": "butterflies|palms|pounding|sit still|tremble|nervous",
+    "housework": "hoover|wiped|scrub|ironed|dishes|housework|laundry",
+    "haircut": "fringe|perm\\b|barber|hairdresser|curls|hair\\b",
+    "car": "engine|tyre|brakes|ignition|windscreen|my car",
+    "dream": "asleep|my sleep|nightmare|woke up|dream",
+    "money": "the rent|savings|bill is|overdrawn|debts|money|afford",
+    "insect": "wasp|ants\\b|mosquito|fly keeps|moth\\b|insect",
+    "clumsy": "knocked|dropped|sat on|hinges|elbow|broke|shatter|snapped",
+}
+"""For each situation, words that betray it when the user speaks of himself: a part of each of its remarks, and of others of its kind."""
+OWN = re.compile(r"\b(?:I(?= (?!and\b)[a-z])|[Mm]y|mine|myself|[Oo]urs?|[Ww]e)\b")  # not the letter I of a crossword
+NOT_THE_USERS = re.compile(
+    r'"[^"]*"|^On TV:.*|^[A-Z][\w-]+ [A-Z][\w-]+: .*|^Waiter: .*'
+    r"|\b(?:[Mm]y (?:cousin|friend|tutor|pen friend|old classmate|colleague|godmother)|[Oo]ur caretaker)(?= [A-Z])|\bI heard a good one\b",
+    re.MULTILINE,
+)
+"""What others say, show on TV or are said to do."""
+
+
+def fired(text: str) -> set[str]:
+    """The situations that a text may be taken for: those that a sentence about the user betrays."""
+    sentences = re.split(r"(?<=[.!?;])\s|\n", NOT_THE_USERS.sub("", text))
+    return {
+        name for sentence in sentences if OWN.search(sentence) for name, signs in SIGNS.items() if re.search(rf"\b(?:{signs})", sentence)
+    }
+
+
+def test_signs_betray_every_remark() -> None:
+    assert set(SIGNS) == {rule["situation"] for rule in RULES}
+    for rule in RULES:
+        for remark in Wording("trigger_response").all(rule["situation"]):
+            assert re.search(rf"\b(?:{SIGNS[rule['situation']]})", remark), remark
+
+
+@pytest.mark.parametrize("name", [name for name in load_suite("ltm").scenarios if name not in ("trigger_response", "chapterbreak")])
+def test_no_line_of_another_test_fires_a_rule(name: str) -> None:
+    """A book is read without interruption, so no rule is open then."""
+    for seed in range(100):
+        played = rehearse(make_scenario(name, {}), seed=seed, reply=lambda text, ideal: ideal)
+        for text in [*(exchange.text for exchange in played.record.exchanges), played.script.farewell]:
+            assert not fired(text), text
+
+
+def test_no_joke_is_about_the_user() -> None:
+    assert [joke for joke in words("jokes") if OWN.search(joke)] == []
+
+
+def test_no_filler_fires_a_rule() -> None:
+    assert [remark for remarks in read("remarks").values() for remark in remarks if fired(remark)] == []
+    for seed in range(10):
+        made = Filler(Talk(seed), Tokenizer())
+        for distraction in [*(made.make(gap) for gap in (*range(10, 150, 5), *[1500] * 30)), *(made.ask() for _ in range(20))]:
+            assert not fired(distraction.text), distraction.text

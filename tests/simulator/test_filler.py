@@ -431,7 +431,7 @@ def test_it_depends_only_on_the_seed() -> None:
 def test_seeds_keep_their_meaning() -> None:
     """If this fails, no conversation recorded with the built-in source can be resumed any more."""
     said = json.dumps([said_by(Talk(0), 1000), list(islice(Talk("x").chat(), 1000))])
-    assert hashlib.sha256(said.encode()).hexdigest() == "b5f37485a6f270844fecab2d058eb810d0aa03ccdcd86a5852aa1a99efb1a295"
+    assert hashlib.sha256(said.encode()).hexdigest() == "0f8d8a13f252b8f5ce61e3d241c8494bc3a295c70517db35f1fee7ce198a0c6c"
 
 
 @pytest.fixture(scope="module")
@@ -482,7 +482,7 @@ def test_no_unsuitable_word_is_packed(packer: ModuleType) -> None:
 
 SEEDS = range(100) if ALL else range(2)
 FIRST_PERSON = re.compile(r"\b(I|me|my|myself|I'm|we|us|our|ours)\b")
-RELATIVES = re.compile(r"\b([Mm]y (cousin|friend|tutor|pen friend|old classmate|colleague|neighbour)|[Oo]ur caretaker)(?= [A-Z])")
+RELATIVES = re.compile(r"\b([Mm]y (cousin|friend|tutor|pen friend|old classmate|colleague|godmother)|[Oo]ur caretaker)(?= [A-Z])")
 
 
 def texts(seed: int, number: int = 60) -> list[Distraction]:

@@ -1,0 +1,86 @@
+"""Finds which of several JSON lists in a reply is the answer: what the reply calls the complete or the current one."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Any, Final, NamedTuple, final
+
+from longspan.simulator.grading.lenient_json import find_json
+from longspan.simulator.grading.matching import plain
+
+__all__ = ["Called", "LabelledList", "called", "labelled_json"]
+
+LONGEST: Final = 200
+"""Characters before a list that may say what it is."""
+
+
+@final
+class Called(Enum):
+    """What a list is called. From the surest answer: everything there is, what holds now, nothing, what held before, something else."""
+
+    COMPLETE = 0
+    CURRENT = 1
+    NOTHING = 2
+    PAST = 3
+    OTHER = 4
+
+
+_WORDS: Final = (  # the first that occurs in a label applies
+    (
+        Called.OTHER,
+        "not (?:included|on|yours|counted|part)|left out|excluded|excluding|ignored|other people|friends?|unsure|not sure"
+        "|uncertain|belongs?|format|form|example|e g|such as|like this|template|if|would|suggest\\w*|draft|first try|attempt|wrong|never"
+        "|mistaken\\w*|no longer",
+    ),
+    (
+        Called.COMPLETE,
+        "^but|actually|complete|completed|full|entire|altogether|in total|final|finally|corrected|correction|updated|revised"
+        "|amended|result\\w*|combined|(?:old|past|former|previous) and (?:new|current|present)",
+    ),
+    (Called.CURRENT, "current|currently|now|as it stands|remaining|remains|at present|at the moment"),
+    (
+        Called.OTHER,
+        "removed|removals?|deleted|bought|taken off|crossed off|struck|at home|already (?:have|got)|additions?|added|changes|step",
+    ),
+    (
+        Called.PAST,
+        "past|previous|previously|former|formerly|old|older|earlier|before|original|originally|initial|initially|at first|started|start|was"
+        "|were|had|used to|yesterday",
+    ),
+    (Called.COMPLETE, "all|every|everything|answer|correct"),
+    (Called.CURRENT, "present|presently|latest|newest|new|active|left|today|so far|yours"),
+)
+_CALLED: Final = [(what, re.compile(rf"(?:\b|(?=\^))(?:{words})\b")) for what, words in _WORDS]
+_SENTENCE: Final = re.compile(r"[.!?;]\s|\n\s*\n|\n")
+_FENCE: Final = re.compile(r"```\w*|[*_#>`]")
+
+
+@final
+class LabelledList(NamedTuple):
+    """A JSON list or object, and what the reply calls it."""
+
+    called: Called
+    value: Any
+
+
+def called(label: str) -> Called:
+    """Return what a label, a key or the words before a list, says that something is."""
+    words = plain(label)
+    return next((what for what, pattern in _CALLED if pattern.search(words)), Called.NOTHING)
+
+
+def labelled_json(text: str) -> list[LabelledList]:
+    """Return the JSON lists and objects in `text`, in order, each with what the end of the text before it calls it.
+
+    Takes time linear in the text and never raises.
+    """
+    spans = find_json(text)
+    ends = [0, *(span.end for span in spans)]
+    return [LabelledList(called(_label(text[end : span.begin])), span.value) for end, span in zip(ends, spans, strict=False)]
+
+
+def _label(before: str) -> str:
+    """Return the last sentence of the text before a list."""
+    sentences = [part for part in _SENTENCE.split(_FENCE.sub(" ", before[-LONGEST:])) if plain(part)]
+    return sentences[-1] if sentences else ""
