@@ -66,6 +66,14 @@ class Scenario(BaseModel, ABC):
         """Return the expected score, in [0, 1], of guessing without memory."""
         return 0.0
 
+    def guess(self, message: str) -> str | None:
+        """Return the best reply to a message of this scenario for one who knows nothing but this message and public lists.
+
+        None if the message is not this scenario's, or if nothing is better than saying nothing. It must depend only on the
+        parameters and the message: the same message gives the same reply. The agent `stateless` answers with it.
+        """
+        return None
+
     async def play(self, stage: Stage) -> None:
         """Say the script's lines. A dynamic scenario overrides this."""
         for line, at in stage.cues():
