@@ -121,6 +121,8 @@ GENERATORS: Final[dict[str, Generator]] = {
     "places far from their leg": halves("x" * 50 + " ", ", from the Mill", "2 km north "),
     "options": of("option 1 or the second "),
     "orders": of("I would like the soup, not the cake. "),
+    "closing lines": of("Order: soup, cola and "),
+    "a long order": of("soup or not cola, ", "Order: "),
     "speakers": of("Waiter: a (b) Guest: c "),
     "jokes": of("the joke about the goat but not the one where "),
 }

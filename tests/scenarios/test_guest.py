@@ -190,7 +190,6 @@ def test_part_of_a_name_that_fits_two_dishes_names_neither() -> None:
         return read_talk(menu, reply, drinks=False).ordered
 
     assert ordered("The salmon, please.") == ()
-    assert read_talk(menu, "The salmon, please.", drinks=False).unclear == ("salmon",)
     assert ordered("The smoked salmon, please.") == ("Smoked salmon with capers",)
     assert ordered("The salmon with the dill, please.") == ("Grilled salmon with dill butter",)
     assert ordered("The salmon with the dill and the smoked salmon, please.") == (
@@ -227,14 +226,6 @@ def test_the_kind_of_kitchen_or_of_plate_does_not_name_a_dish(reply: str, ordere
     )
 
     assert list(read_talk(menu, reply, drinks=False).ordered) == ordered
-
-
-@pytest.mark.parametrize(
-    ("reply", "asks"),
-    [("A glass of water, please.", True), ("I'd like a juice.", True), ("Understood.", False), ("Thank you!", False), ("Noted.", False)],
-)
-def test_asking_for_something_that_is_not_on_the_menu(reply: str, asks: bool) -> None:
-    assert read_talk(MENU, reply, drinks=True).request is asks
 
 
 @pytest.mark.parametrize(
@@ -303,8 +294,8 @@ def test_replies_that_are_a_guests(reply: str) -> None:
         ("Thank you, but I ordered the risotto.", True),
         ("There must be some confusion with another table.", True),
         ("Sorry, but where is my risotto? This looks like the lamb tagine.", True),
-        ("That's not the risotto.", None),
-        ("This doesn't look like risotto.", None),
+        ("That's not the risotto.", True),
+        ("This doesn't look like risotto.", True),
         ("I don't want the lamb tagine.", None),
         ("Excuse me, I ordered the risotto, not the lamb tagine." + QUOTE, True),
         ("I ordered the chicken pie, this is the wrong dish.", False),
@@ -323,9 +314,9 @@ def test_replies_that_are_a_guests(reply: str) -> None:
     ],
 )  # fmt: skip
 def test_noticing_the_wrong_dish(reply: str, noticed: bool | None) -> None:
-    complaint = read_complaint(MENU, reply, wrong=TAGINE, order=[RISOTTO])
+    complaint = read_complaint(MENU, reply, served=TAGINE, order=[RISOTTO])
 
-    assert complaint.noticed is noticed, complaint.why
+    assert complaint.right is noticed, complaint.why
 
 
 @pytest.mark.parametrize(
@@ -337,9 +328,9 @@ def test_noticing_the_wrong_dish(reply: str, noticed: bool | None) -> None:
     ],
 )
 def test_noticing_one_wrong_dish_of_two(reply: str, noticed: bool) -> None:
-    complaint = read_complaint(MENU, reply, wrong=TAGINE, order=[SOUP, RISOTTO])
+    complaint = read_complaint(MENU, reply, served=TAGINE, order=[SOUP, RISOTTO])
 
-    assert (complaint.lean if complaint.noticed is None else complaint.noticed) is noticed, complaint.why
+    assert (complaint.lean if complaint.right is None else complaint.right) is noticed, complaint.why
 
 
 @pytest.mark.parametrize(
@@ -364,8 +355,8 @@ def test_noticing_one_wrong_dish_of_two(reply: str, noticed: bool) -> None:
         ("A glass of water.", False),
         ("OK.", False),
         ("", False),
-        ("The tea or the merlot, I am not sure.", None),
-        ("Elderflower lemonade, mint tea, merlot, iced coffee, wheat beer.", None),
+        ("The tea or the merlot, I am not sure.", False),
+        ("Elderflower lemonade, mint tea, merlot, iced coffee, wheat beer.", False),
     ],
 )  # fmt: skip
 def test_recalling_the_drink(reply: str, right: bool | None) -> None:
@@ -382,6 +373,6 @@ def test_recalling_the_drink(reply: str, right: bool | None) -> None:
 def test_no_reply_raises(reply: str) -> None:
     read_talk(MENU, reply, drinks=True)
     read_talk(MENU, reply, drinks=False)
-    read_complaint(MENU, reply, wrong=TAGINE, order=[RISOTTO])
+    read_complaint(MENU, reply, served=TAGINE, order=[RISOTTO])
     read_recall(MENU, reply, drinks=[TEA])
     out_of_role(reply)
