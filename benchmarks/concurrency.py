@@ -115,7 +115,7 @@ class _Play:
     async def _prepare(self, seed: int, folder: Path, journals: ExitStack) -> Conversation:
         tokenizer = Tokenizer()
         setting = Setting(id="main", span=self._span, tokenizer=tokenizer, filler=Filler(Talk(seed), tokenizer))
-        tests = [test for test in make_tests(self._suite, seed) if setting.left_out(test) is None]
+        tests = [test for test in make_tests(self._suite, seed, "spread") if setting.left_out(test) is None]
         agent = make_agent(self._spec)
         if self._context > self._span:
             await _fill(agent, self._context)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
-from longspan.simulator.conductor import Conductor, Fill, Release, Speak, TestState
+from longspan.simulator.conductor import CHARGE, Conductor, End, Fill, Phase, Speak, TestState, cost
 from longspan.simulator.errors import AgentError, JournalError, ReplayError, StoppedError, journal_text
 from longspan.simulator.faults import is_fault
 from longspan.simulator.filler.filler import Distraction, Filler
@@ -23,7 +24,7 @@ from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Message, Reply, Turn
 from longspan.simulator.record import readable
 from longspan.simulator.scenario import Test
-from longspan.simulator.script import Placement
+from longspan.simulator.script import Placement, Segment
 from longspan.simulator.stage import AskJudge, Judge, Say, Verdict, Wait, Watch
 from longspan.simulator.test_task import TestTask
 from longspan.simulator.tokens import Tokenizer
@@ -41,14 +42,8 @@ OPENING: Final = (
 )
 """The first message, which explains the situation (GoodAI, section 3.1)."""
 
-CHARGE: Final = 20
-"""Tokens charged for a reply of the agent, whatever its length (the medians of published logs are from 3 to 133)."""
-
 SNAPSHOT_EVERY: Final = 100
 """Turns after which the agent is saved if no test has ended."""
-
-EXPECTED_REPLY: Final = 45
-"""The assumed length of a reply in tokens, for deciding beforehand which tests fit in the span."""
 
 
 @final
@@ -62,7 +57,7 @@ class Setting:
 
     id: str
     span: int
-    placement: Placement = "uniform"
+    placement: Placement = "spread"
     isolated: bool = False
     alone: bool = False
     tokenizer: Tokenizer
@@ -72,13 +67,14 @@ class Setting:
 
     def left_out(self, test: Test) -> str | None:
         """Return why a test cannot keep its span even on its own, or None if it can."""
-        outline = test.script.segments(self.tokenizer.count, self.placement)
         if test.script.alone or self.isolated:
             return None
-        tokens = sum(segment.tokens + segment.replies * EXPECTED_REPLY for segment in outline) - EXPECTED_REPLY
-        if tokens <= self.span:
+        needed = 0
+        for segment in test.script.segments(self.tokenizer.count, self.placement):
+            needed = max(needed, math.ceil((segment.at or 0) * self.span)) + cost(segment)
+        if needed - CHARGE <= self.span:  # a span ends with the last question, not with its reply
             return None
-        return f"{test.id} is left out: its script needs about {tokens:,} tokens, but the span is {self.span:,}"
+        return f"{test.id} is left out: its script needs about {needed - CHARGE:,} tokens, but the span is {self.span:,}"
 
 
 @final
@@ -132,13 +128,14 @@ class Conversation:
         self._on_fault = on_fault
         self._clock = VirtualClock(setting.starts_at, setting.pace)
         self._count = setting.tokenizer.count
-        self._position = self._dealt = 0
+        self._position = 0
+        self._dealt = 0
         self._history: list[Turn] = []
         self._saved = 0
         self._test_ended = False
         self._stopping = False
-        states = [TestState(test, test.script.segments(self._count, setting.placement)) for test in tests]
-        self._tasks = {state.test.id: TestTask(state, self) for state in states}
+        states = [self._state(test) for test in tests]
+        self._tasks = {test.id: TestTask(test, self) for test in tests}
         self._conductor = Conductor(states, setting.span, paced=not (setting.isolated or setting.alone))
 
     @property
@@ -149,9 +146,10 @@ class Conversation:
     def turns(self) -> int:
         return len(self._history)
 
-    @property
-    def placement(self) -> Placement:
-        return self._setting.placement
+    def _state(self, test: Test) -> TestState:
+        farewell = test.script.farewell
+        outline = test.script.segments(self._count, self._setting.placement)
+        return TestState(test, outline, None if farewell is None else Segment(0, self._count(farewell), 1))
 
     def stop(self) -> None:
         """Make `play` save the agent and raise StoppedError before the next turn."""
@@ -191,15 +189,15 @@ class Conversation:
             )
         )
         if not setting.alone:
-            await self._exchange(_Utterance("opening", OPENING, self._count(OPENING), ideal="Understood."))
-        while step := self._conductor.next(self._position, self.turns, self.now):
+            await self._pass_turn(_Utterance("opening", OPENING, self._count(OPENING), ideal="Understood."))
+        while step := self._conductor.next(self.turns, self.now):
             match step:
                 case Speak(state, jump):
-                    await self._give_floor(self._tasks[state.test.id], jump, nursery)
+                    await self._give_floor(state, jump, nursery)
+                case End(state):
+                    await self._end(state)
                 case Fill(tokens, asked):
                     await self._fill(tokens, asked)
-                case Release(state):
-                    await self._resume(self._tasks[state.test.id])
         self._write(events.Close(turns=self.turns, tokens=self._position))
         if self._journal.replaying:
             raise ReplayError(f"{self._journal.path}, line {self._journal.seq + 1}: there is an event after the conversation's close")
@@ -218,49 +216,79 @@ class Conversation:
 
     # The floor.
 
-    async def _give_floor(self, task: TestTask, jump: datetime | None, nursery: trio.Nursery) -> None:
-        """Let a test speak until it waits, watches or ends."""
-        state = task.state
+    async def _give_floor(self, state: TestState, jump: datetime | None, nursery: trio.Nursery) -> None:
+        """Let a test say its next segment or its farewell. What it leaves unsaid of a segment is filled, in its name."""
+        test = state.test
         if jump is not None:
             self._clock.jump(jump)
-            self._write(events.Jump(test=state.test.id, to=jump))
-        self._conductor.speaks(state, self._position)
-        if state.leaving:
-            await self._farewell(state)
-        elif not task.started:
-            self._open(state.test)
-            await task.start(nursery)
-            await self._serve(task)
-        elif state.speaking:
-            await self._serve(task)
+            self._write(events.Jump(test=test.id, to=jump))
+        opens = state.phase is Phase.QUEUED
+        segment = self._conductor.speaks(state)
+        if state.phase is Phase.LEAVING:
+            await self._exchange(_Utterance("farewell", test.script.farewell or "", segment.tokens, test=test.id))
         else:
-            await self._resume(task)
+            task = self._tasks[test.id]
+            if opens:
+                self._open(test)
+                await task.start(nursery)
+            elif isinstance(task.request, Wait | Watch):
+                await task.resume(None)
+            said = await self._serve(task, segment)
+            task.stopped = said == 0
+            for place in self._places(state, said):
+                await self._exchange(_Utterance("filler", place.text, place.text_tokens, place.reply, test=test.id))
+        self._conductor.said(state, turn=self.turns, now=self.now)
+        self._dealt = self._conductor.position
 
-    async def _resume(self, task: TestTask) -> None:
-        """End a test's wait or watch, and serve it."""
-        await task.resume(None)
-        await self._serve(task)
-
-    async def _serve(self, task: TestTask) -> None:
-        """Serve a test's requests until it gives up the floor."""
-        state = task.state
-        state.speaking = state.watching = False
+    async def _serve(self, task: TestTask, segment: Segment | None) -> int:
+        """Serve a test's requests until it gives up the floor, or until it ends if it has no segment left to say. What its
+        outline does not declare is an error of the test. Return how many messages it has said."""
+        said, left = 0, segment.tokens if segment else 0
         while True:
-            self._write_awards(task)
+            self._write_events(task)
             match task.request:
                 case Say() as say:
-                    await task.resume(await self._say(task, say))
+                    tokens = self._count(say.text)
+                    if segment is None or said == segment.replies:
+                        await task.refuse(f"its outline declares no message here, got {say.text!r:.80}")
+                    elif tokens > left:
+                        await task.refuse(f"its outline declares {left} more tokens here, got {tokens} of {say.text!r:.80}")
+                    else:
+                        said, left = said + 1, left - tokens
+                        await task.resume(await self._say(task, say, tokens))
                 case AskJudge() as request:
-                    await task.resume(await self._verdict(state.test, request))
-                case Wait() as wait:
-                    return self._wait(task, wait)
+                    await task.resume(await self._verdict(task.test, request))
                 case Watch() as watch if watch.turn < self.turns:
                     await task.show(self._history[watch.turn])
-                case Watch() as watch:
-                    state.watching, state.until = True, watch.until
-                    return None
-                case None:
-                    return self._end(task)
+                case Watch() as watch if problem := self._unwatched(watch, segment, said):
+                    await task.refuse(problem)
+                case Wait() if segment is None:
+                    await task.refuse("it waits, but its outline declares nothing after that")
+                case _:
+                    return said
+
+    def _unwatched(self, watch: Watch, segment: Segment | None, said: int) -> str | None:
+        """Return why a segment does not allow a watch, or None if it does. The places it leaves are among the turns."""
+        declared = segment.watch if segment else 0
+        if declared == "rest":
+            return None
+        turns = declared + (segment.replies - said if segment and declared else 0)
+        if watch.until is not None and watch.until <= self.turns + turns:
+            return None
+        wanted = "without end" if watch.until is None else f"for {watch.until - watch.turn} turns"
+        return f"it watches {wanted}, but its outline declares a watch of {declared} here"
+
+    def _places(self, state: TestState, said: int) -> Iterator[Distraction]:
+        """Yield what is said in the places of the next segment that a test leaves empty. It depends on the test's seed alone."""
+        replies = state.outline[state.said].replies
+        if said == replies or self._setting.alone or self._setting.isolated:
+            return
+        filler = self._setting.filler.reseeded(f"{state.test.seed}/places")
+        for number, segment in enumerate(state.outline[: state.said + 1]):
+            for place in range(segment.replies):
+                filled = filler.ask(max(1, segment.tokens // segment.replies))
+                if number == state.said and place >= said:
+                    yield filled
 
     def _open(self, test: Test) -> None:
         self._write(
@@ -273,28 +301,16 @@ class Conversation:
             )
         )
 
-    async def _say(self, task: TestTask, say: Say) -> str:
-        if not task.spoken:
-            task.state.start = self._position
+    async def _say(self, task: TestTask, say: Say, tokens: int) -> str:
         needs = None
         if say.asks:
             needs = task.needles if say.needs is None else [task.needles[number] for number in say.needs]
         kind: events.MessageKind = "question" if say.asks else "line"
-        tokens = self._count(say.text)
-        utterance = _Utterance(kind, say.text, tokens, say.ideal, test=task.state.test.id, needle=say.needle, needs=needs)
+        utterance = _Utterance(kind, say.text, tokens, say.ideal, test=task.test.id, needle=say.needle, needs=needs)
         turn = await self._exchange(utterance)
-        task.spoken = True
         if say.needle:
             task.needles.append(turn.number)
         return turn.reply
-
-    def _wait(self, task: TestTask, wait: Wait) -> None:
-        due = self._position + (wait.tokens or 0)
-        if wait.span is not None:
-            start = task.state.start if task.spoken else self._position
-            due = max(due, start + -int(-wait.span * self._setting.span // 1))
-        time = self.now + wait.time if wait.time is not None else datetime.min
-        self._conductor.waits(task.state, tokens=due, turn=self.turns + (wait.turns or 0), time=time)
 
     async def _verdict(self, test: Test, request: AskJudge) -> Verdict:
         recorded = self._journal.recorded()
@@ -316,37 +332,39 @@ class Conversation:
         )
         return verdict
 
-    def _write_awards(self, task: TestTask) -> None:
-        """Journal a test's awards. The test does not do so itself, because a full disk must not count as its error."""
+    def _write_events(self, task: TestTask) -> None:
+        """Journal a test's awards, and its error if it has failed. The test does not do so itself, because a full disk must not
+        count as its error."""
         for award in task.awards:
             self._write(award)
         task.awards.clear()
-
-    def _end(self, task: TestTask) -> None:
-        state = task.state
-        more = self._conductor.ends(state)
-        if task.error is not None:
+        if task.error is not None and not task.told:
+            task.told = True
             if task.cause is not None and self._on_fault is not None and not self._journal.replaying:
-                self._on_fault(state.test.id, task.error, task.cause)
-            self._write(events.ScenarioError(test=state.test.id, error=task.error))
-        else:
-            stopped = state.segment < len(state.outline) - 1
-            self._write(events.End(test=state.test.id, watched=task.watched, stopped=stopped))
-        self._test_ended = True
-        if more and state.test.script.farewell is not None:
-            state.leaving = True
-            self._conductor.open.append(state)
+                self._on_fault(task.test.id, task.error, task.cause)
+            self._write(events.ScenarioError(test=task.test.id, error=task.error))
 
-    async def _farewell(self, state: TestState) -> None:
-        self._conductor.open.remove(state)
-        text = state.test.script.farewell or ""
-        await self._exchange(_Utterance("farewell", text, self._count(text), test=state.test.id))
+    async def _end(self, state: TestState) -> None:
+        """End a test that has said, or left unsaid, all of its outline."""
+        task = self._tasks[state.test.id]
+        if isinstance(task.request, Watch):
+            await task.resume(None)
+        await self._serve(task, None)
+        self._conductor.ends(state)
+        self._write(events.End(test=state.test.id, watched=task.watched, stopped=task.stopped))
+        self._test_ended = True
 
     async def _fill(self, tokens: int, asked: bool) -> None:
         filler = self._setting.filler
         distraction = filler.ask(tokens) if asked else filler.make(tokens)
         text, size, reply = distraction.text, distraction.text_tokens, distraction.reply
-        await self._exchange(_Utterance("filler", text, size, reply, ready=None if asked else distraction))
+        await self._pass_turn(_Utterance("filler", text, size, reply, ready=None if asked else distraction))
+
+    async def _pass_turn(self, utterance: _Utterance) -> None:
+        """Play a turn that belongs to no test."""
+        await self._exchange(utterance)
+        self._conductor.passes(utterance.tokens + (utterance.ready.reply_tokens if utterance.ready else CHARGE))
+        self._dealt = self._conductor.position
 
     # Turns.
 
@@ -381,12 +399,10 @@ class Conversation:
         event = await self._reply(message, utterance, sent_before)
         self._write(event)
         self._position = event.end
-        self._dealt += utterance.tokens + (CHARGE if event.asked else event.tokens)
+        self._dealt += utterance.tokens + CHARGE
         turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, event.asked)
         self._history.append(turn)
         self._clock.tick()
-        if event.asked:
-            self._conductor.replied(event.tokens, question=utterance.kind == "question")
         await self._show(turn)
         return turn
 
@@ -444,7 +460,7 @@ class Conversation:
 
     def _watchers(self) -> list[tuple[TestTask, Watch]]:
         """Return the watching tests with their requests, in the order in which they were created."""
-        tasks = [self._tasks[state.test.id] for state in self._conductor.open if state.watching]
+        tasks = [self._tasks[state.test.id] for state in self._conductor.open]
         return [(task, task.request) for task in tasks if isinstance(task.request, Watch)]
 
     async def _amended(self, ideal: str) -> str:
@@ -458,20 +474,15 @@ class Conversation:
                         raise
                     task.fails(error)
                     await task.cancelled()
-                    self._end(task)
+                    self._write_events(task)
         return ideal
 
     async def _show(self, turn: Turn) -> None:
-        """Show a turn to the watching tests. A test that then speaks waits for the floor."""
+        """Show a turn to the watching tests. What a test then says or waits for comes when it next has the floor."""
         for task, watch in self._watchers():
             if watch.turn != turn.number:
                 continue
             await task.show(turn)
-            self._write_awards(task)
-            match task.request:
-                case Say() | AskJudge():
-                    task.state.speaking, task.state.watching = True, False
-                case Watch() as next_watch:
-                    task.state.until = next_watch.until
-                case _:
-                    await self._serve(task)
+            while isinstance(request := task.request, AskJudge):
+                await task.resume(await self._verdict(task.test, request))
+            self._write_events(task)

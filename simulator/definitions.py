@@ -14,7 +14,7 @@ from longspan.simulator.gate import clear
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import installed, load
 from longspan.simulator.scenario import Test
-from longspan.simulator.script import Script
+from longspan.simulator.script import Placement, Script
 from longspan.simulator.suite import Suite, make_test, make_tests, scenarios_in
 
 __all__ = ["READERS", "Definition", "Definitions", "read_definitions", "tests_for", "tests_of"]
@@ -75,14 +75,14 @@ def read_definitions(folder: Path) -> Definitions:
     raise InputError(f"definitions {folder}: it has no tests in a known format; known formats are {', '.join(names) or 'none'}")
 
 
-def tests_for(suite: Suite, seed: int, span: int, definitions: Definitions | None) -> tuple[list[Test], list[str]]:
+def tests_for(suite: Suite, seed: int, span: int, placement: Placement, definitions: Definitions | None) -> tuple[list[Test], list[str]]:
     """Return the tests of a run, from definitions or else generated, and why other tests are left out.
 
     The suite says which scenarios of the definitions are played, with which parameters, and how many tests of each at most. The
     order depends on the seed. Raises InputError.
     """
     if definitions is None:
-        return make_tests(suite, seed), []
+        return make_tests(suite, seed, placement), []
     queues: dict[str, list[Definition]] = defaultdict(list)
     for definition in definitions.tests:
         queues[definition.scenario].append(definition)
@@ -99,7 +99,7 @@ def tests_for(suite: Suite, seed: int, span: int, definitions: Definitions | Non
                 except ScenarioError as error:
                     left_out.append(f"{scenario.name}-{definition.id} is left out: {error}")
                 else:
-                    tests.append(make_test(scenario, definition.id, seed, len(tests), script))
+                    tests.append(make_test(scenario, definition.id, seed, len(tests), script, placement))
     return tests, left_out
 
 
@@ -112,7 +112,7 @@ def tests_of(manifest: Manifest) -> dict[str, Test]:
     definitions = read_definitions(manifest.definitions) if manifest.definitions is not None else None
     if definitions is not None and definitions.sha256 != manifest.definitions_sha256:
         raise InputError(f"definitions {manifest.definitions}: changed since the run was made; restore them")
-    return {test.id: test for test in tests_for(manifest.suite, manifest.seed, manifest.span, definitions)[0]}
+    return {test.id: test for test in tests_for(manifest.suite, manifest.seed, manifest.span, manifest.placement, definitions)[0]}
 
 
 def _unmatched(suite: Suite, played: set[str], defined: set[str]) -> list[str]:

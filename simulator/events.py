@@ -40,10 +40,10 @@ class _Event(BaseModel):
 
 @final
 class Begin(_Event):
-    """The start of a conversation. `pace_s`: virtual seconds per turn."""
+    """The start of a conversation. `pace_s`: virtual seconds per turn. `format` is 1 in runs of 0.2."""
 
     type: Literal["begin"] = "begin"
-    format: Literal[1] = 1
+    format: Literal[1, 2] = 2
     conversation: str
     span: int
     placement: Placement
@@ -172,7 +172,8 @@ class Snapshot(_Event):
 
 @final
 class End(_Event):
-    """The end of a test. `watched`: the turns it watched. `stopped`: it ended before all of its outline had been said."""
+    """The end of a test, when all of its outline has been said or filled. `watched`: the turns it watched. `stopped`: it ended
+    before its last segment. In runs of 0.2 it comes as soon as the test ends, and not at all after an error."""
 
     type: Literal["end"] = "end"
     test: str
@@ -182,7 +183,7 @@ class End(_Event):
 
 @final
 class ScenarioError(_Event):
-    """The end of a test that raised an error."""
+    """The error that a test raised. Its places in the conversation are filled; its end comes when they are over."""
 
     type: Literal["scenario_error"] = "scenario_error"
     test: str

@@ -29,8 +29,9 @@ Seeds = Annotated[list[Seed], _LISTED]
 class Grid(Conditions):
     """One run for each combination of suite, span (in tokens), agent and seed, all under the same conditions.
 
-    `tests`, `scenarios`, `set` and `data` change the suites (see `Suite.changed`). `rules` selects the grading rules. `pace` is
-    the virtual seconds that a turn takes. Spans default to the definitions' span, or else to the suite's.
+    `tests`, `scenarios`, `set` and `data` change the suites (see `Suite.changed`). `rules` selects the grading rules; with the
+    paper's, needles are placed as in the paper unless `placement` says otherwise. `pace` is the virtual seconds that a turn
+    takes. Spans default to the definitions' span, or else to the suite's.
     """
 
     suites: Names = Field(default=["ltm"], min_length=1)
@@ -53,6 +54,8 @@ class Grid(Conditions):
         tests = self.tests or (definitions.max_tests if definitions else None)
         suites = [load_suite(name).changed(changes, self.data, self.scenarios, tests) for name in dict.fromkeys(self.suites)]
         conditions = {name: getattr(self, name) for name in Conditions.model_fields}
+        if self.rules == "paper" and "placement" not in self.model_fields_set:
+            conditions["placement"] = "uniform"
         return [
             RunSettings(suite=suite, span=span, agent=agent, seed=seed, pace_s=self.pace, **conditions)
             for suite in suites

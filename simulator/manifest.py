@@ -48,7 +48,7 @@ class ImportSource(_Frozen):
 
 @final
 class Manifest(RunSettings):
-    """A run's settings and its plan.
+    """A run's settings and its plan. `format` is 1 in runs of 0.2, whose conversations followed the agent's replies.
 
     `conversations`: the tests of each conversation, in the order they were created. `left_out`: why tests were left out. `late`:
     the scenarios that do not allow the early placement that was asked for.
@@ -60,7 +60,7 @@ class Manifest(RunSettings):
     that which it was read from, None if it was made here.
     """
 
-    format: Literal[1] = 1
+    format: Literal[1, 2] = 2
     filler_sha256: str | None = None
     definitions_sha256: str | None = None
     imported: ImportSource | None = None

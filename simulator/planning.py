@@ -74,12 +74,13 @@ def plan(settings: RunSettings, out: Path) -> Plan:
             "agent": str(spec),
             "filler": resolved(settings.filler) if settings.filler else None,
             "definitions": definitions.folder if definitions else None,
+            "placement": "uniform" if definitions else settings.placement,
         }
     )
     _check_unicode(settings)
     setting = _setting(settings, "all")
     tests: list[Test] = []
-    candidates, left_out = tests_for(settings.suite, settings.seed, settings.span, definitions)
+    candidates, left_out = tests_for(settings.suite, settings.seed, settings.span, settings.placement, definitions)
     for test in candidates:
         reason = setting.left_out(test)
         if reason is None:
@@ -110,9 +111,15 @@ def plan(settings: RunSettings, out: Path) -> Plan:
 def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     """Plan a run again from its manifest, for `agent`.
 
-    Raises InputError if this version of longspan generates different tests, for an imported run, and for anything in the manifest
-    that the user has not allowed (see `gate`).
+    Raises InputError for a run of 0.2, if this version of longspan generates different tests, for an imported run, and for anything
+    in the manifest that the user has not allowed (see `gate`).
     """
+    if manifest.format == 1:
+        made = manifest.versions.get("longspan", "0.2")
+        raise InputError(
+            f"the run was made by longspan {made}, in which the conversation followed the agent's replies: it cannot be resumed, replayed "
+            "or played again by this version; `longspan score`, `view`, `compare` and `export` read it"
+        )
     if manifest.imported is not None:
         raise InputError(
             f"the run was imported from {manifest.imported.file}: it cannot be resumed or played with another agent; "

@@ -76,9 +76,9 @@ class Scenario(BaseModel, ABC):
 
     async def play(self, stage: Stage) -> None:
         """Say the script's lines. A dynamic scenario overrides this."""
-        for line, at in stage.cues():
-            if at is not None:
-                await stage.wait(span=at, time=line.pause or None)
+        for line, waits in stage.cues():
+            if waits:
+                await stage.wait()
             if line.asks:
                 await stage.ask(line.text, needs=line.needs, ideal=line.ideal)
             else:

@@ -6,20 +6,31 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Literal, final
+from random import Random
+from typing import Any, Final, Literal, final
 
 from longspan.simulator.errors import ScenarioError
 
-__all__ = ["EARLY", "LAST", "Line", "Placement", "Script", "Segment"]
+__all__ = ["EARLY", "GAP", "LAST", "MAX_PAUSE", "Line", "Placement", "Script", "Segment"]
 
-Placement = Literal["uniform", "early"]
-"""Where a test's needles go in its span: spread evenly, as in the paper, or all in the first tenth."""
+Placement = Literal["spread", "uniform", "early"]
+"""Where a test's lines go in its span: at random places, evenly as in the paper, or all needles in the first tenth."""
 
-LAST = 0.9
+LAST: Final = 0.9
 """The share of the span after which a test's last question is asked."""
 
-EARLY = 0.1
+EARLY: Final = 0.1
 """The share of the span in which early placement puts all needles, so that they are about a span away from the question."""
+
+GAP: Final = 0.05
+"""The share of the span that spread placement leaves between a question and the nearest needle that it needs; and again as much,
+in which the needle can wait for its turn."""
+
+MAX_PAUSE: Final = timedelta(days=3650)
+"""The longest virtual time between two segments."""
+
+ATTEMPTS: Final = 1000
+"""How many times places are drawn until they leave such gaps. A script for which they never do is placed evenly."""
 
 
 @final
@@ -47,19 +58,23 @@ class Line:
 @final
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What a test says between two waits, as the conductor plans for it.
+    """What a test says between two waits. It is charged with all of it, whatever it says of it.
 
-    `at`: share of the span, from 0 to 1, before which it is not said. `tokens`: the most that it says. `replies`: how many
-    replies it waits for, `answers` of them to questions (these tend to be longer). `pause`: virtual time that must pass before
-    it. `by`: share of the span by which it should be finished, unless it takes longer than that.
+    `at`: share of the span, from 0 to 1, before which it is not said; None leaves it to the run's placement. `tokens`: the most
+    that its messages have together. `replies`: the most messages that it has, each with a reply. `pause`, `after_tokens` and
+    `after_turns`: how much virtual time, how many tokens and how many turns must pass between the segment before and this one.
+    `by`: share of the span by which it should be finished, unless it takes longer than that. `watch`: how many turns the test
+    may watch afterwards, or "rest": until no other test is open or can open.
     """
 
-    at: float
+    at: float | None
     tokens: int
     replies: int
-    answers: int = 0
     pause: timedelta = timedelta(0)
+    after_tokens: int = 0
+    after_turns: int = 0
     by: float = 1.0
+    watch: int | Literal["rest"] = 0
 
 
 @final
@@ -87,41 +102,98 @@ class Script:
         for number, line in enumerate(self.lines):
             if problem := _problem(line):
                 raise ScenarioError(f"line {number} of a script: {problem}")
+        for number, segment in enumerate(self.outline):
+            if problem := _segment_problem(segment):
+                raise ScenarioError(f"segment {number} of an outline: {problem}")
         if any(line.pause and (line.together or line is self.lines[0]) for line in self.lines):
             raise ScenarioError("a script's first line, and a line together with the one before, cannot have a pause")
         if not _is_json(dict(self.facts)):
             raise ScenarioError("a script's facts must be JSON: dicts with string keys, lists, strings, finite numbers, booleans, None")
 
-    def starts(self, placement: Placement) -> list[float | None]:
-        """Return, for each line, the share of the span before which it is not said; None if it directly follows the line before."""
-        heads = [k for k, line in enumerate(self.lines) if not line.together]
-        last = len(heads) - 1
-        shares: list[float | None] = [None] * len(self.lines)
-        for i, k in enumerate(heads):
-            at = self.lines[k].at
-            if at is None:
-                if placement == "early" and i < last:
-                    at = EARLY * i / max(1, last - 1) if last > 1 else 0.0
-                else:
-                    at = LAST * i / max(1, last)
-            shares[k] = at
-        return shares
+    def heads(self) -> list[int]:
+        """Return the numbers of the lines that begin a segment: all that are not together with the one before."""
+        return [number for number, line in enumerate(self.lines) if not line.together]
+
+    def placed(self, placement: Placement, random: Random) -> Script:
+        """Return the script with a place in the span for each segment that has none yet, in their order: first 0, last LAST.
+
+        `spread` draws the places of the others with `random`, twice GAP or more between a question and a needle that it needs (any
+        segment of a dynamic test may be either). `uniform` puts them at equal distances. `early` puts lines that ask nothing
+        in the first tenth.
+        """
+        if self.outline:
+            needed = [[number - 1] if number else [] for number in range(len(self.outline))]
+            places = _places([segment.at for segment in self.outline], needed, placement, random)
+            outline = [replace(segment, at=at) for segment, at in zip(self.outline, places, strict=True)]
+            if placement == "spread":
+                outline[:-1] = [replace(segment, by=max(GAP, at - GAP)) for segment, at in zip(outline[:-1], places[1:], strict=True)]
+            return replace(self, outline=outline)
+        heads = self.heads()
+        fixed = [self.lines[head].at for head in heads]
+        if placement == "early":
+            fixed = _early(fixed, [self.lines[head].asks for head in heads])
+        at = dict(zip(heads, _places(fixed, self._needed(), placement, random), strict=True))
+        return replace(self, lines=[replace(line, at=at.get(number)) for number, line in enumerate(self.lines)])
+
+    def _needed(self) -> list[list[int]]:
+        """Return, for each segment of the lines, the earlier segments with needles that its questions need."""
+        needles: list[int] = []
+        needed: list[list[int]] = []
+        for line in self.lines:
+            if not line.together:
+                needed.append([])
+            now = len(needed) - 1
+            if line.asks:
+                wanted = needles if line.needs is None else [needles[number] for number in line.needs if number < len(needles)]
+                needed[-1] += [segment for segment in wanted if segment < now]
+            elif line.needle:
+                needles.append(now)
+        return needed
 
     def segments(self, count: Callable[[str], int], placement: Placement) -> list[Segment]:
-        """Return a dynamic test's outline, or one computed from the lines, measured with `count` (tokens of a text)."""
-        if self.outline:
-            return list(self.outline)
+        """Return the outline of a script whose segments are placed: a dynamic test's own, or that of the lines, whose tokens
+        `count` returns."""
         segments: list[Segment] = []
-        for line, at in zip(self.lines, self.starts(placement), strict=True):
+        for line in self.lines:
             tokens = count(line.text)
-            if at is None:
+            if line.together:
                 last = segments[-1]
-                segments[-1] = replace(last, tokens=last.tokens + tokens, replies=last.replies + 1, answers=last.answers + line.asks)
+                segments[-1] = replace(last, tokens=last.tokens + tokens, replies=last.replies + 1)
             else:
-                segments.append(Segment(at, tokens, 1, answers=int(line.asks), pause=line.pause))
+                segments.append(Segment(line.at, tokens, 1, pause=line.pause))
         if placement == "early":
-            segments[:-1] = [replace(segment, by=EARLY + 0.04) for segment in segments[:-1]]
-        return segments
+            firsts = [line for line in self.lines if not line.together]
+            return [s if line.asks else replace(s, by=EARLY + 0.04) for s, line in zip(segments, firsts, strict=True)] or list(self.outline)
+        if placement == "spread":
+            for question, needed in enumerate(self._needed()):
+                for number in needed:
+                    by = (segments[question].at or 0) - GAP
+                    segments[number] = replace(segments[number], by=min(segments[number].by, max(by, GAP)))
+        return segments or list(self.outline)
+
+
+def _early(fixed: Sequence[float | None], asks: Sequence[bool]) -> list[float | None]:
+    """Return the places of early placement: lines that ask nothing are in the first tenth, the others at equal distances."""
+    told = [number for number, asking in enumerate(asks) if not asking]
+    last = max(1, len(fixed) - 1)
+    early = {number: EARLY * place / max(1, len(told) - 1) for place, number in enumerate(told)}
+    places = [early.get(number, LAST * number / last) if at is None else at for number, at in enumerate(fixed)]
+    return [max(places[: number + 1]) for number in range(len(places))]
+
+
+def _places(fixed: Sequence[float | None], needed: Sequence[Sequence[int]], placement: Placement, random: Random) -> list[float]:
+    """Return the places of segments, of which some are `fixed`. `needed`: for each the earlier ones that its questions need."""
+    last = len(fixed) - 1
+    even = [LAST * number / max(1, last) if at is None else at for number, at in enumerate(fixed)]
+    if placement != "spread" or None not in fixed[1:last]:
+        return even
+    for _ in range(ATTEMPTS):
+        drawn = iter(sorted(random.uniform(0, LAST - 2 * GAP) for at in fixed[1:last] if at is None))
+        places = [even[number] if number in (0, last) or at is not None else round(next(drawn), 4) for number, at in enumerate(fixed)]
+        apart = all(places[number] - places[before] >= 2 * GAP for number, group in enumerate(needed) for before in group)
+        if apart and places == sorted(places):
+            return places
+    return even
 
 
 def _problem(line: object) -> str | None:
@@ -132,12 +204,30 @@ def _problem(line: object) -> str | None:
         return "its text and ideal must be strings, and the text must not be blank"
     if not _is_json(line.text) or not _is_json(line.ideal):
         return "its text and ideal must be valid Unicode"
-    if not isinstance(line.pause, timedelta) or line.pause < timedelta(0):
-        return f"its pause must be a timedelta of at least 0, got {line.pause!r}"
-    if line.at is not None and not (isinstance(line.at, int | float) and 0 <= line.at <= 1):
-        return f"at must be a share of the span, from 0 to 1, or None, got {line.at!r}"
+    if problem := _when_problem(line):
+        return problem
     if line.needs is not None and not (isinstance(line.needs, tuple) and all(isinstance(number, int) for number in line.needs)):
         return f"needs must be a tuple of needle numbers, or None, got {line.needs!r}"
+    return None
+
+
+def _segment_problem(segment: object) -> str | None:
+    """Return what is invalid about a segment of an outline, or None."""
+    if not isinstance(segment, Segment):
+        return f"expected a Segment, got {type(segment).__name__}"
+    for name in ("tokens", "replies", "after_tokens", "after_turns", "watch"):
+        value = getattr(segment, name)
+        if not (isinstance(value, int) and value >= 0) and not (name == "watch" and value == "rest"):
+            return f"{name} must be an integer of at least 0, got {value!r}"
+    return _when_problem(segment)
+
+
+def _when_problem(item: Line | Segment) -> str | None:
+    """Return what is invalid about when a line or a segment is said, or None."""
+    if not isinstance(item.pause, timedelta) or not timedelta(0) <= item.pause <= MAX_PAUSE:
+        return f"its pause must be a timedelta of 0 to {MAX_PAUSE.days} days, got {item.pause!r}"
+    if item.at is not None and not (isinstance(item.at, int | float) and 0 <= item.at <= 1):
+        return f"at must be a share of the span, from 0 to 1, or None, got {item.at!r}"
     return None
 
 

@@ -27,7 +27,7 @@ class Conditions(BaseModel):
 
     judge: str | None = None
     isolated: bool = False
-    placement: Placement = "uniform"
+    placement: Placement = "spread"
     tokenizer: EncodingName = "cl100k_base"
     filler: Path | None = None
     filler_size: Whole = Field(default=2000, ge=100, le=100_000)

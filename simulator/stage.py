@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from random import Random
 from types import coroutine
 from typing import Any, Protocol, final
 
 from longspan.simulator.errors import ScenarioError
 from longspan.simulator.messages import Turn
-from longspan.simulator.script import Line, Placement, Script
+from longspan.simulator.script import Line, Script
 
 __all__ = ["Amend", "AskJudge", "Judge", "Request", "Say", "Stage", "Verdict", "Wait", "Watch"]
 
 Amend = Callable[[int, str], str]
 """A function that changes the ideal reply of a watched turn, given the turn's number in the watch (from 1) and its ideal reply."""
-
-
-MAX_WAIT = timedelta(days=3650)
-"""The longest virtual time of one wait."""
 
 
 @final
@@ -38,12 +34,7 @@ class Say:
 @final
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Give up the floor until all given conditions hold. The response is None."""
-
-    span: float | None
-    tokens: int | None
-    time: timedelta | None
-    turns: int | None
+    """Give up the floor until the next segment of the outline. The response is None."""
 
 
 @final
@@ -98,14 +89,12 @@ def _post(request: Request) -> Generator[Request, Any, Any]:
 
 
 class View(Protocol):
-    """What a Stage knows of the conversation: its time, its number of turns and its placement of needles."""
+    """What a Stage knows of the conversation: its time and its number of turns."""
 
     @property
     def now(self) -> datetime: ...
     @property
     def turns(self) -> int: ...
-    @property
-    def placement(self) -> Placement: ...
 
 
 @final
@@ -134,11 +123,10 @@ class Stage:
         """The script's facts."""
         return self._script.facts
 
-    def cues(self) -> Iterator[tuple[Line, float | None]]:
-        """Yield the script's lines, each with the share of the span to wait for before it (None for no wait)."""
-        script = self._script
-        for number, (line, start) in enumerate(zip(script.lines, script.starts(self._view.placement), strict=True)):
-            yield line, start if number else None
+    def cues(self) -> Iterator[tuple[Line, bool]]:
+        """Yield the script's lines, each with whether to wait before it."""
+        for number, line in enumerate(self._script.lines):
+            yield line, number > 0 and not line.together
 
     async def say(self, text: str, *, needle: bool = True, ideal: str = "OK.") -> str:
         """Say `text` and return the agent's reply. `needle=False` for a line that no question needs."""
@@ -160,38 +148,15 @@ class Stage:
         self._needles += request.needle
         return reply
 
-    async def wait(
-        self,
-        *,
-        span: float | None = None,
-        tokens: int | None = None,
-        time: timedelta | None = None,
-        turns: int | None = None,
-    ) -> None:
-        """Give up the floor until all given conditions hold, even if they already do.
-
-        `span`: this share of the span has passed since the test's first line was sent. `tokens`, `time` and `turns`: so many
-        tokens, so much virtual time, or so many turns have passed from now. Raises ScenarioError for negative values, a span
-        above 1, or no condition.
-        """
-        if not isinstance(tokens, int | None) or not isinstance(turns, int | None) or not isinstance(time, timedelta | None):
-            raise ScenarioError(f"wait: tokens and turns must be integers and time a timedelta, got {tokens!r}, {turns!r}, {time!r}")
-        if time is not None and time > MAX_WAIT:
-            raise ScenarioError(f"wait: time must be at most {MAX_WAIT.days} days, got {time}")
-        given = (span, tokens, time.total_seconds() if time is not None else None, turns)
-        if all(value is None for value in given):
-            raise ScenarioError("wait needs at least one of span, tokens, time, turns")
-        if any(value is not None and not value >= 0 for value in given) or (span is not None and span > 1):
-            raise ScenarioError(
-                f"wait: expected span in [0, 1] and the rest >= 0, got span={span}, tokens={tokens}, time={time}, turns={turns}"
-            )
-        await _post(Wait(span, tokens, time, turns))
+    async def wait(self) -> None:
+        """Give up the floor until the next segment: its place in the span, and whatever else its outline has it wait for."""
+        await _post(Wait())
 
     def watch(self, *, turns: int | None = None, amend: Amend | None = None) -> Watcher:
-        """Iterate over the following turns of all tests and filler.
+        """Iterate over the following turns of all tests and filler: at most as many as the segment just said declares.
 
         Ends after `turns` turns or, if that is None, when no other test is open or can open. `amend` changes the ideal reply of
-        each watched turn.
+        each watched turn. What is said before the end of a watch that was declared waits for that end.
         """
         if turns is not None and turns < 1:
             raise ScenarioError(f"watch needs turns >= 1, got {turns}")

@@ -17,7 +17,7 @@ from longspan.simulator.fields import Span, Whole
 from longspan.simulator.files import read_packed, resolved
 from longspan.simulator.plugins import make_scenario, path_parameters, scenario_class
 from longspan.simulator.scenario import Scenario, Test
-from longspan.simulator.script import Script
+from longspan.simulator.script import Placement, Script
 
 __all__ = ["Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "suites"]
 
@@ -132,10 +132,10 @@ def read_yaml(path: Path, what: str) -> Any:
         raise InputError(f"{what} {path}: not YAML: {why}") from error
 
 
-def make_tests(suite: Suite, seed: int) -> list[Test]:
+def make_tests(suite: Suite, seed: int, placement: Placement) -> list[Test]:
     """Create the tests of a run: `suite.tests` rounds of its scenarios, each round in a different order.
 
-    The same suite and seed give the same tests. Raises InputError for an invalid scenario or parameter.
+    The same suite, seed and placement give the same tests. Raises InputError for an invalid scenario or parameter.
     """
     scenarios = scenarios_in(suite)
     numbers = [suite.each.get(name, suite.tests) for name in suite.scenarios]
@@ -145,7 +145,7 @@ def make_tests(suite: Suite, seed: int) -> list[Test]:
     for number in range(max(map(len, series.values()))):
         for scenario in random.sample(scenarios, len(scenarios)):
             for id, script in series[scenario.name][number : number + 1]:
-                tests.append(make_test(scenario, id, seed, len(tests), script))
+                tests.append(make_test(scenario, id, seed, len(tests), script, placement))
     return tests
 
 
@@ -179,8 +179,11 @@ def scenarios_in(suite: Suite) -> list[Scenario]:
     return scenarios
 
 
-def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script | None = None) -> Test:
-    """Create a scenario's test with this id, and its script unless one is given. Raises InputError."""
+def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script | None = None, placement: Placement = "uniform") -> Test:
+    """Create a scenario's test with this id, and its script unless one is given, with a place in the span for all of it.
+
+    Raises InputError.
+    """
     test_seed = f"{seed}/{scenario.name}/{id}"
     try:
         script = scenario.make(Random(test_seed)) if script is None else script
@@ -198,7 +201,8 @@ def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script
         raise InputError(f"scenario {scenario.name}: making a test from seed {test_seed} failed: {why}") from error
     if script.lines and type(scenario).grade is Scenario.grade and type(scenario).play is Scenario.play:
         raise InputError(f"scenario {scenario.name}: a scripted scenario must override grade")
-    return Test(f"{scenario.name}-{id}", scenario, script, test_seed, order)
+    placed = script.placed(placement, Random(f"{test_seed}/places"))
+    return Test(f"{scenario.name}-{id}", scenario, placed, test_seed, order)
 
 
 def _pair(text: str, option: str, shape: str) -> tuple[str, str]:

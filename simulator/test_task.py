@@ -12,10 +12,10 @@ import trio
 from outcome import Error
 
 from longspan.simulator import events
-from longspan.simulator.conductor import TestState
 from longspan.simulator.errors import ScenarioError, journal_text
 from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.messages import Turn
+from longspan.simulator.scenario import Test
 from longspan.simulator.stage import AskJudge, Request, Say, Stage, View, Wait, Watch
 
 __all__ = ["TestTask"]
@@ -30,16 +30,18 @@ class TestTask:
     """Runs one test in its own Trio task, hands it the floor and takes it back.
 
     `request` is the test's pending request, None once it has ended. `error` is the error that ended it, `cause` its exception.
-    `spoken`: it has said its first line. `needles` and `watched` are turn numbers.
+    `told`: its error has been journaled. `stopped`: it left the last segment that it was to say unsaid. `needles` and `watched`
+    are turn numbers.
     """
 
-    state: TestState
+    test: Test
     view: View
     request: Request | None = None
     error: str | None = None
     cause: BaseException | None = None
     started: bool = False
-    spoken: bool = False
+    told: bool = False
+    stopped: bool = False
     needles: list[int] = field(default_factory=list)
     watched: list[int] = field(default_factory=list)
     awards: list[events.Award] = field(default_factory=list)
@@ -60,6 +62,10 @@ class TestTask:
         self._floor.release()
         await self._returned.acquire()
 
+    async def refuse(self, why: str) -> None:
+        """Respond to the test's request with an error, and wait until it gives the floor back."""
+        await self.resume(ScenarioError(why))
+
     async def show(self, turn: Turn) -> None:
         """Respond to the test's Watch with a turn."""
         self.watched.append(turn.number)
@@ -78,7 +84,7 @@ class TestTask:
 
     async def _run(self) -> None:
         """Run the test from its first line to its end. Its exceptions are stored in `error`, not raised."""
-        test = self.state.test
+        test = self.test
         try:
             stage = Stage(test.script, test.seed, self.view, self._award)
             await self._drive(test.scenario.play(stage))
@@ -95,10 +101,10 @@ class TestTask:
     def fails(self, error: BaseException) -> None:
         """Note the error that ends the test, with the line of the scenario's code that raised it."""
         text = str(error) if isinstance(error, ScenarioError) else journal_text(error)
-        self.error, self.cause = f"{text}{at_line(error, type(self.state.test.scenario))}", error
+        self.error, self.cause = f"{text}{at_line(error, type(self.test.scenario))}", error
 
     def _award(self, points: float, why: str) -> None:
-        self.awards.append(events.Award(test=self.state.test.id, turn=self.view.turns - 1, points=points, why=why))
+        self.awards.append(events.Award(test=self.test.id, turn=self.view.turns - 1, points=points, why=why))
 
     async def _drive(self, play: Any) -> None:
         """Step through the test's coroutine. Raise ScenarioError if it awaits anything but requests of its Stage."""
@@ -144,6 +150,8 @@ class TestTask:
             raise _Cancelled
         if trio.current_effective_deadline() == float("-inf"):
             raise ScenarioError("a test must not cancel its Stage calls")
+        if isinstance(self._response, ScenarioError):
+            raise self._response
         return self._response
 
 

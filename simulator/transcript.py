@@ -129,14 +129,15 @@ class PlayedTest:
         return "stopped" if self.stopped else None
 
     def certified(self, span: int) -> bool:
-        """Return whether it kept its span, in tokens. A test with a conversation to itself has no span to keep."""
-        return self.until is not None and (self.definition.alone or self.span_used <= span)
+        """Return whether it kept its span, in charged tokens. A test with a conversation to itself has no span to keep."""
+        return self.until is not None and (self.definition.alone or self.span_dealt <= span)
 
     def at_distance(self, span: int) -> bool:
-        """Return whether its last question began at 0.9 of the span or later, or the test is exempt (see `exempt`)."""
+        """Return whether its last question began at 0.9 of the span or later, in charged tokens, or the test is exempt (see
+        `exempt`)."""
         if self.exempt():
             return True
-        return self.start is not None and self.asked is not None and self.asked - self.start >= LAST * span
+        return self.asked is not None and self.until is not None and self.span_dealt - (self.until - self.asked) >= LAST * span
 
 
 class _End(NamedTuple):
@@ -234,10 +235,15 @@ class Transcript:
                 if any(not 0 <= turn < self.turns for turn in event.watched):
                     raise ValueError("it watched turns that have not been played")
                 test = self._ended(event.test)
-                test.status, test.watched, test.stopped = "played", event.watched, event.stopped
+                test.watched, test.stopped = event.watched, event.stopped
+                if test.status == "scenario_error":
+                    return None
+                test.status = "played"
                 return test
             case events.ScenarioError():
-                test = self._ended(event.test)
+                test = self._open(event.test) if self.begin.format > 1 else self._ended(event.test)
+                if test.status != "open":
+                    raise ValueError(f"test {event.test!r:.80} fails again")
                 test.status, test.error = "scenario_error", event.error
                 return test
             case events.Close():
@@ -273,7 +279,10 @@ class Transcript:
         if any(not 0 <= turn < self.turns for turn in message.needs or ()):
             raise ValueError(f"the question needs turns that have not been played: {message.needs}")
         if message.test is not None:
-            self._add_to_test(message, self.tests[message.test] if message.kind == "farewell" else self._open(message.test))
+            test = self.tests[message.test] if message.kind == "farewell" else self._open(message.test)
+            self._count_step(test)
+            if message.kind != "filler":
+                self._add_to_test(message, test)
         self.now = message.sent_at
         self.waiting = Turn(message, None, self._jumps)
         self._jumps = ()
@@ -291,6 +300,9 @@ class Transcript:
                 Evidence(turn, message.turn, message.start - self._ends[turn].said, dealt - self._ends[turn].dealt)
                 for turn in message.needs or ()
             )
+
+    def _count_step(self, test: PlayedTest) -> None:
+        """Count a message of a test, or one in its place."""
         self.spoken += 1
         self.crowd += len(self.open)
         if not test.definition.uninterrupted:
@@ -309,7 +321,7 @@ class Transcript:
         exchange = Exchange(reply.turn, message.text, reply.text, asks=kind == "question", needle=message.needle)
         self.history.append(exchange)
         self._ends.append(_End(message.start + message.tokens, _dealt(message) + message.tokens))
-        if message.test is not None and kind != "farewell":
+        if message.test is not None and kind not in ("farewell", "filler"):
             self.tests[message.test].exchanges.append(exchange)
         self.turns += 1
         self.tokens = reply.end

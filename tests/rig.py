@@ -40,6 +40,9 @@ class Sums:
     def chat(self) -> Iterator[Pair]:
         return iter(())
 
+    def reseeded(self, seed: str) -> Sums:
+        return Sums(Random(seed).randrange(1000))
+
 
 @final
 class Babbler(BaseAgent):
@@ -75,7 +78,7 @@ class Waiting(Scenario):
     skills: ClassVar[tuple[Skill, ...]] = ("recall",)
 
     def make(self, random: Random) -> Script:
-        return Script(facts={}, outline=[Segment(0, 20, 1, answers=1)])
+        return Script(facts={}, outline=[Segment(0, 20, 1)])
 
     async def play(self, stage: Stage) -> None:
         reply = await stage.ask("How are you?", ideal="Fine.")
@@ -94,6 +97,7 @@ def made_test(
     topics: frozenset[str] = frozenset(),
     uninterrupted: bool = False,
     farewell: str | None = None,
+    placement: Placement = "uniform",
 ) -> Test:
     """Create a test of a made-up scenario called `name`."""
     body: dict[str, object] = {"name": name, "topics": topics, "uninterrupted": uninterrupted, "__module__": __name__}
@@ -101,7 +105,8 @@ def made_test(
     if play is not None:
         body["play"] = lambda self, stage: play(stage)
     scenario = type(name, (Made,), body)(script=Script(facts={}, lines=lines, outline=outline, farewell=farewell))
-    return Test(f"{name}-{number}", scenario, scenario.script, f"{name}/{number}", order)
+    seed = f"{name}/{number}"
+    return Test(f"{name}-{number}", scenario, scenario.script.placed(placement, Random(seed)), seed, order)
 
 
 def setting(

@@ -20,7 +20,7 @@ from longspan.simulator.errors import InputError
 from longspan.simulator.grading.matching import some
 from longspan.simulator.record import Grade, Item, Marked, Record
 from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
+from longspan.simulator.script import LAST, Line, Script
 from longspan.simulator.sizes import Tokens
 from longspan.simulator.tables import Table
 from longspan.simulator.tokens import EncodingName, Tokenizer
@@ -130,7 +130,9 @@ class CountingStars(Scenario):
 
     def _scattered(self, random: Random) -> Script:
         stars, wording = self._stars(random), self._wording
-        lines = [Line(wording.tells(right, wrong, self.task)) for right, wrong in zip(stars.right, stars.wrong, strict=True)]
+        share = LAST / len(stars.right)  # evenly, as in the paper
+        told = enumerate(zip(stars.right, stars.wrong, strict=True))
+        lines = [Line(wording.tells(right, wrong, self.task), at=share * number) for number, (right, wrong) in told]
         lines.append(Line(wording.asks(self.task, talk=True), ideal=wording.ideal(stars.right), asks=True))
         return Script(facts=self._facts(stars, None), lines=lines, farewell=wording.farewell)
 

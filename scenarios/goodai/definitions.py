@@ -25,8 +25,7 @@ from longspan.simulator import plain_yaml
 from longspan.simulator.definitions import Definition, Definitions
 from longspan.simulator.errors import InputError, ScenarioError, first_problem, one_line
 from longspan.simulator.files import parse_json, read_packed
-from longspan.simulator.script import LAST, Line, Script
-from longspan.simulator.stage import MAX_WAIT
+from longspan.simulator.script import LAST, MAX_PAUSE, Line, Script
 
 __all__ = ["read"]
 
@@ -52,7 +51,7 @@ class _Wait(_Published):
 
     percentage_finished: float | None = Field(default=None, ge=0, le=100, allow_inf_nan=False)
     tokens: int | None = Field(default=None, ge=0, le=1_000_000_000)
-    time: float | None = Field(default=None, ge=0, le=MAX_WAIT.total_seconds(), allow_inf_nan=False)
+    time: float | None = Field(default=None, ge=0, le=MAX_PAUSE.total_seconds(), allow_inf_nan=False)
 
     @property
     def nothing(self) -> bool:
@@ -201,7 +200,7 @@ def _write(file: _File, known: Mapping[str, Any], random: Random, span: float) -
     """Return the script of a test at a span. Raises ScenarioError if its waits take longer than the span."""
     farewell = Wording(file.scenario).say(random, "farewell", **_about(file))
     if file.scenario == "prospective_memory":  # its play says the two lines in the facts, then watches
-        return Script(facts=known, outline=outline(*file.test.script[:2]), farewell=farewell)
+        return Script(facts=known, outline=outline(file.test.script[0], file.test.script[1], known["nth"]), farewell=farewell)
     return Script(facts=known, lines=list(_placed(_lines(file, known), file.test.waits, span)), farewell=farewell)
 
 

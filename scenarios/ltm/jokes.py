@@ -51,9 +51,9 @@ class Jokes(Scenario):
 
     async def play(self, stage: Stage) -> None:
         times: list[datetime] = []
-        for line, at in stage.cues():
-            if at is not None:
-                await stage.wait(span=at, time=line.pause or None)
+        for line, waits in stage.cues():
+            if waits:
+                await stage.wait()
             if line.asks:
                 since = stage.now - times[stage.facts["asked"]]
                 question = Wording(self.name).say(stage.random, "question", ago=ago(since))
@@ -85,7 +85,7 @@ class Jokes(Scenario):
 
 def longest_question() -> str:
     """Return the longest possible question. It is a placeholder: `play` asks with the time that has really passed."""
-    return max(Wording(Jokes.name).all("question", ago=ago(timedelta(days=29, hours=23, minutes=59))), key=len)
+    return max(Wording(Jokes.name).all("question", ago=ago(timedelta(days=999, hours=23, minutes=59))), key=len)
 
 
 def ago(since: timedelta) -> str:

@@ -52,7 +52,7 @@ class ProspectiveMemory(Scenario):
         instruction = wording.say(random, "instruction", author=saying["author"], nth=_ordinal(nth))
         return Script(
             facts={**saying, "nth": nth, "telling": telling, "instruction": instruction},
-            outline=outline(telling, instruction),
+            outline=outline(telling, instruction, nth),
             farewell=wording.say(random, "farewell"),
         )
 
@@ -65,7 +65,7 @@ class ProspectiveMemory(Scenario):
             return f'{ideal}\n"{facts["quotation"]}" - {facts["author"]}' if count == nth - 1 else ideal
 
         await stage.say(facts["telling"])
-        await stage.wait(span=INSTRUCTED_AT)
+        await stage.wait()
         await stage.ask(facts["instruction"], needs=[0], ideal="OK.")
         async for _ in stage.watch(turns=nth, amend=amend):
             pass  # watched turns are recorded, and `grade` decides
@@ -89,9 +89,9 @@ class ProspectiveMemory(Scenario):
         )
 
 
-def outline(telling: str, instruction: str) -> list[Segment]:
-    """Return what a test says, for planning: both messages, nine tenths of the span apart."""
-    return [Segment(0, _max_tokens(telling), 1), Segment(INSTRUCTED_AT, _max_tokens(instruction), 1, answers=1)]
+def outline(telling: str, instruction: str, nth: int) -> list[Segment]:
+    """Return what a test says, for planning: both messages, nine tenths of the span apart; `nth` more turns are watched."""
+    return [Segment(0, _max_tokens(telling), 1), Segment(INSTRUCTED_AT, _max_tokens(instruction), 1, watch=nth)]
 
 
 def _reason(nth: int, quoting: Sequence[int], seen: int) -> str:

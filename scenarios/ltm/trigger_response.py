@@ -14,7 +14,7 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import found_words, plain, some
 from longspan.simulator.record import Grade, Record
 from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import LAST, Line, Script
+from longspan.simulator.script import Line, Script
 
 __all__ = ["TriggerResponse"]
 
@@ -40,9 +40,9 @@ class TriggerResponse(Scenario):
         wording = Wording(self.name)
         rule = random.choice(words("triggers"))
         when, phrase = rule["when"], rule["phrase"]
-        lines = [Line(wording.say(random, "instruction", when=when, phrase=phrase), at=0.0)]
-        for number, remark in enumerate(_remarks(random, wording.all(rule["situation"]), self.triggers), 1):
-            lines.append(Line(remark, ideal=f"{phrase}.", asks=True, needs=(0,), at=LAST * number / self.triggers))
+        lines = [Line(wording.say(random, "instruction", when=when, phrase=phrase))]
+        remarks = _remarks(random, wording.all(rule["situation"]), self.triggers)
+        lines += [Line(remark, ideal=f"{phrase}.", asks=True, needs=(0,)) for remark in remarks]
         return Script(
             facts={"when": when, "phrase": phrase, "triggers": self.triggers},
             lines=lines,

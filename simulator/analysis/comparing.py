@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import fsum
@@ -15,7 +15,20 @@ from longspan.simulator.analysis.comparable import check_comparable, differences
 from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable, load
 from longspan.simulator.analysis.groups import Group, by_distance, by_scenario, by_skill, group, in_order
 from longspan.simulator.analysis.rows import names
-from longspan.simulator.analysis.statistics import Interval, Observed, holm, interval, more_tests, paired, permutation_p, spread, total
+from longspan.simulator.analysis.statistics import (
+    Difference,
+    Interval,
+    Observed,
+    by_test,
+    holm,
+    interval,
+    least_conversations,
+    more_conversations,
+    paired_p,
+    permutation_p,
+    spread,
+    total,
+)
 from longspan.simulator.grading.grades import Status, TestResult, tables_of
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.plugins import installed_scenarios
@@ -55,18 +68,22 @@ class Cell:
 class Pair(NamedTuple):
     """Two agents on the same tests of a column, the one with the higher score first. Tests without a score count as 0.
 
-    `p` is the p-value of a permutation test, `corrected` the one corrected for all pairs. `more` is how many more tests would show
-    a significant difference, or None if no number would.
+    `conversations` is how many both have had. `p` is the p-value of a permutation test of conversations, `corrected` the one corrected
+    for all pairs. Where conversations are too few for any difference to be significant, `p_of_tests` is that of a permutation test of
+    the tests, which says nothing about other conversations; it is None elsewhere. `more` is how many more conversations would show a
+    significant difference, or None if no number would.
     """
 
     column: Column
     better: str
     other: str
     difference: float
+    conversations: int
     tests: int
     unscored: int
     p: float
     corrected: float
+    p_of_tests: float | None
     more: int | None
 
 
@@ -87,6 +104,11 @@ class Comparison:
     own: list[Table]
     warnings: list[str]
     unusable: list[Unusable]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether scores have different maxima, so that only their shares of them can be compared."""
+        return len({cell.maximum for cell in self.cells.values()}) > 1
 
 
 @final
@@ -191,28 +213,48 @@ def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
 def _pairs(by_cell: Mapping[tuple[str, Column], Sequence[_Played]], agents: Sequence[str], columns: Sequence[Column]) -> list[Pair]:
     """Compare each pair of agents in each column where they have tests in common."""
     known = {key: _by(group, lambda each: [(each.test.scenario, test_key(each.run, each.test.id))]) for key, group in by_cell.items()}
-    found: list[Pair] = []
-    for column in columns:
-        for one, other in combinations([agent for agent in agents if (agent, column) in known], 2):
-            mine, theirs = known[one, column], known[other, column]
-            shared = [key for key in mine if key in theirs]
-            apart: dict[str, list[float]] = defaultdict(list)
-            for scenario, test in shared:
-                key = (scenario, test)
-                apart[scenario].append(fmean(map(_low, mine[key])) - fmean(map(_low, theirs[key])))
-            if shared:
-                unscored = sum(any(each.test.score is None for each in (*mine[key], *theirs[key])) for key in shared)
-                found.append(_pair(column, one, other, apart, unscored))
+    shared = [
+        (column, one, other, [(mine, theirs[key]) for key, mine in known[one, column].items() if key in theirs])
+        for column in columns
+        for one, other in combinations([agent for agent in agents if (agent, column) in known], 2)
+        for theirs in [known[other, column]]
+    ]
+    compared = [(column, one, other, both) for column, one, other, both in shared if both]
+    found = [_pair(column, one, other, both, len(compared)) for column, one, other, both in compared]
     corrected = holm([pair.p for pair in found])
     return [pair._replace(corrected=p) for pair, p in zip(found, corrected, strict=True)]
 
 
-def _pair(column: Column, one: str, other: str, apart: Mapping[str, Sequence[float]], unscored: int) -> Pair:
-    parts = paired(apart)
-    difference = fsum(parts)
-    better, worse = (one, other) if difference >= 0 else (other, one)
-    p = permutation_p(parts)
-    return Pair(column, better, worse, abs(difference), len(parts), unscored, p, p, more_tests(apart))
+def _pair(column: Column, one: str, other: str, both: Sequence[tuple[Sequence[_Played], Sequence[_Played]]], pairs: int) -> Pair:
+    """Compare two agents by `both` of their results of each test. `pairs` is how many pairs of agents are compared."""
+    apart = [
+        Difference(
+            mine[0].test.scenario, (_conversation(mine[0]), _conversation(theirs[0])), fmean(map(_low, mine)) - fmean(map(_low, theirs))
+        )
+        for mine, theirs in both
+    ]
+    parts = by_test(apart)
+    difference, conversations = fsum(parts), len({each.conversation for each in apart})
+    few = conversations < min(len(apart), least_conversations(pairs))
+    p = paired_p(apart)
+    return Pair(
+        column=column,
+        better=one if difference >= 0 else other,
+        other=other if difference >= 0 else one,
+        difference=abs(difference),
+        conversations=conversations,
+        tests=len(apart),
+        unscored=sum(any(each.test.score is None for each in (*mine, *theirs)) for mine, theirs in both),
+        p=p,
+        corrected=p,
+        p_of_tests=permutation_p(parts) if few else None,
+        more=more_conversations(apart, pairs),
+    )
+
+
+def _conversation(each: _Played) -> Hashable:
+    """A key that is equal for the same conversation of two runs of a column."""
+    return test_key(each.run, each.run.conversations[each.test.id])
 
 
 # ---- by scenario, skill and distance

@@ -3,25 +3,56 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from math import ceil, cos, fsum, pi, sin, sqrt, tan
-from statistics import NormalDist, fmean, pstdev, variance
-from typing import Final, Literal, NamedTuple, final
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from math import ceil, cos, floor, fsum, log2, pi, sin, sqrt, tan
+from statistics import NormalDist, fmean, pstdev
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, final
 
-__all__ = ["Interval", "Observed", "holm", "interval", "more_tests", "paired", "permutation_p", "spread", "total"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Labels = NDArray[np.int64]
+
+__all__ = [
+    "Difference",
+    "Interval",
+    "Observed",
+    "by_conversation",
+    "by_test",
+    "holm",
+    "interval",
+    "intervals",
+    "least_conversations",
+    "more_conversations",
+    "paired_p",
+    "permutation_p",
+    "spread",
+    "student",
+    "total",
+]
 
 LEVEL: Final = 0.95
 """The confidence level of intervals."""
 
 ALPHA: Final = 0.05
 POWER: Final = 0.8
-"""For `more_tests`: the significance level, and the probability of reaching it with that many tests."""
+"""For `more_conversations`: the significance level, and the probability of reaching it with that many conversations."""
 
-RESAMPLES: Final = 5_000
-"""Samples of a bootstrap."""
+PRIOR: Final = 3
+"""The degrees of freedom given to the assumption that tests are all or nothing and equally hard. They keep the interval of tests that
+happen to be alike from collapsing; with three, scenarios of very different rates are covered in 95% of cases (simulated)."""
+
+FLOOR: Final = 0.45
+"""The least width of an interval over conversations, as a share of that over tests, since a few conversations may be alike by chance.
+With less, two conversations cover too few cases, and with more, three of them too many (simulated)."""
 
 SIGNS: Final = 20_000
 """Maximum sign patterns of a permutation test, which is exact if there are no more than that."""
+
+TIE: Final = 1e-6
+"""The weight of what decides between sign patterns with the same difference of totals (see `paired_p`)."""
 
 
 def total(scores: Mapping[str, Sequence[float]]) -> float:
@@ -49,66 +80,116 @@ class Observed(NamedTuple):
 
 @final
 class Interval(NamedTuple):
-    """A 95% interval of the expected score, over such conversations or over such tests in this one."""
+    """A 95% interval of the expected score, over such conversations or over such tests in this one. It is never empty."""
 
     low: float
     high: float
     by: Literal["conversations", "tests"]
 
+    def ends(self, digits: int = 2, unit: float = 1) -> tuple[str, str]:
+        """Both ends as text, with so many digits after the point, or with as many as tell them apart."""
+        low, high = self.low / unit, self.high / unit
+        return next(pair for more in range(digits, 20) if (pair := (f"{low:.{more}f}", f"{high:.{more}f}"))[0] != pair[1])
 
-def interval(tests: Sequence[Observed], *, seed: int = 0) -> Interval | None:
-    """Return a bootstrap interval of the `total` of tests, or None if a scenario has only one test.
 
-    Two or more conversations with the same scenarios are resampled as a whole, since an early error may affect the rest of a
-    conversation. A few of them may be alike by chance, so the interval is never narrower than that of the tests. With a single
-    conversation, tests are resampled within their scenarios, and the interval says nothing about other conversations.
+def interval(tests: Sequence[Observed]) -> Interval | None:
+    """Return the interval of the `total` of tests, or None if a scenario has only one test.
 
-    Percentile intervals of small samples are too narrow. So n - 1 of n are drawn (Rao and Wu, 1988), and percentiles are widened
-    as by Student's t (Hesterberg, 2015). Tests without a score widen the interval: they count as 0 in its lower end and as 1 in
-    its upper one.
+    Tests without a score widen it: they count as 0 in its lower end and as 1 in its upper one. See `intervals` for the method.
     """
-    within = _resampled(tests, [(test.scenario, str(number)) for number, test in enumerate(tests)], seed)
-    if within is None:
+    if not tests or min(Counter(test.scenario for test in tests).values()) < 2:
         return None
-    scenarios: dict[str, set[str]] = defaultdict(set)
-    for test in tests:
-        scenarios[test.conversation].add(test.scenario)
-    between = _resampled(tests, [("\0".join(sorted(scenarios[test.conversation])), test.conversation) for test in tests], seed)
-    if between is None:
-        return Interval(*within, by="tests")
-    return Interval(min(within[0], between[0]), max(within[1], between[1]), by="conversations")
+    import numpy as np
+
+    scores = np.array([[test.low for test in tests], [test.high for test in tests]])
+    lows, highs, by = intervals([test.scenario for test in tests], [test.conversation for test in tests], scores)
+    return Interval(round(float(lows[0]), 9), round(float(highs[1]), 9), by)  # rounded, since the order of tests changes the last digits
 
 
-def _resampled(tests: Sequence[Observed], units: Sequence[tuple[str, str]], seed: int) -> tuple[float, float] | None:
-    """Return the interval from resampling units within their groups, or None if a group has only one unit.
+def intervals(
+    scenarios: Sequence[str], conversations: Sequence[str], scores: Floats
+) -> tuple[Floats, Floats, Literal["conversations", "tests"]]:
+    """Return the lower and upper ends of the intervals of many `total`s of the same tests, shape (...), and what they are over.
 
-    `units` has the group and the unit of each test. The names and the order of units do not matter.
+    `scenarios` and `conversations` are those of the tests, at least two tests of each scenario; `scores` has shape (..., tests).
+
+    It is Wilson's interval (1927) of the mean share of full marks, with as many tests as would be as informative if all of them
+    were independent and equally hard: their number divided by the design effect (Kish, 1965; for intervals near 0 and 1, Franco,
+    Little, Louis and Slud, 2019). The design effect compares a variance of the total with that of such tests. Within a conversation
+    it is the variance of tests within their scenarios. Two or more conversations with the same scenarios are wholes, since an early
+    error may affect the rest of a conversation: it is the variance between them, with the quantile of Student's t, but at most that
+    of conversations that are right or wrong as wholes.
     """
     import numpy as np
 
-    scenarios = sorted({test.scenario for test in tests})
-    by_unit = {unit: np.zeros((3, len(scenarios))) for unit in units}  # sums of scores, lowest and highest, and of tests
-    for test, unit in zip(tests, units, strict=True):
-        by_unit[unit][:, scenarios.index(test.scenario)] += (test.low, test.high, 1)
-    rows_by_group = sorted((group, sums.tolist()) for (group, _), sums in by_unit.items())
-    sizes = Counter(group for group, _ in rows_by_group)
-    if not sizes or min(sizes.values()) < 2:
-        return None
-    random = np.random.default_rng(seed)
-    lows, highs = [], []
-    for rows in _blocks(RESAMPLES, len(rows_by_group)):
-        low, high, number = drawn = np.zeros((3, rows, len(scenarios)))
-        for group, n in sizes.items():
-            sums = np.array([unit for name, unit in rows_by_group if name == group]).swapaxes(0, 1)  # (3, units, scenarios)
-            present = sums[2].any(axis=0)
-            drawn[:, :, present] += random.multinomial(n - 1, [1 / n] * n, size=rows).astype(float) @ sums[:, :, present]
-        lows.append((low / number).sum(axis=1))
-        highs.append((high / number).sum(axis=1))
-    tail = NormalDist().cdf(-_student(sum(sizes.values()) - len(sizes)))
-    return float(np.quantile(np.concatenate(lows), tail)), float(np.quantile(np.concatenate(highs), 1 - tail))
+    kinds, wholes = _labels(scenarios), _labels(conversations)
+    sizes = np.bincount(kinds)
+    share = (_sums(scores, kinds) / sizes).mean(axis=-1)
+    number = len(sizes) ** 2 / (1 / sizes).sum()  # of tests; if scenarios differ in it, as many as would be as informative
+    alike = share * (1 - share) / (number - 1)
+    parts = scores / (sizes[kinds] * len(sizes))
+    freedom = len(kinds) - len(sizes)
+    normal = NormalDist().inv_cdf((1 + LEVEL) / 2) ** 2
+    effect = (freedom * _ratio(_variance(parts, np.arange(len(kinds)), kinds), alike) + PRIOR) / (freedom + PRIOR)
+    width = effect * normal
+    groups = _scenario_sets(scenarios, conversations)
+    fewest = int(np.bincount(groups).min())
+    by: Literal["conversations", "tests"] = "conversations" if fewest > 1 else "tests"
+    if fewest > 1 and len(groups) < len(kinds):
+        between = _ratio(_variance(parts, wholes, groups), alike) * student(fewest - 1) ** 2
+        width = np.maximum(np.minimum(between, normal * number / fewest), FLOOR**2 * width)
+    shrunk = width / number
+    centre = (share + shrunk / 2) / (1 + shrunk)
+    half = np.sqrt(shrunk * (share * (1 - share) + shrunk / 4)) / (1 + shrunk)
+    return len(sizes) * np.maximum(0, centre - half), len(sizes) * np.minimum(1, centre + half), by
 
 
-def _student(freedom: int) -> float:
+def _labels(names: Iterable[Hashable]) -> Labels:
+    """Number the names from 0 in the order in which they first appear."""
+    import numpy as np
+
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names])
+
+
+def _scenario_sets(scenarios: Sequence[str], conversations: Sequence[Hashable]) -> Labels:
+    """Return a label of the set of scenarios of each conversation, in the order in which conversations first appear."""
+    sets: dict[Hashable, set[str]] = defaultdict(set)
+    for scenario, conversation in zip(scenarios, conversations, strict=True):
+        sets[conversation].add(scenario)
+    return _labels(map(frozenset, sets.values()))
+
+
+def _sums(values: Floats, labels: Labels) -> Floats:
+    """Sum values, shape (..., n), by their labels from 0 to m - 1, each of which is in use; the shape is then (..., m)."""
+    import numpy as np
+
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(labels.max() + 1))
+    found: Floats = np.add.reduceat(values[..., order], starts, axis=-1)
+    return found
+
+
+def _variance(parts: Floats, units: Labels, groups: Labels) -> Any:
+    """Return the variance, shape (...), of the sum of parts, shape (..., n), from how the sums of units differ within their groups.
+
+    `units` has the label of each part's unit, `groups` that of each unit's group. Each group needs two units or more.
+    """
+    import numpy as np
+
+    sums, sizes = _sums(parts, units), np.bincount(groups)
+    apart = (sums - (_sums(sums, groups) / sizes)[..., groups]) ** 2
+    return (_sums(apart, groups) * sizes / (sizes - 1)).sum(axis=-1)
+
+
+def _ratio(variance: Any, alike: Any) -> Any:
+    """Return a design effect, which is 1 if all scores are 0 or all are 1."""
+    import numpy as np
+
+    return np.divide(variance, alike, out=np.ones_like(alike), where=alike > 1e-12)
+
+
+def student(freedom: int) -> float:
     """Return the two-sided quantile of Student's t at LEVEL for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 
     Equal to scipy.special.stdtrit, but every report needs it, and importing scipy takes about as long as a conversation of 2k.
@@ -126,22 +207,56 @@ def _student(freedom: int) -> float:
     return tan(low) * sqrt(freedom)
 
 
-def _blocks(rows: int, width: int) -> Iterable[int]:
-    """Split a number of rows into blocks that fit into memory."""
-    block = max(1, 2_000_000 // max(1, width))
-    return (min(block, rows - start) for start in range(0, rows, block))
-
-
 # ---- two agents
 
 
-def paired(differences: Mapping[str, Sequence[float]]) -> list[float]:
-    """Return what each pair of tests contributes to the difference of two totals, from `differences` of scores by scenario."""
-    return [difference / len(group) for group in differences.values() for difference in group]
+@final
+class Difference(NamedTuple):
+    """By how much one agent's score of a test is higher than another's, in [-1, 1]. `conversation` names the pair of conversations in
+    which they had the test."""
+
+    scenario: str
+    conversation: Hashable
+    value: float
+
+
+def by_test(differences: Sequence[Difference]) -> list[float]:
+    """Return what each pair of tests contributes to the difference of two totals."""
+    sizes = Counter(each.scenario for each in differences)
+    return [each.value / sizes[each.scenario] for each in differences]
+
+
+def by_conversation(differences: Sequence[Difference]) -> list[float]:
+    """Return what each pair of conversations contributes to the difference of two totals."""
+    return _by_conversation(differences, by_test(differences))
+
+
+def _by_conversation(differences: Sequence[Difference], parts: Sequence[float]) -> list[float]:
+    sums: dict[Hashable, list[float]] = defaultdict(list)
+    for each, part in zip(differences, parts, strict=True):
+        sums[each.conversation].append(part)
+    return [fsum(group) for group in sums.values()]
+
+
+def paired_p(differences: Sequence[Difference]) -> float:
+    """Return the two-sided p-value of a paired permutation test, which swaps the two agents' results of whole conversations.
+
+    Scores have few values, so that totals often tie in a conversation, which then would not count. So a second statistic decides
+    between patterns with the same difference of totals (as Streitberg and Röhmel, 1990, do for ranks): the difference in which a
+    scenario counts the more, the less the agents differ in it. The p-value stays exact. It is 1 if the totals are equal.
+    """
+    parts = by_conversation(differences)
+    if abs(fsum(parts)) < 1e-9:
+        return 1.0
+    apart: dict[str, float] = defaultdict(float)
+    for each in differences:
+        apart[each.scenario] += abs(each.value)
+    leanings = _by_conversation(differences, [each.value and each.value / apart[each.scenario] for each in differences])
+    return permutation_p([part + TIE * leaning for part, leaning in zip(parts, leanings, strict=True)])
 
 
 def permutation_p(parts: Sequence[float], *, seed: int = 0) -> float:
-    """Return the two-sided p-value of a paired permutation test, which flips the signs of `parts`. It is 1 if all are 0.
+    """Return the two-sided p-value of a permutation test, which flips the signs of `parts`. It is 1 if all are 0.
 
     Exact for up to fourteen parts other than 0. Beyond that it is the share of random sign patterns, including the observed one.
     scipy.stats.permutation_test gives the same result in 7 to 18 times the time, after an import of about a second. For all pairs
@@ -162,6 +277,12 @@ def permutation_p(parts: Sequence[float], *, seed: int = 0) -> float:
     return as_far / SIGNS
 
 
+def _blocks(rows: int, width: int) -> Iterable[int]:
+    """Split a number of rows into blocks that fit into memory."""
+    block = max(1, 2_000_000 // max(1, width))
+    return (min(block, rows - start) for start in range(0, rows, block))
+
+
 def holm(ps: Sequence[float]) -> list[float]:
     """Correct the p-values of simultaneous tests by Holm's method (1979), in the same order. The probability of any false positive
     at a level is at most that level."""
@@ -173,25 +294,42 @@ def holm(ps: Sequence[float]) -> list[float]:
     return corrected
 
 
-def more_tests(differences: Mapping[str, Sequence[float]]) -> int | None:
-    """Return how many more tests would show the difference of two agents in four of five cases, or None if they are equal.
+def least_conversations(pairs: int) -> int:
+    """Return the fewest conversations with which one of so many pairs of agents can be significant: 6 for one pair.
 
-    The level is 5%, before correction for other comparisons, and the new tests are spread over the scenarios like the present ones.
-    The number is computed from the difference of the totals and its standard error, both of them estimates. It gives at least six
-    pairs that differ: with five, a permutation test cannot reach 5%.
+    A permutation test of n conversations has no p below 2 / 2**n, and the smallest p is multiplied by the number of pairs.
     """
-    parts = paired(differences)
+    return floor(log2(2 * pairs / ALPHA)) + 1
+
+
+def more_conversations(differences: Sequence[Difference], pairs: int = 1) -> int | None:
+    """Return how many more conversations would show the difference of two agents in four of five cases, or None if they are equal.
+
+    The level is 5% for all `pairs` together. The number is computed from the difference of the totals and its variance, both of them
+    estimates, by the normal approximation with Guenther's correction (1981) for Student's t. The variance is that between the
+    conversations, but not less than that of the tests, which is all that a single conversation tells.
+    """
+    parts = by_conversation(differences)
     difference, count = fsum(parts), len(parts)
     if abs(difference) < 1e-9:
         return None
-    everything = [difference for group in differences.values() for difference in group]
-    square = fsum(_variance(group, everything) / len(group) for group in differences.values())
-    needed = ((NormalDist().inv_cdf(1 - ALPHA / 2) + NormalDist().inv_cdf(POWER)) * sqrt(square) / difference) ** 2 * count
-    least = 6 * count / sum(part != 0 for part in parts)
+    level = NormalDist().inv_cdf(1 - ALPHA / 2 / pairs)
+    needed = (level + NormalDist().inv_cdf(POWER)) ** 2 * _variance_of(differences) / difference**2 * count + level**2 / 2
+    least = least_conversations(pairs) * count / sum(part != 0 for part in parts)
     return max(0, ceil(max(needed, least) - 1e-9) - count)
 
 
-def _variance(group: Sequence[float], everything: Iterable[float]) -> float:
-    """Return the variance of a scenario's differences, or that of all differences if it has one test."""
-    values = group if len(group) > 1 else list(everything)
-    return variance(values) if len(values) > 1 else 0.0
+def _variance_of(differences: Sequence[Difference]) -> float:
+    """Return the variance of the difference of two totals. Scenarios with a single test are pooled; of a single test it is 0."""
+    import numpy as np
+
+    parts = np.array(by_test(differences))
+    kinds = _labels(each.scenario for each in differences)
+    if np.bincount(kinds).min() < 2:
+        kinds = np.zeros_like(kinds)
+    if len(kinds) < 2:
+        return 0.0
+    wholes = _labels(each.conversation for each in differences)
+    groups = _scenario_sets([each.scenario for each in differences], [each.conversation for each in differences])
+    between = _variance(parts, wholes, groups) if np.bincount(groups).min() > 1 else 0.0
+    return float(max(between, _variance(parts, np.arange(len(kinds)), kinds)))

@@ -88,6 +88,7 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     if not folders and not deeper:
         raise InputError(f"{out}: no runs found; name the folder of runs (--out of longspan run)")
     rows: list[list[str]] = []
+    maxima: set[int] = set()
     for folder in folders:
         try:
             run = RunFolder(inside(out, folder.name))
@@ -95,19 +96,24 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
             run.check()
             result = read_result(run) if os.path.lexists(folder / RESULT) else None
         except (LongspanError, OSError) as error:
-            rows.append([folder.name, "", "", "", "", f"unreadable: {error}"])
+            rows.append([folder.name, "", "", "", "", f"unreadable: {error}", ""])
             continue
-        score = "unfinished" if result is None else _score(result)
+        score, share = ("unfinished", "") if result is None else _score(result)
+        maxima |= {result.max_score} if result is not None else set()
         span = "-" if manifest.alone else f"{manifest.span:,}"
-        rows.append([folder.name, manifest.suite.name, span, manifest.agent, str(manifest.seed), score])
+        rows.append([folder.name, manifest.suite.name, span, manifest.agent, str(manifest.seed), score, share])
     if rows:
-        print_table(wide_console(), Table(title=f"Runs in {out}", columns=["run", "suite", "span", "agent", "seed", "score"], rows=rows))
+        columns = ["run", "suite", "span", "agent", "seed", "score", "share"][: 7 if len(maxima) > 1 else 6]
+        print_table(wide_console(), Table(title=f"Runs in {out}", columns=columns, rows=[row[: len(columns)] for row in rows]))
     for folder in deeper:
         say(f"{folder} contains more runs: longspan list runs {folder}")
 
 
-def _score(result: Result) -> str:
-    return f"{result.score:.2f} of {result.max_score}" if result.score is not None else "incomplete"
+def _score(result: Result) -> tuple[str, str]:
+    """Return a score, and its share of full marks."""
+    if result.score is None or not result.max_score:
+        return "incomplete", ""
+    return f"{result.score:.2f} of {result.max_score}", f"{result.score / result.max_score:.1%}"
 
 
 def _table(*columns: str) -> Table:

@@ -43,9 +43,13 @@ class GridOptions:
         None
     )
     isolated: Annotated[bool, typer.Option("--isolated", help="Play each test in its own conversation, without filler.")] = False
-    placement: Annotated[Literal["uniform", "early"], typer.Option(help="Where needles go: all over the span, or in its first tenth.")] = (
-        "uniform"
-    )
+    placement: Annotated[
+        Literal["spread", "uniform", "early"] | None,
+        typer.Option(
+            help="Where needles go: at random places of the span, evenly (as in the paper), or in its first tenth.",
+            show_default="spread; uniform with --rules paper or --definitions",
+        ),
+    ] = None
     tokenizer: Annotated[
         Literal["cl100k_base", "o200k_base"], typer.Option(help="Counts tokens: cl100k_base or o200k_base.", metavar="NAME")
     ] = "cl100k_base"
@@ -79,6 +83,7 @@ class GridOptions:
         listed = {"suites": self.suite, "agents": self.agent, "seeds": self.seed, "scenarios": self.scenario or []}
         listed |= {"spans": [parse_size(span) for span in self.span or []], "set": self.set_ or [], "data": self.data or []}
         single = {each.name: getattr(self, each.name) for each in fields(self) if each.name in Grid.model_fields.keys() - listed.keys()}
+        single = {name: value for name, value in single.items() if name != "placement" or value is not None}
         try:
             return Grid.model_validate(listed | single)
         except ValidationError as error:

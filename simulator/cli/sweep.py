@@ -120,11 +120,14 @@ def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], f
 
     console = Console()
     table = Table()
-    for column in ("run", "score", "state"):
+    mixed = len({entry.max_score for entry in entries if entry.max_score is not None}) > 1
+    for column in ("run", "score", *(["share"] if mixed else []), "state"):
         table.add_column(column, overflow="fold")
     for entry in entries:
-        score = f"{entry.score:.2f} of {entry.max_score}" if entry.score is not None else "-"
-        table.add_row(entry.folder, score, entry.state)
+        score = share = "-"
+        if entry.score is not None and entry.max_score:
+            score, share = f"{entry.score:.2f} of {entry.max_score}", f"{entry.score / entry.max_score:.1%}"
+        table.add_row(entry.folder, score, *([share] if mixed else []), entry.state)
     console.print(table)
     for outcome in outcomes:
         tell_interruption(outcome)

@@ -44,7 +44,7 @@ Pair = tuple[str, str]
 
 
 class Source(Protocol):
-    """A source of filler. Both methods yield the same each time."""
+    """A source of filler. `pairs` and `chat` yield the same each time."""
 
     def pairs(self) -> Iterator[Pair]:
         """Yield questions with their answers, without end."""
@@ -52,6 +52,10 @@ class Source(Protocol):
 
     def chat(self) -> Iterator[Pair]:
         """Yield lines of chat with what they are answered, without end, or nothing at all."""
+        ...
+
+    def reseeded(self, seed: str) -> Source:
+        """Return the source with another seed."""
         ...
 
 
@@ -90,6 +94,8 @@ class Filler:
     def __init__(self, source: Source, tokenizer: Tokenizer, *, max_tokens: int = 2000) -> None:
         if max_tokens < 100:
             raise ValueError(f"max_tokens must be >= 100, got {max_tokens}")
+        self._source = source
+        self._tokenizer = tokenizer
         self._count = lru_cache(CACHED)(tokenizer.count)
         self._max_tokens = max_tokens
         self._number = 0  # messages so far, which select the remarks
@@ -103,6 +109,10 @@ class Filler:
         self._replies = _Sentences(remarks["replies"], self._count)
         self._closings = _Sentences(remarks["closings"], self._count)
         self._endings = _Sentences(remarks["endings"], self._count)
+
+    def reseeded(self, seed: str) -> Filler:
+        """Return a filler of its own from the same kind of source: what it makes depends on `seed` alone."""
+        return Filler(self._source.reseeded(seed), self._tokenizer, max_tokens=self._max_tokens)
 
     def make(self, gap: int) -> Distraction:
         """Make filler whose message and reply have `gap` tokens together.

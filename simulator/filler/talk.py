@@ -34,6 +34,9 @@ class Talk:
     def __init__(self, seed: int | str) -> None:
         self._seed = seed
 
+    def reseeded(self, seed: str) -> Talk:
+        return Talk(seed)
+
     def pairs(self) -> Iterator[Pair]:
         draw = Draws(f"{self._seed}/questions")
         kinds, weights = zip(*((kind, weight) for kind, (weight, _) in read("questions").items()), strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from copy import copy
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -36,6 +37,11 @@ class Trivia:
     def __len__(self) -> int:
         """The number of questions in the file."""
         return len(self._pairs)
+
+    def reseeded(self, seed: str) -> Trivia:
+        again = copy(self)
+        again._seed = seed
+        return again
 
     def pairs(self) -> Iterator[Pair]:
         for repetition in count():

@@ -23,13 +23,15 @@ CAPTIONS: Final[dict[FigureName, str]] = {
     "radar": "Mean score of each scenario, with one chart for each span.",
     "cost": "Score by the cost of a run at list prices.",
 }
+SHARES: Final = " Scores are shares of full marks, which differ."
 
 
 def as_html(comparison: Comparison) -> str:
     """Return the page. Text from agents and files is escaped; in figures it is drawn as outlines."""
     priced = any(cell.cost_usd is not None for cell in comparison.cells.values())
     drawn = [name for name in FIGURES if name != "cost" or priced]
-    figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, CAPTIONS[name]) for name in drawn}
+    captions = {name: f"{text}{SHARES}" if comparison.mixed and name != "radar" else text for name, text in CAPTIONS.items()}
+    figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, captions[name]) for name in drawn}
     all_tables = tables(comparison)
     template = environment().get_template("compare.html.j2")
     return template.render(
@@ -38,7 +40,7 @@ def as_html(comparison: Comparison) -> str:
         scores=all_tables[0],
         tables=all_tables[1:],
         figures=figures,
-        captions=CAPTIONS,
+        captions=captions,
         policy=POLICY,
         styles=STYLES,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import cos, log2, pi, sin
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
@@ -46,8 +47,11 @@ SETTINGS: Final[Any] = {
 
 
 def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bool = False) -> bytes:
-    """The content of a file with one figure of a comparison. For a `page` it has a transparent background."""
-    return render(lambda drawn: _DRAWN[figure](comparison, drawn), format, page=page)
+    """The content of a file with one figure of a comparison. For a `page` it has a transparent background.
+
+    Scores with different maxima are drawn as shares of them.
+    """
+    return render(lambda drawn: _DRAWN[figure](_as_shares(comparison) if comparison.mixed else comparison, drawn), format, page=page)
 
 
 def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False) -> bytes:
@@ -84,7 +88,7 @@ def _bars(comparison: Comparison, figure: Figure) -> None:
     """Bars grouped by span, as in the paper's Figure 5 (GoodAI). The pale end is what tests without a score could add."""
     agents, looks = comparison.agents, styles(comparison.agents)
     figure.set_size_inches(max(6.0, 1.4 + 0.24 * (len(agents) + 1.2) * len(comparison.columns)), 4)
-    axes = _axes(figure, "score", _max_score(comparison))
+    axes = _axes(figure, comparison)
     width = 0.8 / len(agents)
     for place, column in enumerate(comparison.columns):
         for number, agent in enumerate(agents):
@@ -106,11 +110,12 @@ def _bar(axes: Axes, at: float, width: float, cell: Cell, style: Style) -> None:
     axes.bar(at, low, width, **looks)
     if high > low:
         axes.bar(at, high - low, width, bottom=low, **looks | {"alpha": 0.3, "hatch": ""})
-    if cell.interval is not None and cell.interval.high > cell.interval.low:
+    if cell.interval is not None:
         middle, below, above = _error(cell)
         axes.errorbar(at, middle, yerr=[[below], [above]], color=INK, linewidth=0.9, capsize=min(3.0, 12 * width))
     if not high:  # an agent without a run here has no bar either
-        axes.annotate("0", (at, 0), (0, 2), textcoords="offset points", ha="center", fontsize=8)
+        top = cell.interval.high if cell.interval is not None else 0
+        axes.annotate("0", (at, top), (0, 2), textcoords="offset points", ha="center", fontsize=8)
 
 
 def _bar_look(style: Style) -> dict[str, Any]:
@@ -121,7 +126,7 @@ def _spans(comparison: Comparison, figure: Figure) -> None:
     """Score by span, with intervals. Isolated tests are on the left, apart from the spans."""
     agents, looks = comparison.agents, styles(comparison.agents)
     figure.set_size_inches(max(7.5, 1.6 * len(comparison.columns)), 4.2)
-    axes = _axes(figure, "score", _max_score(comparison))
+    axes = _axes(figure, comparison)
     places = _places(comparison.columns)
     reach = max(places.values()) - min(places.values()) or 1.0
     for number, agent in enumerate(agents):
@@ -186,7 +191,7 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
     """Score by dollars per run, with a marker for each span. Agents without a known cost are only in the legend."""
     agents, looks = comparison.agents, styles(comparison.agents)
     figure.set_size_inches(7.5, 4.2)
-    axes = _axes(figure, "score", _max_score(comparison))
+    axes = _axes(figure, comparison)
     marks = {column: MARKERS[number % len(MARKERS)] for number, column in enumerate(comparison.columns)}
     costs: list[float] = []
     for agent in agents:
@@ -221,10 +226,30 @@ _DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {"bars":
 # ---- helpers
 
 
-def _axes(figure: Figure, label: str, top: float) -> Axes:
+def _as_shares(comparison: Comparison) -> Comparison:
+    """The comparison with its scores as shares of full marks."""
+    return replace(comparison, cells={key: _as_share(cell) for key, cell in comparison.cells.items()})
+
+
+def _as_share(cell: Cell) -> Cell:
+    low, high = cell.bounds
+    between = cell.interval
+    return replace(
+        cell,
+        score=cell.score and cell.score / cell.maximum,
+        spread=cell.spread and cell.spread / cell.maximum,
+        bounds=(low / cell.maximum, high / cell.maximum),
+        interval=between and between._replace(low=between.low / cell.maximum, high=between.high / cell.maximum),
+        chance=cell.chance / cell.maximum,
+        maximum=1,
+    )
+
+
+def _axes(figure: Figure, comparison: Comparison) -> Axes:
+    top = max(cell.maximum for cell in comparison.cells.values())
     axes = figure.add_subplot()
     axes.set_ylim(0, top * 1.04)
-    axes.set_ylabel(label)
+    axes.set_ylabel("score" if top > 1 else "share of full marks")
     axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
     axes.set_axisbelow(True)
     return axes
@@ -232,10 +257,6 @@ def _axes(figure: Figure, label: str, top: float) -> Axes:
 
 def _cells(comparison: Comparison, column: Column) -> list[Cell]:
     return [cell for (_, place), cell in comparison.cells.items() if place == column]
-
-
-def _max_score(comparison: Comparison) -> float:
-    return max(cell.maximum for cell in comparison.cells.values())
 
 
 def _error(cell: Cell) -> tuple[float, float, float]:

@@ -11,7 +11,7 @@ from longspan.simulator.analysis.comparing import Cell, Comparison, Pair
 from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.analysis.groups import Group
 from longspan.simulator.analysis.spreadsheet import write_csv
-from longspan.simulator.analysis.statistics import ALPHA
+from longspan.simulator.analysis.statistics import ALPHA, least_conversations
 from longspan.simulator.grading.grades import Status
 from longspan.simulator.tables import Table
 from longspan.simulator.terminal import visible
@@ -20,9 +20,9 @@ __all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "notes", "one_line", "tables"
 
 CSV_COLUMNS: Final = (
     *("table", "isolated", "span", "name", "agent", "other"),
-    *("score", "low", "high", "std", "interval_low", "interval_high", "interval_by", "maximum", "chance"),
+    *("score", "low", "high", "std", "interval_low", "interval_high", "interval_by", "maximum", "share", "chance"),
     *("runs", "tests", *get_args(Status), "certified", "at_distance", "cost_usd"),
-    *("difference", "p", "p_holm", "more_tests"),
+    *("difference", "conversations", "p", "p_holm", "p_of_tests", "more_conversations"),
 )
 """The columns of the CSV, which holds all tables one after another; docs/comparing.md describes them."""
 
@@ -30,9 +30,11 @@ Row = dict[str, Any]
 
 
 PAIRS_NOTE: Final = (
-    "Significant: p below 0.05 after Holm's correction. More tests needed: for a significant difference in four of five cases, "
-    "without a correction for the other pairs; 0 if the difference is not significant only because of the correction."
+    "p is over whole conversations. Significant: p below 0.05 after Holm's correction. More conversations needed: for a significant "
+    "difference in four of five cases, if the true one is the observed one."
 )
+
+TESTS_NOTE: Final = "The p of these tests takes them one by one: it is about these tests, not about other conversations, and not corrected."
 
 
 def one_line(text: str) -> str:
@@ -42,7 +44,7 @@ def one_line(text: str) -> str:
 
 def tables(comparison: Comparison) -> list[Table]:
     """The tables for people, the most important first."""
-    shown = [_scores(comparison), _tests(comparison), *(_pairs(comparison, column) for column in comparison.columns)]
+    shown = [_scores(comparison), _shares(comparison), _tests(comparison), *(_pairs(comparison, column) for column in comparison.columns)]
     for column in comparison.columns:
         shown.append(_groups(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents))
     for column in comparison.columns:
@@ -60,12 +62,17 @@ def notes(comparison: Comparison) -> list[str]:
         lines.append(f"{unscored:,} tests have no score: they count as 0 in ranks and pairs, and as 1 at the upper end of a range")
     by = {cell.interval.by for cell in comparison.cells.values() if cell.interval is not None}
     if "conversations" in by:
-        rest = ", or tests if an agent has only one conversation" if len(by) > 1 else ""
-        lines.append(
-            f"Intervals: 95%, by resampling whole conversations{rest}; with fewer than five they say little about other conversations"
-        )
+        rest = ", or of tests if an agent has only one conversation" if len(by) > 1 else ""
+        lines.append(f"Intervals: 95%, from the spread of whole conversations{rest}; of two or three they can only be wide")
     elif by:
-        lines.append("Intervals: 95%, by resampling the tests of a single conversation: they say nothing about other conversations")
+        lines.append("Intervals: 95%, from the spread of the tests of a single conversation: they say nothing about other conversations")
+    least = least_conversations(len(comparison.pairs) or 1)
+    if few := {pair.conversations for pair in comparison.pairs if pair.conversations < least}:
+        have = f"{min(few)} to {max(few)}" if len(few) > 1 else str(*few)
+        among = f" of one of {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
+        more = f"{least - min(few)} more seed{'s' * (least - min(few) > 1)}"
+        common = f"{have} conversation{'s' * (max(few) > 1)} in common"
+        lines.append(f"Pairs: {common} cannot show a difference{among}, however large; {least} can: play {more}")
     return [one_line(line) for line in lines]
 
 
@@ -89,8 +96,23 @@ def _scores(comparison: Comparison) -> Table:
 def _score(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    between = f" [{cell.interval.low:.2f}, {cell.interval.high:.2f}]" if cell.interval is not None else ""
+    between = f" [{', '.join(cell.interval.ends())}]" if cell.interval is not None else ""
     return f"{_span(*cell.bounds)}{f' ± {cell.spread:.2f}' if cell.spread is not None else ''}{between}"
+
+
+def _shares(comparison: Comparison) -> Table:
+    """The scores as shares of full marks. Without rows if all have the same maximum."""
+    columns = ["agent", *map(str, comparison.columns)]
+    rows = [[one_line(agent), *(_share(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.agents]
+    return Table(title="Scores as shares of full marks [95% interval]", columns=columns, rows=rows if comparison.mixed else [])
+
+
+def _share(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    low, high = (f"{bound / cell.maximum:.1%}" for bound in cell.bounds)
+    between = " [{}%, {}%]".format(*cell.interval.ends(1, cell.maximum / 100)) if cell.interval is not None else ""
+    return f"{low if low == high else f'{low}–{high}'}{between}"
 
 
 def _tests(comparison: Comparison) -> Table:
@@ -117,29 +139,33 @@ def _tests(comparison: Comparison) -> Table:
 
 
 def _pairs(comparison: Comparison, column: Column) -> Table:
+    pairs = [pair for pair in comparison.pairs if pair.column == column]
+    few = any(pair.p_of_tests is not None for pair in pairs)
     rows = [
         [
             one_line(pair.better),
             one_line(pair.other),
             f"{pair.difference:.2f}",
+            str(pair.conversations),
             f"{pair.tests}{f' ({pair.unscored} without a score)' if pair.unscored else ''}",
             _p(pair.p),
             _p(pair.corrected),
+            *([_p(pair.p_of_tests)] if few else []),
             _more(pair),
         ]
-        for pair in comparison.pairs
-        if pair.column == column
+        for pair in pairs
     ]
-    columns = ["higher", "lower", "difference", "same tests", "p", "p (Holm)", "more tests needed"]
+    tests = ["p of these tests"] if few else []
+    columns = ["higher", "lower", "difference", "conversations", "same tests", "p", "p (Holm)", *tests, "more conversations needed"]
     correction = f", Holm-corrected for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
-    title = f"Pairs{column.at}: paired permutation tests{correction}"
-    return Table(title=title, columns=columns, rows=rows, note=PAIRS_NOTE if rows else "")
+    title = f"Pairs{column.at}: paired permutation tests of conversations{correction}"
+    return Table(title=title, columns=columns, rows=rows, note=f"{PAIRS_NOTE} {TESTS_NOTE}" if few else PAIRS_NOTE if rows else "")
 
 
 def _more(pair: Pair) -> str:
     if pair.corrected < ALPHA:
         return "significant"
-    return "equal scores" if pair.more is None else f"{pair.more:,}"
+    return "equal scores" if pair.more is None else f"{max(1, pair.more):,}"
 
 
 def _groups(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str]) -> Table:
@@ -159,7 +185,9 @@ def _span(low: float, high: float) -> str:
     return f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}–{high:.2f}"
 
 
-def _p(value: float) -> str:
+def _p(value: float | None) -> str:
+    if value is None:
+        return ""
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
@@ -203,9 +231,11 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
             "tests": pair.tests,
             "unscored": pair.unscored,
             "difference": pair.difference,
+            "conversations": pair.conversations,
             "p": pair.p,
             "p_holm": pair.corrected,
-            "more_tests": pair.more,
+            "p_of_tests": pair.p_of_tests,
+            "more_conversations": pair.more,
         }
     for column in comparison.columns:
         yield from _group_rows("scenarios", column, comparison.scenarios[column])
@@ -225,6 +255,7 @@ def _cell_row(cell: Cell) -> Row:
         "interval_high": between.high if between else None,
         "interval_by": between.by if between else None,
         "maximum": cell.maximum,
+        "share": None if cell.score is None else cell.score / cell.maximum,
         "chance": cell.chance,
         "runs": cell.runs,
         "tests": cell.tests,

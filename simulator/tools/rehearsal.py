@@ -6,7 +6,7 @@ assert rehearsal.grade.score == 1
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
@@ -17,7 +17,7 @@ from longspan.simulator.errors import ScenarioError
 from longspan.simulator.messages import Turn
 from longspan.simulator.record import Award, Exchange, Grade, Record, readable, watched
 from longspan.simulator.scenario import Scenario, Test
-from longspan.simulator.script import Placement, Script
+from longspan.simulator.script import Script, Segment
 from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait, Watch
 
 __all__ = ["Rehearsal", "rehearse"]
@@ -38,9 +38,9 @@ class Rehearsal:
 class _Conversation:
     """The minimum that a Stage needs: time, turns, and responses to its requests."""
 
-    placement: Placement = "uniform"
-
-    def __init__(self, reply: ReplyTo) -> None:
+    def __init__(self, outline: Sequence[Segment], reply: ReplyTo) -> None:
+        self.outline = outline
+        self.segment = 0
         self.now = DEFAULT_START
         self.reply = reply
         self.exchanges: list[Exchange] = []
@@ -62,7 +62,8 @@ class _Conversation:
             case Say():
                 return self.exchange(test, request.text, request.ideal, request.asks, request.needle).reply
             case Wait():
-                self.now += request.time or timedelta(0)
+                self.segment += 1
+                self.now += self.outline[self.segment].pause if self.segment < len(self.outline) else timedelta(0)
                 return None
             case Watch():
                 if request.until is None and request.turn >= 100:
@@ -82,7 +83,7 @@ def rehearse(scenario: Scenario, *, seed: int, reply: ReplyTo) -> Rehearsal:
     """Make the scenario's test from `seed`, play it against `reply` and grade it. Waits end at once."""
     script = scenario.make(Random(f"{scenario.name}/{seed}"))
     test = Test(f"{scenario.name}-1", scenario, script, seed=str(seed), order=0)
-    conversation = _Conversation(reply)
+    conversation = _Conversation(script.segments(len, "uniform"), reply)
 
     def award(points: float, why: str) -> None:
         conversation.awards.append(Award(points, why, conversation.turns - 1))

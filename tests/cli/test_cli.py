@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from pydantic_core import SchemaError
+from tests.made_runs import made_run
 from tests.sealing import change_json, read_lines, write_lines
 
 from longspan.simulator.cli import main
@@ -131,6 +132,15 @@ def test_a_run_says_where_everything_is(tmp_path: Path) -> None:
     assert "runs/ltm-2k-notebook-seed0-2/report.html" in again.stdout, "a name that is taken gets a number"
     listed = longspan("list", "runs", where=tmp_path)
     assert "ltm-2k-notebook-seed0-2" in listed.stdout.replace("\n", "")
+
+
+def test_runs_with_scores_of_different_maxima_are_listed_with_their_shares(tmp_path: Path) -> None:
+    for name, left_out in {"short": ("chapterbreak",), "long": ()}.items():
+        made_run(tmp_path / "mixed", "one", lambda scenario, number: 0.5, name=name, left_out=left_out)
+    made_run(tmp_path / "alike", "one", lambda scenario, number: 0.5)
+    printed = longspan("list", "runs", "mixed", where=tmp_path).stdout
+    assert [word for word in ("share", "5.00 of 10", "5.50 of 11", "50.0%") if word not in printed] == []
+    assert "share" not in longspan("list", "runs", "alike", where=tmp_path).stdout
 
 
 DYING = """

@@ -4,4 +4,4 @@ from longspan.simulator.suite import load_suite, make_tests
 from longspan.simulator.tokens import Tokenizer
 
 Tokenizer()
-make_tests(load_suite("ltm"), 0)
+make_tests(load_suite("ltm"), 0, "spread")

@@ -73,6 +73,20 @@ def test_the_same_runs_give_the_same_bytes(name: FigureName, few: Comparison) ->
         assert draw(few, name, format) == draw(few, name, format)
 
 
+@pytest.mark.parametrize("name", ["bars", "spans", "cost"])
+def test_scores_of_different_maxima_are_drawn_as_shares(name: FigureName, tmp_path: Path) -> None:
+    for span, left_out in ((2_000, ("chapterbreak",)), (32_000, ())):
+        made_run(tmp_path, "one", lambda scenario, number: 0.5, span=span, left_out=left_out, cost=1.0)
+    mixed = load_comparison([tmp_path])
+    shares = figures._as_shares(mixed)
+    assert {cell.bounds for cell in shares.cells.values()} == {(0.5, 0.5)}
+    assert draw(mixed, name, "svg") == draw(shares, name, "svg")
+    (axes,) = drawn(name, shares).axes
+    assert (axes.get_ylabel(), axes.get_ylim()[1]) == ("share of full marks", pytest.approx(1.04))
+    (axes,) = drawn(name, mixed).axes
+    assert axes.get_ylabel() == "score"
+
+
 @pytest.mark.parametrize(("format", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
 def test_a_figure_has_the_requested_format_and_no_date(format: Format, begins: bytes, few: Comparison) -> None:
     content = draw(few, "bars", format)

@@ -44,7 +44,7 @@ def result(run: Path) -> dict[str, Any]:
 def test_it_has_the_settings_and_the_scores(log: Any, woven: Path) -> None:
     known = result(woven)
     assert (log.status, log.eval.task, log.eval.model) == ("success", "ltm", "oracle")
-    assert log.eval.task_args == {"span": 2000, "isolated": False, "placement": "uniform", "seed": 0}
+    assert log.eval.task_args == {"span": 2000, "isolated": False, "placement": "spread", "seed": 0}
     assert log.eval.packages["longspan"] == RunFolder(woven).manifest.versions["longspan"]
     assert (log.results.total_samples, log.results.completed_samples) == (4, 4)
     (scores,) = log.results.scores

@@ -56,7 +56,7 @@ def test_the_score_has_the_interval_that_the_statistics_give(woven: Path) -> Non
     _, changed = change(RunFolder(woven).manifest, grade_run(RunFolder(woven)))
     expected = interval([Observed(test.scenario, "main", test.score or 0.0, test.score or 0.0) for test in changed.tests])
     assert expected is not None
-    assert f"95% interval: {expected.low:.2f} to {expected.high:.2f}, bootstrapped from its tests" in page.root.one("main").words
+    assert f"95% interval: {expected.low:.2f} to {expected.high:.2f}, from the spread of its tests" in page.root.one("main").words
 
 
 def test_cost_and_time_are_those_of_the_results_and_the_journal(woven: Path, tmp_path: Path) -> None:

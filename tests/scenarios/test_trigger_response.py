@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -85,8 +86,13 @@ def test_triggers_are_spread_and_differ(triggers: int) -> None:
         assert not rule.asks
         assert all(line.asks and line.needs == (0,) and contains_phrase(line.ideal, script.facts["phrase"]) for line in questions)
         assert all(before.text != after.text for before, after in pairwise(questions))
-        starts = [at for at in script.starts("early") if at is not None]
-        assert starts == pytest.approx([0.9 * number / triggers for number in range(triggers + 1)])
+        for placement in ("uniform", "early"):
+            starts = [line.at for line in script.placed(placement, Random(seed)).lines]
+            assert starts == pytest.approx([0.9 * number / triggers for number in range(triggers + 1)])
+        drawn = [line.at or 0 for line in script.placed("spread", Random(seed)).lines]
+        assert drawn == sorted(drawn)
+        assert (drawn[0], drawn[-1]) == (0, 0.9)
+        assert all(at >= 0.05 for at in drawn[1:]) or triggers == 50, "fifty triggers are spread evenly"
         ways = Wording("trigger_response").all(situation(script.facts["phrase"]))
         assert len({line.text for line in questions}) == min(triggers, len(ways))
 

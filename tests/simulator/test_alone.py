@@ -188,7 +188,7 @@ def test_tables_that_fail_say_so_and_everything_else_is_kept(tmp_path: Path) -> 
 )
 def test_an_invalid_series_is_refused_before_the_run(broken: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        make_tests(suite("Pages", broken=broken), 0)
+        make_tests(suite("Pages", broken=broken), 0, "uniform")
 
 
 def test_suites_are_joined(tmp_path: Path) -> None:

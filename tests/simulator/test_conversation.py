@@ -14,18 +14,20 @@ from typing import Any
 
 import pytest
 import trio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.rig import Babbler, made_test, play, setting
 from tests.sealing import write_lines
 
 from longspan.agents.base import BaseAgent
 from longspan.simulator import events
 from longspan.simulator.conversation import Conversation
-from longspan.simulator.errors import AgentError, JournalError, ReplayError
+from longspan.simulator.errors import AgentError, JournalError, ReplayError, ScenarioError
 from longspan.simulator.journal import Journal, read_journal
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Message, Reply, Usage
 from longspan.simulator.scenario import Test
-from longspan.simulator.script import Line, Segment
+from longspan.simulator.script import Line, Script, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.transcript import Transcript
 
@@ -46,9 +48,8 @@ class Echo(BaseAgent):
         self.observed.append((message, reply))
 
 
-def dynamic(play: Callable[[Stage], Any], *, name: str = "dynamic", order: int = 0, segments: int = 1, **options: Any) -> Test:
-    outline = [Segment(0.9 * i / max(1, segments - 1), 30, 1) for i in range(segments)]
-    return made_test(name, 1, order, outline=outline, play=play, **options)
+def dynamic(play: Callable[[Stage], Any], *outline: Segment, name: str = "dynamic", order: int = 0, **options: Any) -> Test:
+    return made_test(name, 1, order, outline=outline or [Segment(0, 30, 1)], play=play, **options)
 
 
 def scripted(name: str, order: int, count: int = 4, number: int = 1, farewell: str | None = None) -> Test:
@@ -103,16 +104,22 @@ def test_waits_are_kept_in_tokens_turns_and_time(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
         await stage.say("first")
         started = stage.now
-        await stage.wait(time=timedelta(hours=5))
+        await stage.wait()
         assert stage.now - started >= timedelta(hours=5)
         await stage.say("after five hours")
-        await stage.wait(tokens=700)
+        await stage.wait()
         await stage.say("after seven hundred tokens")
-        await stage.wait(turns=6)
+        await stage.wait()
         await stage.ask("after six turns", ideal="OK.")
 
+    outline = [
+        Segment(0, 10, 1),
+        Segment(0, 10, 1, pause=timedelta(hours=5)),
+        Segment(0, 10, 1, after_tokens=700),
+        Segment(0, 10, 1, after_turns=6),
+    ]
     path = tmp_path / "journal.jsonl"
-    transcript = play([dynamic(body, segments=4)], Echo(), setting(4000), path)
+    transcript = play([dynamic(body, *outline)], Echo(), setting(4000), path)
     assert transcript.tests["dynamic-1"].status == "played"
     own = [entry for entry in journal_of(path) if entry["type"] == "message" and entry.get("test")]
     ends = {entry["turn"]: entry["end"] for entry in journal_of(path) if entry["type"] == "reply"}
@@ -124,13 +131,14 @@ def test_waits_are_kept_in_tokens_turns_and_time(tmp_path: Path) -> None:
 def test_a_wait_gives_up_the_floor_even_if_its_condition_holds(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
         await stage.say("hello")
-        await stage.wait(span=0.5)  # by then all three are open
+        await stage.wait()  # by its end all three are open
         for number in range(3):
             await stage.say(f"line {number}")
-            await stage.wait(span=0)
+            await stage.wait()
         await stage.ask("done?", ideal="OK.")
 
-    others = [dynamic(body, name=name, order=i, segments=5) for i, name in enumerate("xyz")]
+    outline = [Segment(0, 5, 1), *(Segment(0.5, 20, 1) for _ in range(4))]
+    others = [dynamic(body, *outline, name=name, order=i) for i, name in enumerate("xyz")]
     transcript = play(others, Echo(), setting(3000), tmp_path / "journal.jsonl")
     assert transcript.switches == transcript.steps
 
@@ -145,14 +153,15 @@ def test_watch_shows_every_turn_and_only_its_number_of_them(tmp_path: Path) -> N
 
     agent = Echo()
     path = tmp_path / "journal.jsonl"
-    transcript = play([dynamic(body)], agent, setting(2000), path)
+    transcript = play([dynamic(body, Segment(0, 30, 1, watch=5))], agent, setting(2000), path)
     assert seen == [2, 3, 4, 5, 6]
     assert transcript.tests["dynamic-1"].watched == seen
     assert not agent.observed, "a bounded watch has the agent asked, filler too"
 
 
-def test_a_watch_can_be_left_and_a_later_one_catches_up(tmp_path: Path) -> None:
+def test_what_is_said_during_a_watch_waits_for_its_end_and_the_watch_catches_up(tmp_path: Path) -> None:
     seen: list[int] = []
+    said: list[int] = []
 
     async def body(stage: Stage) -> None:
         await stage.say("hello")
@@ -161,13 +170,19 @@ def test_a_watch_can_be_left_and_a_later_one_catches_up(tmp_path: Path) -> None:
             seen.append(turn.number)
             break
         await stage.say("in between")
+        said.extend(seen)
         async for turn in watch:
             seen.append(turn.number)
         await stage.ask("done?", ideal="OK.")
 
-    transcript = play([dynamic(body), scripted("other", 1)], Echo(), setting(2000), tmp_path / "journal.jsonl")
+    outline = [Segment(0, 10, 1, watch=4), Segment(0, 20, 2)]
+    path = tmp_path / "journal.jsonl"
+    transcript = play([dynamic(body, *outline), scripted("other", 1)], Echo(), setting(2000), path)
     assert transcript.tests["dynamic-1"].status == "played"
     assert seen == list(range(seen[0], seen[0] + 4))
+    turns = [entry["turn"] for entry in journal_of(path) if entry["type"] == "message" and entry.get("test") == "dynamic-1"]
+    assert turns[1] > turns[0] + 4
+    assert len(said) == 1
 
 
 def test_an_unbounded_watch_ends_when_no_other_test_remains(tmp_path: Path) -> None:
@@ -179,9 +194,10 @@ def test_an_unbounded_watch_ends_when_no_other_test_remains(tmp_path: Path) -> N
             seen.append(turn.test)
         await stage.ask("is it over?", ideal="OK.")
 
-    tests = [dynamic(body), scripted("a", 1), scripted("b", 2)]
+    tests = [dynamic(body, Segment(0, 10, 1, watch="rest"), Segment(0, 10, 1)), scripted("a", 1), scripted("b", 2)]
     transcript = play(tests, Echo(), setting(1500), tmp_path / "journal.jsonl")
     assert transcript.closed
+    assert transcript.tests["dynamic-1"].status == "played"
     assert {"a-1", "b-1"} <= set(seen)
 
 
@@ -193,11 +209,79 @@ def test_amend_changes_only_the_ideal_reply(tmp_path: Path) -> None:
 
     ideals: list[str] = []
     agent = Echo()
-    play([dynamic(body)], agent, setting(2000), tmp_path / "journal.jsonl", give_ideal=ideals.append)
+    play([dynamic(body, Segment(0, 30, 1, watch=3))], agent, setting(2000), tmp_path / "journal.jsonl", give_ideal=ideals.append)
     assert ideals[:2] == ["Understood.", "ideal"]
     assert [ideal[-3:] for ideal in ideals[2:5]] == ["[1]", "[2]", "[3]"]
     assert {field for message in agent.asked for field in message.__slots__} == {"text", "sent_at", "turn_id"}
     assert not any("[1]" in message.text for message in agent.asked)
+
+
+# The same conversation, whoever replies.
+
+AS_IT_LIKES = [Segment(0, 60, 2), Segment(0.3, 90, 3, watch=2), Segment(0.5, 60, 2), Segment(0.9, 30, 1)]
+"""The outline of a test that says less of it than it may, depending on replies."""
+
+
+async def _as_it_likes(stage: Stage) -> None:
+    random = Random(await stage.ask("How do you do?", ideal="Fine."))
+    if random.random() < 0.2:
+        raise ValueError("it gives up")
+    for _ in range(3):
+        if random.random() < 0.2:
+            return
+        await stage.wait()
+        if random.random() < 0.5:
+            await stage.say("Well, well.")
+        if random.random() < 0.5:
+            async for _ in stage.watch(turns=2):
+                break
+
+
+def _user_side(path: Path, but: str) -> list[tuple[Any, ...]]:
+    """Return the user's side of a conversation: texts, positions and times, but of one test only the times."""
+    messages = [entry for entry in journal_of(path) if entry["type"] == "message"]
+    return [(m.get("test"), m["sent_at"], *((m["text"], m["dealt"]) if m.get("test") != but else ())) for m in messages]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(seed=st.integers(0, 10**6), span=st.sampled_from([1500, 4000]), lengths=st.lists(st.integers(0, 300), min_size=2, max_size=3))
+def test_every_agent_is_dealt_the_same_conversation(
+    seed: int, span: int, lengths: list[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    tests = [dynamic(_as_it_likes, *AS_IT_LIKES, farewell="Forget it."), scripted("dynamic", 1, number=2)]
+    tests += [scripted(name, 2 + i, count=3 + i % 4) for i, name in enumerate("abcdef")]
+    sides, crowds = [], set()
+    for number, length in enumerate(lengths):
+        path = tmp_path_factory.mktemp("run") / "journal.jsonl"
+        agent = Babbler(seed + number, lambda random, length=length: random.randint(0, length))  # type: ignore[misc]
+        transcript = play(tests, agent, setting(span, seed=seed), path)
+        sides.append(_user_side(path, "dynamic-1"))
+        crowds.add((transcript.crowd, transcript.spoken, transcript.switches, transcript.steps))
+        assert all(test.span_dealt <= span for test in transcript.tests.values())
+    assert all(side == sides[0] for side in sides)
+    assert len(crowds) == 1, "how they are interleaved is the same too"
+
+
+def test_a_test_that_ends_early_keeps_its_places_and_its_topics(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        await stage.ask("Shall we?", ideal="Yes.")
+
+    outline = [Segment(0, 40, 2), Segment(0.5, 50, 2), Segment(0.9, 30, 1)]
+    path = tmp_path / "journal.jsonl"
+    tests = [dynamic(body, *outline, farewell="Never mind."), scripted("dynamic", 1, number=2)]
+    transcript = play(tests, Echo(), setting(1500), path)
+    test = transcript.tests["dynamic-1"]
+    assert (test.status, test.stopped) == ("played", True)
+    assert [exchange.text for exchange in test.exchanges] == ["Shall we?"]
+    entries = journal_of(path)
+    places = [entry for entry in entries if entry.get("kind") == "filler" and entry.get("test")]
+    assert [place["test"] for place in places] == ["dynamic-1"] * 4
+    assert all(entry["asked"] for entry in entries if entry["type"] == "reply" and entry["turn"] in {place["turn"] for place in places})
+    assert places[-1]["dealt"] - places[0]["dealt"] >= 0.8 * 1500
+    end = next(entry["seq"] for entry in entries if entry["type"] == "end" and entry["test"] == "dynamic-1")
+    farewell = next(entry["seq"] for entry in entries if entry.get("kind") == "farewell")
+    opening = next(entry["seq"] for entry in entries if entry["type"] == "open" and entry["test"] == "dynamic-2")
+    assert places[-1]["seq"] < end < farewell < opening
 
 
 async def _overlap(stage: Stage) -> None:
@@ -254,8 +338,30 @@ async def _empty(stage: Stage) -> None:
     await stage.say("  ")
 
 
-async def _backwards(stage: Stage) -> None:
-    await stage.wait(tokens=-1)
+async def _talkative(stage: Stage) -> None:
+    await stage.say("one")
+    await stage.say("two")
+
+
+async def _wordy(stage: Stage) -> None:
+    await stage.say("word " * 31)
+
+
+async def _lingering(stage: Stage) -> None:
+    await stage.say("one")
+    await stage.wait()
+    await stage.say("two")
+
+
+async def _nosy(stage: Stage) -> None:
+    await stage.say("one")
+    async for _ in stage.watch(turns=3):
+        pass
+
+
+async def _nosy_for_ever(stage: Stage) -> None:
+    async for _ in stage.watch():
+        pass
 
 
 async def _crash(stage: Stage) -> None:
@@ -270,14 +376,6 @@ async def _amend(stage: Stage) -> None:
 
 async def _surrogate(stage: Stage) -> None:
     await stage.say("half a \ud83d face")
-
-
-async def _endless(stage: Stage) -> None:
-    await stage.wait(time=timedelta.max)
-
-
-async def _half(stage: Stage) -> None:
-    await stage.wait(tokens=1.5)  # type: ignore[arg-type]
 
 
 async def _no_ideal(stage: Stage) -> None:
@@ -305,12 +403,14 @@ def _not_async(stage: Stage) -> None:
         (_stubborn, "nothing but its Stage"),
         (_ever, "nothing but its Stage"),
         (_empty, "a string that is not blank"),
-        (_backwards, "tokens=-1"),
+        (_talkative, "its outline declares no message here, got 'two'"),
+        (_wordy, "its outline declares 30 more tokens here, got 32 of"),
+        (_lingering, "it waits, but its outline declares nothing after that"),
+        (_nosy, "it watches for 3 turns, but its outline declares a watch of 2 here"),
+        (_nosy_for_ever, "it watches without end, but its outline declares a watch of 2 here"),
         (_crash, "KeyError"),
         (_amend, "ZeroDivisionError"),
         (_surrogate, "valid Unicode"),
-        (_endless, "at most 3650 days"),
-        (_half, "must be integers"),
         (_no_ideal, "got 5"),
         (_leaves, "SystemExit"),
         (_not_async, ""),
@@ -319,12 +419,28 @@ def _not_async(stage: Stage) -> None:
 def test_an_error_of_a_test_ends_only_that_test(body: Callable[[Stage], Any], said: str, tmp_path: Path) -> None:
     first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
     for path in (first, again):
-        transcript = play([dynamic(body), scripted("good", 1)], Echo(), setting(1500), path)
+        transcript = play([dynamic(body, Segment(0, 30, 1, watch=2)), scripted("good", 1)], Echo(), setting(1500), path)
         assert transcript.tests["dynamic-1"].status == "scenario_error"
         assert said in (transcript.tests["dynamic-1"].error or "")
         assert transcript.tests["good-1"].status == "played"
         assert transcript.closed
     assert journal_of(first) == journal_of(again)
+
+
+@pytest.mark.parametrize(
+    ("segment", "said"),
+    [
+        ({"tokens": -1}, "tokens must be an integer of at least 0, got -1"),
+        ({"after_tokens": 1.5}, "after_tokens must be an integer"),
+        ({"watch": "ever"}, "watch must be an integer of at least 0, got 'ever'"),
+        ({"pause": timedelta.max}, "0 to 3650 days"),
+        ({"pause": -timedelta(1)}, "0 to 3650 days"),
+        ({"at": 1.5}, "at must be a share of the span"),
+    ],
+)
+def test_an_outline_that_makes_no_sense_is_refused(segment: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError, match=f"segment 0 of an outline: .*{said}"):
+        Script(facts={}, outline=[Segment(**({"at": 0, "tokens": 10, "replies": 1} | segment))])
 
 
 def test_an_agents_error_is_raised_outside_a_group_and_blames_no_test(tmp_path: Path) -> None:

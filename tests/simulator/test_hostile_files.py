@@ -139,7 +139,7 @@ def test_files_beside_the_journals(data: st.DataObject, name: str, run: RunFolde
 def test_suites(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("suite") / "suite.yaml"
     path.write_bytes(content)
-    harmless(lambda: make_tests(load_suite(str(path)), 0))
+    harmless(lambda: make_tests(load_suite(str(path)), 0, "uniform"))
 
 
 @FUZZ
@@ -147,7 +147,7 @@ def test_suites(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> Non
 def test_suites_with_any_parameters(parameters: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("suite") / "suite.yaml"
     path.write_text(json.dumps({"name": "x", "scenarios": {"colours": parameters}}))
-    harmless(lambda: make_tests(load_suite(str(path)), 0))
+    harmless(lambda: make_tests(load_suite(str(path)), 0, "uniform"))
 
 
 @FUZZ

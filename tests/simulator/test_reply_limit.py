@@ -35,7 +35,7 @@ def test_a_test_that_is_played_reads_so_much_of_a_reply(tmp_path: Path) -> None:
         async for turn in stage.watch(turns=1):
             read.append(turn.reply)
 
-    test = made_test("asking", 1, 0, outline=[Segment(0, 20, 1, answers=1)], play=ask)
+    test = made_test("asking", 1, 0, outline=[Segment(0, 20, 1, watch=1)], play=ask)
     play([test], Talkative(), setting(2000), tmp_path / "journal.jsonl")
     assert read
     assert all(len(reply) == MAX_CHARACTERS for reply in read)

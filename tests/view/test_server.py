@@ -253,9 +253,17 @@ def test_damaged_runs_are_listed_with_the_others(damaged: Server) -> None:
 def test_filters_are_in_the_address(server: Server) -> None:
     listed = server.get("/?agent=silent&text=isolated").text
     assert "1 of 3 runs" in listed
+    assert "0.00 of 1</td>" in listed
     assert ORACLE not in listed
     assert '<option selected value="silent">' in listed
     assert "No runs match." in server.get("/?agent=%3Cscript%3E&span=x").text
+
+
+def test_scores_of_different_maxima_are_listed_with_their_shares(server: Server) -> None:
+    listed = server.get("/").text
+    assert "2.00 of 2 <small>100%</small>" in listed
+    assert "0.00 of 1 <small>0%</small>" in listed
+    assert "<small>" not in server.get("/?text=oracle").text
 
 
 def test_an_empty_list_says_how_to_start_a_run(tmp_path: Path) -> None:

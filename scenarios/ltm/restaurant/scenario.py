@@ -32,10 +32,10 @@ MAX_ORDER: Final = {True: 2, False: 3}
 """How many drinks (True) or dishes (False) an order may have: a guest who names more is reciting the menu."""
 COURSES: Final = {"starters": 0.3, "mains": 0.45, "desserts": 0.25}
 """The share of each course in the dishes of a menu."""
+STEPS: Final = 6
+"""The waiter's lines: the drink, the food, the dish that is off, the wrong plate, the right plate and the last drink."""
 DISH: Final = "<dish>"
 """The placeholder in a waiter's line for what only the guest's replies decide."""
-TIMES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
-"""Where in the span the drink, the food, the dish that is off, the wrong plate, the right plate and the last drink come."""
 MENU_TOKENS: Final = 1.3
 """Names of dishes are rare words: the scene with its menu has at most this many times the tokens of prose of the same length."""
 NAME_TOKENS: Final = 4
@@ -102,9 +102,9 @@ class Restaurant(Scenario):
 
     async def play(self, stage: Stage) -> None:
         table = _Table(stage.facts)
-        for step, at in enumerate(TIMES):
+        for step in range(STEPS):
             if step:
-                await stage.wait(span=at)
+                await stage.wait()
             said, needs, ideal = table.says(step, stage.random)
             table.hears(step, said, await stage.ask(said, needs=needs, needle=step < 3, ideal=ideal))
 
@@ -158,7 +158,7 @@ def _outline(lines: Mapping[str, str], dishes: Sequence[str]) -> list[Segment]:
     extra = {"food": choice, "off": plate + choice, "wrong": plate + choice, "right": plate}
     sizes = [about(lines[name]) + extra.get(name, 0) for name in ("food", "off", "wrong", "right", "again")]
     sizes = [round(MENU_TOKENS * about(lines["scene"])), *sizes]
-    return [Segment(at, size, 1, answers=1) for at, size in zip(TIMES, sizes, strict=True)]
+    return [Segment(None, size, 1) for size in sizes]
 
 
 @cache

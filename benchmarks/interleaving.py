@@ -1,0 +1,108 @@
+"""How the tests of `ltm` are woven into one conversation: how many are open, how often they take turns, how long it is, and how
+the needles lie. All of it follows from suite, span and seed; `tokens` is with an agent that says "OK."."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final, NamedTuple, final
+
+import trio
+
+from longspan.agents.reference.silent import Silent
+from longspan.simulator import events
+from longspan.simulator.conversation import Conversation
+from longspan.simulator.journal import Journal
+from longspan.simulator.live_agent import LiveAgent
+from longspan.simulator.planning import plan, setting_of
+from longspan.simulator.script import Placement
+from longspan.simulator.settings import RunSettings
+from longspan.simulator.suite import load_suite
+from longspan.simulator.transcript import Transcript
+
+__all__ = ["OPTIONS", "SPAN", "Weave", "measure", "weave"]
+
+SPAN = 0
+"""All of SPANS."""
+
+SPANS: Final = (2_000, 4_000, 32_000, 120_000, 200_000, 500_000)
+
+OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "--placement": {"choices": ["spread", "uniform", "early"], "default": "spread", "help": "where needles go"},
+    "--seeds": {"type": int, "default": 5, "help": "how many seeds are played"},
+}
+
+
+@final
+class Weave(NamedTuple):
+    """The figures of one conversation: the mean number of open tests, the share of switches, its length in tokens as played and
+    as dealt, the longest stretch without a test's line (as a share of the span, without the first and the last span), the least
+    distance from a question to the nearest needle that it needs (the same), and the tests that did not keep their span."""
+
+    mean_open: float
+    switch_rate: float
+    tokens: int
+    dealt: int
+    stretch: float
+    nearest: float
+    late: tuple[str, ...]
+
+
+def measure(span: int, placement: Placement, seeds: int) -> dict[str, float]:
+    """Return the means over `seeds` seeds at `span` or, if that is 0, at each of SPANS; of distances the extremes."""
+    found: dict[str, float] = {}
+    for size in [span] if span else SPANS:
+        woven = [weave(size, seed, placement) for seed in range(seeds)]
+        for name in ("mean_open", "switch_rate", "tokens", "dealt"):
+            found[f"{size // 1000}k: {name.replace('_', ' ')}"] = fmean(getattr(each, name) for each in woven)
+        found[f"{size // 1000}k: longest stretch without a test"] = max(each.stretch for each in woven)
+        found[f"{size // 1000}k: nearest needle"] = min(each.nearest for each in woven)
+        found[f"{size // 1000}k: tests that outgrow their span"] = sum(len(each.late) for each in woven)
+    return found
+
+
+def weave(span: int, seed: int, placement: Placement) -> Weave:
+    """Play `ltm` with an agent that says "OK.", and return the conversation's figures."""
+    settings = RunSettings(suite=load_suite("ltm"), span=span, seed=seed, agent="silent", placement=placement)
+    transcript, said = Transcript(), list[events.Message]()
+
+    def on_event(event: events.Event) -> None:
+        transcript.add(event)
+        if isinstance(event, events.Message):
+            said.append(event)
+
+    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.jsonl") as journal:
+        planned = plan(settings, Path(folder))
+        setting, tests = setting_of(planned.manifest, "main"), planned.tests["main"]
+        trio.run(Conversation(setting, tests, LiveAgent(Silent()), journal, listener=on_event).play)
+    return Weave(
+        mean_open=transcript.crowd / transcript.spoken,
+        switch_rate=transcript.switches / transcript.steps,
+        tokens=transcript.tokens,
+        dealt=_dealt(said[-1]),
+        stretch=_stretch(said, span),
+        nearest=_nearest(transcript, span),
+        late=tuple(test.id for test in transcript.tests.values() if not (test.certified(span) and test.at_distance(span))),
+    )
+
+
+def _stretch(said: list[events.Message], span: int) -> float:
+    """Return the longest stretch between two lines of tests, as a share of the span, leaving out the first and the last span."""
+    within = [at for message in said if message.test and span <= (at := _dealt(message)) <= _dealt(said[-1]) - span]
+    return max((after - before for before, after in pairwise(within)), default=0) / span
+
+
+def _nearest(transcript: Transcript, span: int) -> float:
+    """Return the least distance from a question to the nearest needle that it needs, as a share of the span."""
+    nearest: dict[int, int] = {}
+    for test in transcript.tests.values():
+        if not test.definition.uninterrupted:
+            for evidence in test.evidence:
+                nearest[evidence.question_turn] = min(evidence.dealt or 0, nearest.get(evidence.question_turn, span))
+    return min(nearest.values()) / span
+
+
+def _dealt(message: events.Message) -> int:
+    return message.start if message.dealt is None else message.dealt

@@ -1,0 +1,80 @@
+"""The look-ahead: whether all that tests have still to say can be said in time. Positions and costs are in charged tokens."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, final
+
+__all__ = ["Job", "fits", "plays_out"]
+
+
+@final
+class Job(NamedTuple):
+    """A segment still to be said: not before `release`, finished by `deadline`, taking `cost`."""
+
+    release: float
+    deadline: float
+    cost: float
+
+
+def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool = False) -> bool:
+    """Play out on paper what is still to be said: whether there is an order in which every job meets its deadline.
+
+    A chain is what one test has still to say, in order. Whole segments are said one after another: of those that are released,
+    the most urgent after which the rest still fits. `first`: the last chain's first segment comes before all others.
+    """
+    left = [list(chain) for chain in chains if chain]
+    total = sum(job.cost for chain in left for job in chain)
+    if all(max(position, job.release) + total <= job.deadline for chain in left for job in chain):
+        return True  # any order will do
+    if not fits(position, sorted(job for chain in left for job in chain)):
+        return False
+    ahead = [left[-1][0]] if first else _released(left, position)
+    while left:
+        chosen = next((job for job in ahead if fits(position + job.cost, _without(left, job))), None)
+        if chosen is None:
+            later = [chain[0].release for chain in left if chain[0].release > position]
+            if first or not later:
+                return False
+            position = min(later)
+        else:
+            position = max(position, chosen.release) + chosen.cost
+            if position > chosen.deadline:
+                return False
+            left = [rest for chain in left if (rest := chain[1:] if chain[0] is chosen else chain)]
+        ahead, first = _released(left, position), False
+    return True
+
+
+def _released(chains: Iterable[Sequence[Job]], position: float) -> list[Job]:
+    """Return the chains' next jobs that may start at `position`, least slack first."""
+    return sorted((chain[0] for chain in chains if chain[0].release <= position), key=lambda job: job.deadline - job.cost)
+
+
+def _without(chains: Iterable[Sequence[Job]], said: Job) -> list[Job]:
+    return sorted(job for chain in chains for job in chain if job is not said)
+
+
+def fits(position: float, jobs: Sequence[Job]) -> bool:
+    """Return whether all jobs, sorted by release, could meet their deadlines from `position` on if segments could be split.
+
+    The earliest deadline goes first, which is best possible then. If they do not even fit so, no order of whole segments will do.
+    """
+    waiting: list[tuple[float, float]] = []
+    ahead = 0
+    while ahead < len(jobs) or waiting:
+        if not waiting:
+            position = max(position, jobs[ahead].release)
+        while ahead < len(jobs) and jobs[ahead].release <= position:
+            heapq.heappush(waiting, (jobs[ahead].deadline, jobs[ahead].cost))
+            ahead += 1
+        deadline, cost = heapq.heappop(waiting)
+        until = min(position + cost, jobs[ahead].release if ahead < len(jobs) else math.inf)
+        if until < position + cost:
+            heapq.heappush(waiting, (deadline, position + cost - until))
+        elif until > deadline:
+            return False
+        position = until
+    return True
