@@ -198,6 +198,50 @@ def test_part_of_a_name_that_fits_two_dishes_names_neither() -> None:
     )
 
 
+def test_another_salad_is_not_the_salad_of_the_menu() -> None:
+    salad = "Garden salad with mixed greens, cucumbers, tomatoes, and balsamic vinaigrette"
+    menu = Menu([], ["Classic Caesar salad", salad, "French onion soup"])
+
+    assert read_talk(menu, "I'd like the chef's salad with vinaigrette, please.", drinks=False).ordered == ()
+    assert read_talk(menu, "I'd like the garden salad with vinaigrette, please.", drinks=False).ordered == (salad,)
+
+
+def test_words_of_two_names_side_by_side_go_to_the_name_that_they_belong_to() -> None:
+    rabbit, meatballs = "Rabbit in mustard sauce", "Meatballs in tomato sauce"
+    menu = Menu([], [rabbit, meatballs])
+    for reply in (
+        "Excuse me, I ordered the rabbit in mustard sauce, not the meatballs in tomato sauce.",
+        "I ordered the rabbit with the mustard sauce, not meatballs with tomato sauce!",
+    ):
+        assert read_complaint(menu, reply, served=meatballs, order=[rabbit]).right
+
+
+@pytest.mark.parametrize(
+    ("line", "ordered", "unknown"),
+    [
+        ("Order: Lamb tagine with apricots", [TAGINE], []),
+        ("**Order:** the lamb tagine, please!", [TAGINE], []),
+        ('{"say": "Hello", "order": "Lamb tagine"}', [TAGINE], []),
+        ("Order:\n- Leek and potato soup\n- Lamb tagine with apricots", [SOUP, TAGINE], []),
+        ("Order: Leek and potato soup and Lamb tagine with apricots", [SOUP, TAGINE], []),
+        ("Order: Lamb tagine (not the soup)", [TAGINE], []),
+        ("Order: instead of the soup, the lamb tagine", [TAGINE], []),
+        ("The soup? No.\nOrder: Lamb tagine, with extra apricots", [TAGINE], []),
+        ("Order: Lamb tagine or the soup", [], []),
+        ("I'd love the soup.\nOrder: nothing", [], []),
+        ("Order: N/A", [], []),
+        ("Order: no further changes, thank you", [], []),
+        ("Order: Lamb tagine, fish and chips", [TAGINE], ["fish", "chips"]),
+        ("Order: Merlot", [], []),
+    ],
+)
+def test_closing_lines(line: str, ordered: list[str], unknown: list[str]) -> None:
+    talk = read_talk(MENU, line, drinks=False)
+
+    assert (sorted(talk.ordered), list(talk.unknown)) == (sorted(ordered), unknown)
+    assert talk.before is not None
+
+
 @pytest.mark.parametrize(
     ("reply", "ordered"),
     [

@@ -248,8 +248,8 @@ _LISTED: Final = re.compile(r"(?:[^\n\w]{0,9}\n[^\n\w]{0,9}\w[^\n]{0,200}){1,9}"
 _ASIDE: Final = re.compile(r"\([^()\n]{0,200}\)")
 _NEXT: Final = re.compile(r"[,;/&+\n.]")
 _ADDS: Final = frozenset({",", "and", "plus", "or"})
-_DECLINES: Final = frozenset("no not none nothing without nil na n that thats i as same still unchanged".split())
-"""The first words of what is no item: "nothing else", "no dessert", "as before"."""
+_DECLINES: Final = frozenset("no not none nothing with without nil na n that thats i as same still extra unchanged".split())
+"""The first words of what is no item: "nothing else", "no dessert", "as before", "with extra cream"."""
 
 
 def _closing_line(menu: Menu, reply: str, *, drinks: bool) -> Talk | None:

@@ -94,7 +94,8 @@ CUE: Final = _any(*(f"(?P<{name}>{'|'.join(cues)})" for name, cues in _CUES.item
 
 # After a name, and between them.
 AFTER_ORDER: Final = re.compile(
-    r"(?:,\s)?(?:then |too |also )?(?:please|instead|for me|it is|thanks|thank you|will do|would be|to start|as (?:a|my|an)|for my)\b"
+    r"(?:,\s)?(?:then |too |also )?(?:please|instead|for me|it is|thanks|thank you|will do|would be|to start|as (?:a|my|an)|for my"
+    r"|(?:is|was) (?:my (?:choice|order)|what i))\b"
 )
 AFTER_PRAISE: Final = re.compile(
     r"(?:(?:dish|one|also|really|entree|option|on the menu|is) ){0,3}(?:sound|look|seem|caught|catch|appeal|tempt|call|smell)"
@@ -115,11 +116,11 @@ NEVER_ORDERED: Final = _any(
     rf"{_NOT} (?:(?:recall|remember|think|believe) )?(?:\w+ ){{0,4}}?(?:order|ordered|ordering|ask|asked|asking|request\\w*|mine|chose)\b",
     rf"(?:not|isnt|wasnt|arent) the (?:\w+ ){{1,8}}?i (?:\w+ )?{_ORDERED}\b|{_ORDERED} something (?:else|different)\b",
     r"(?:not|isnt|wasnt|arent|rather than) (?:quite |really |exactly )?"
-    r"(?:what|mine|my (?:order|dish|plate|meal|food)|the (?:one|dish) i|(?:the )?right\b|(?:the )?correct\b)",
+    r"(?:what|mine|for me\b|my (?:order|dish|plate|meal|food)|the (?:one|dish) i|(?:the )?right\b|(?:the )?correct\b)",
     r"(?:doesnt|does not) (?:\w+ ){0,2}?(?:match|look like what|seem (?:right|correct|to be what))",
 )
 MISTAKE: Final = _any(
-    r"(?:mistake|mistaken|mix up|mixup|mixed up|mixing up|confusion|misunderstanding|error|incorrect|swapped|some(?:body|one) elses)\b",
+    r"(?:mistake|mistaken|mix up|mixup|mixed up|mixing up|confusion|misunderstanding|error|incorrect|swapped|some(?:body|one) elses?)\b",
     r"wrong(?= (?:dish|plate|order|food|meal|main|one|item|thing|table|person)s?\b| ,|$)",
 )
 DENIED: Final = re.compile(r"\b(?:no|not|nothing|without|isnt|any|never|dont|wasnt|nothings) (?:\w+ ){0,2}$")
