@@ -63,7 +63,7 @@ class Scenario(BaseModel, ABC):
             yield str(number), self.make(Random(f"{seed}/{number}"))
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return the expected score, in [0, 1], of guessing without memory."""
+        """Return the expected score, in [0, 1], of an agent without memory: of one that answers as `guess` does."""
         return 0.0
 
     def guess(self, message: str) -> str | None:

@@ -1,1 +1,1 @@
-"""Reference agents: `oracle`, `silent` and `notebook`."""
+"""Reference agents: `oracle`, `silent`, `stateless` and `notebook`."""

@@ -35,8 +35,8 @@ MAX_BYTES: Final = 4 << 20
 """The largest file that is read: a published one has about 50,000 bytes."""
 NAME: Final = r"[a-z0-9][a-z0-9_-]{0,49}"
 """The pattern of a definition's name, which becomes its test's."""
-ANNOUNCED: Final = frozenset({"chapterbreak", "sally_anne", "spy_meeting"})
-"""Scenarios whose first line only announces what follows."""
+ANNOUNCED: Final = frozenset({"chapterbreak", "locations", "sally_anne", "spy_meeting"})
+"""Scenarios whose first line only announces what follows, or names what the next line names again."""
 
 
 class _Published(BaseModel):

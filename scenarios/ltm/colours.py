@@ -53,6 +53,10 @@ class Colours(Scenario):
     def chance(self, facts: Mapping[str, Any]) -> float:
         return 1 / len(words("colours"))
 
+    def guess(self, message: str) -> str | None:
+        asked = Wording(self.name).read("question", message) is not None
+        return f"{Random(message).choice(words('colours')).capitalize()}." if asked else None
+
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if self.rules == "paper":
             return paper.colours(facts, record)

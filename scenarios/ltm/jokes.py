@@ -49,6 +49,22 @@ class Jokes(Scenario):
         lines.append(Line(longest_question(), ideal=jokes[asked], asks=True, needs=(asked,), pause=pauses[-1]))
         return Script(facts={"jokes": jokes, "asked": asked}, lines=lines, farewell=wording.say(random, "farewell"))
 
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        """Return what naming two jokes earns. The second counts only if the test has not told the first."""
+        known, told = len(words("jokes")), len(facts["jokes"])
+        return (1 + max(0, known - told) / (known - 1)) / known
+
+    def guess(self, message: str) -> str | None:
+        """Name two jokes by a word each: one more would be a list, and whole jokes are compared with all there are."""
+        if Wording(self.name).read("question", message) is None:
+            return None
+        jokes = words("jokes")
+        own = _own_words(jokes, 0)
+        first, second = (
+            next(word for word in plain(jokes[k]).split() if _stem(word) in own[k]) for k in Random(message).sample(range(len(jokes)), 2)
+        )
+        return f"The {first}. Or the {second}."
+
     async def play(self, stage: Stage) -> None:
         times: list[datetime] = []
         for line, waits in stage.cues():
@@ -141,14 +157,17 @@ def _retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str]) -> li
     stretch about twice as long as the joke, it has half of the joke's own words and at least three of them; or if it has four
     words of it in a row, two of them its own. It names a joke of the test if one of the joke's own words follows "the joke
     about", "the one where" and the like, precedes "joke", or occurs in a reply of a few words, and nothing before it in the
-    sentence denies it ("not the one about ..."). Takes time linear in the length of the reply.
+    sentence denies it ("not the one about ..."). A reply that names jokes of other tests by more words than those of this
+    one lists words, and names none. Takes time linear in the length of the reply.
     """
     texts = [*jokes, *others]
     own = _own_words(texts, len(jokes))
     marked = plain(re.sub(r"[.!?;\n]+", f" {_END} ", reply)).split()
     spoken = [word for word in marked if word != _END]
     indices = (
-        _paraphrased(spoken, texts, own) | _quoted(spoken, texts, own) | _named(marked, len(spoken) <= TERSE_LENGTH, own[: len(jokes)])
+        _paraphrased(spoken, texts, own)
+        | _quoted(spoken, texts, own)
+        | _named(marked, len(spoken) <= TERSE_LENGTH, _own_words(texts, 0), len(jokes))
     )
     return [texts[k] for k in sorted(indices)]
 
@@ -212,20 +231,24 @@ def _runs(spoken: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(spoken[k:] for k in range(QUOTE_LENGTH)), strict=False)
 
 
-def _named(marked: Sequence[str], terse: bool, own: Sequence[frozenset[str]]) -> set[int]:
-    """Return the jokes that a sentence refers to without telling them; in a terse reply the first sentence that can does."""
+def _named(marked: Sequence[str], terse: bool, own: Sequence[frozenset[str]], told: int) -> set[int]:
+    """Return which of the first `told` jokes a sentence refers to; in a terse reply the first sentence that can does.
+
+    `own` has stems that no two jokes share, so that no word can stand for several.
+    """
     owner = {stem: k for k, stems in enumerate(own) for stem in stems}
-    named: set[int] = set()
+    named: Counter[int] = Counter()
     reach, denied = 0, False  # reach: how many more words belong to "the joke about"
     for position, word in enumerate(marked):
         before = marked[position - 1] if position else _END
         after = marked[position + 1] if position + 1 < len(marked) else _END
         if word == _END:
-            reach, denied, terse = 0, False, terse and not named
+            reach, denied, terse = 0, False, terse and all(k >= told for k in named)
             continue
         denied = (denied or word in _DENIALS or (word in ("before", "after") and after == "the")) and word not in _AFFIRMS
         reach = 8 if word in _ABOUT and (before in _KINDS or (word == "about" and before in ("was", "is"))) else reach - 1
         k = owner.get(_stem(word))
         if k is not None and not denied and (reach > 0 or terse or after in _KINDS):
-            named.add(k)
-    return named
+            named[k] += 1
+    right = {k for k in named if k < told}
+    return right if 2 * sum(named[k] for k in right) >= named.total() else set()

@@ -48,6 +48,11 @@ class NameList(Scenario):
     def chance(self, facts: Mapping[str, Any]) -> float:
         return len(facts["names"]) / len(words("names"))
 
+    def guess(self, message: str) -> str | None:
+        """Return as many names as are asked for: every further one lengthens the list as much as it may hit."""
+        asked = Wording(self.name).read("question", message) is not None
+        return json.dumps(Random(message).sample(words("names"), self.names)) if asked else None
+
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if self.rules == "paper":
             return paper.name_list(facts, record)

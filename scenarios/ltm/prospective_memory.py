@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from random import Random
 from typing import Any, ClassVar, Self, final
 
@@ -21,6 +22,8 @@ __all__ = ["ProspectiveMemory", "outline"]
 
 INSTRUCTED_AT = 0.9
 """The share of the span after which the instruction is given. The nth reply comes after the span."""
+MAX_OTHERS = 1
+"""How many other quotations may stand beside the right one: an earlier test may have asked for one."""
 
 
 @final
@@ -56,6 +59,10 @@ class ProspectiveMemory(Scenario):
             farewell=wording.say(random, "farewell"),
         )
 
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        """Return what it earns to quote some quotations of the list in one reply out of six. No message gives cause to."""
+        return (1 + MAX_OTHERS) / len(words("quotations")) * (1 / 6) * (5 / 6) ** int(facts["nth"])
+
     async def play(self, stage: Stage) -> None:
         facts = stage.facts
         nth = facts["nth"]
@@ -74,12 +81,13 @@ class ProspectiveMemory(Scenario):
         """Score 1 if the quotation is in the nth reply and in no other reply seen, else 0.
 
         `facts` needs `quotation` and `nth`. The author need not be named, and the quotation need not come last. One word in
-        eight may be missing, added or changed, except under the paper's rules. The score is None if the conversation was
-        interrupted before the nth reply and nothing was wrong until then.
+        eight may be missing, added or changed. A reply that recites more than MAX_OTHERS other quotations besides quotes none.
+        The paper's rules allow no change and any recital. The score is None if the conversation was interrupted before the nth
+        reply and nothing was wrong until then.
         """
         nth = facts["nth"]
         seen = [record.answer, *record.watched]
-        contains = paper.quotes if self.rules == "paper" else contains_nearly
+        contains = paper.quotes if self.rules == "paper" else _quotes
         quoting = [count for count, exchange in enumerate(seen, 1) if contains(exchange.reply, facts["quotation"])]
         interrupted = len(seen) < nth and not quoting
         return Grade(
@@ -87,6 +95,17 @@ class ProspectiveMemory(Scenario):
             reason=_reason(nth, quoting, len(seen)),
             turns=tuple(exchange.turn for count, exchange in enumerate(seen, 1) if count == nth or count in quoting),
         )
+
+
+def _quotes(reply: str, quotation: str) -> bool:
+    return contains_nearly(reply, quotation) and not _recites(reply, quotation)
+
+
+def _recites(reply: str, quotation: str) -> bool:
+    """Return whether `reply` has so many other quotations of the list that it is no sign of having been told this one."""
+    others = (saying["quotation"] for saying in words("quotations") if saying["quotation"] != quotation)
+    found = (other for other in others if contains_nearly(reply, other))
+    return len(list(islice(found, MAX_OTHERS + 1))) > MAX_OTHERS
 
 
 def outline(telling: str, instruction: str, nth: int) -> list[Segment]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from random import Random
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from typing import Any, ClassVar, Literal, NamedTuple, final, get_args
 
 from pydantic import Field
 
@@ -115,17 +116,18 @@ class _Setting(NamedTuple):
 class SallyAnne(Scenario):
     """People come and go while an object is moved `moves` times between three containers; then one question is asked.
 
-    The kind of question is drawn from `questions`. Beliefs are balanced: the answer is equally often the first, the second
-    and the third container that the object was in, and two beliefs in three are false. A question is not asked if its
-    answer depends on what people learn by entering a room (see World). For a false second-order belief, A or B believes
-    otherwise, so that a first-order answer would be wrong.
+    The kind of question is drawn from `questions`: by default beliefs, as in the paper's runs. The answer about a belief is
+    any container equally often, wherever the object was first, longest or last: a rule such as "the last place", which
+    heeds nobody's coming and going, is right once in three times, and two beliefs in three are false. A question is not
+    asked if its answer depends on what people learn by entering a room (see World). For a false second-order belief, A or B
+    believes otherwise, so that a first-order answer would be wrong.
     """
 
     name: ClassVar[str] = "sally_anne"
     skills: ClassVar[tuple[Skill, ...]] = ("theory of mind",)
     topics: ClassVar[frozenset[str]] = frozenset({"tv"})
 
-    questions: tuple[Kind, ...] = Field(default=("first_order", "second_order", "reality", "memory"), min_length=1)
+    questions: tuple[Kind, ...] = Field(default=("first_order", "second_order"), min_length=1)
     people: int = Field(default=3, ge=2, le=8)
     moves: int = Field(default=3, ge=3, le=12)
     rules: paper.Rules = "longspan"
@@ -169,23 +171,29 @@ class SallyAnne(Scenario):
     def _draw(self, random: Random, setting: _Setting) -> tuple[list[Event], Question, str]:
         """Draw a story of suitable length and return it with a question about it and the answer."""
         kind = random.choice(self.questions)
-        answer = setting.containers[0] if kind == "memory" else random.choice(setting.containers)
-        true = kind == "reality" or random.randrange(CONTAINERS) == 0
+        places = _places(random, setting.containers, self.moves)
+        # Drawn before the story, so that no story makes one answer likelier than another.
+        answer = {"memory": places[0], "reality": places[-1]}.get(kind) or random.choice(setting.containers)
         shortest, longest = 4 + self.moves, 7 + self.moves + self.people  # not counting the line that names the containers
         for _ in range(MAX_ATTEMPTS):
-            places = _places(random, setting.containers, self.moves)
-            if kind != "memory" and (places[-1] == answer) != true:
-                continue
             story = _story(random, setting, places)
-            if shortest <= len(story) <= longest and (questions := _questions(kind, answer, true, story, setting)):
+            questions = _questions(kind, answer, answer == places[-1], story, setting)
+            if shortest <= len(story) <= longest and questions:
                 return story, random.choice(questions), answer
         raise ScenarioError(f"no story for a question of kind {kind} with {self.people} people and {self.moves} moves")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return 1 / len(facts["containers"])
+        return 1 / len(words(self.name)["containers"])  # the question does not say which three are in the story
+
+    def guess(self, message: str) -> str | None:
+        wording = Wording(self.name)
+        asked = next((message.removesuffix(f" {form}") for form in wording.all("form") if message.endswith(f" {form}")), "")
+        if all(wording.read(kind, asked) is None for kind in get_args(Kind)):
+            return None
+        return json.dumps({"answer": Random(message).choice(words(self.name)["containers"])})
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Score 1 if the reply names the right one of the story's `containers` and no other, else 0.
+        """Score 1 if the reply names the right one of the story's `containers` and no other, in the story or not, else 0.
 
         If the reply has JSON with an "answer", only that counts; two different answers count as none. Otherwise the whole
         reply must name exactly one container.
@@ -193,7 +201,8 @@ class SallyAnne(Scenario):
         if self.rules == "paper":
             return paper.sally_anne(facts, record)
         given = _given(record.answer.reply)
-        named = _named(given or [record.answer.reply], facts["containers"])
+        containers = dict.fromkeys([*facts["containers"], *words(self.name)["containers"]])
+        named = _named(given or [record.answer.reply], list(containers))
         where = "JSON" if given else "reply, which has no JSON answer,"
         really = facts.get("really", facts["answer"])
         return Grade(
@@ -206,7 +215,17 @@ class SallyAnne(Scenario):
 
 
 def _places(random: Random, containers: Sequence[str], moves: int) -> list[str]:
-    """Return where the object is put and then moved, `moves` times: into all containers, first in their order."""
+    """Return where the object is put and then moved, `moves` times: into all containers, first in their order.
+
+    It ends in each of them equally often.
+    """
+    last = random.choice(containers)
+    while (places := _moved(random, containers, moves))[-1] != last:
+        pass
+    return places
+
+
+def _moved(random: Random, containers: Sequence[str], moves: int) -> list[str]:
     places = [containers[0]]
     while len(places) <= moves:
         unused = len(set(places))

@@ -22,6 +22,8 @@ __all__ = ["Shopping"]
 
 MAX_COUNT = 6
 """How many of an item are added at once, at most."""
+LIKELY_COUNT = 1
+"""The quantity that is on lists most often."""
 
 _ITEM = frozenset({"item", "name", "product", "article", "thing", "item name", "product name"})
 _QUANTITY = frozenset({"quantity", "qty", "amount", "count", "number", "num", "units", "how many"})
@@ -45,7 +47,8 @@ class Shopping(Scenario):
     """`changes` additions and removals with quantities; then the list, which is never empty, is asked for as JSON.
 
     The score is a third each for the share of the items listed, the share of the items in the right quantity, and nothing
-    invented (all or nothing, and only with at least one right item). Items are compared in the singular, without case and
+    invented (all or nothing, and only with at least one right item). If more items are invented than listed rightly, both
+    shares shrink by as much: a list of everything there is earns nothing. Items are compared in the singular, without case and
     packaging ("Bags of carrots"). Repeated items are summed, and items with a quantity of zero are ignored. The last JSON
     list that lists anything counts. Other keys, mappings of items to quantities, quantities in words or with a unit, and
     strings such as "3 carrots" are read too.
@@ -76,6 +79,17 @@ class Shopping(Scenario):
         lines.append(Line(wording.say(random, "question"), ideal=ideal, asks=True))
         return Script(facts={"list": basket, "changes": changes}, lines=lines, farewell=wording.say(random, "farewell"))
 
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        """Return what a list of one item earns: with more, something invented is nearly certain."""
+        counts = list(facts["list"].values())
+        shares = (1 + counts.count(LIKELY_COUNT) / len(counts)) / len(counts)
+        return len(counts) / len(words("groceries")) * (shares + 1) / 3
+
+    def guess(self, message: str) -> str | None:
+        if Wording(self.name).read("question", message) is None:
+            return None
+        return json.dumps([{"item": Random(message).choice(list(words("groceries"))), "quantity": LIKELY_COUNT}])
+
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if self.rules == "paper":
             return paper.shopping(facts, record)
@@ -86,12 +100,13 @@ class Shopping(Scenario):
         right = [key for key in present if answered[key].quantity == quantities[key]]
         invented = [entry.item for key, entry in answered.items() if key not in expected]
         clean = bool(present) and not invented
+        shares = (len(present) + len(right)) / len(expected) * min(1, len(present) / max(1, len(invented)))
         wrong = [f"{expected[key]} ({_shown(answered[key].quantity)})" for key in present if key not in right]
         missing = [item for key, item in expected.items() if key not in present]
         notes = [f"{what} {some(items)}" for what, items in (("missing", missing), ("wrong", wrong), ("invented", invented)) if items]
         hits = f"{len(present)} of {len(expected)} listed, {len(right)} in the right quantity" if answered else "no list of items found"
         return Grade(
-            score=(len(present) / len(expected) + len(right) / len(expected) + clean) / 3,
+            score=(shares + clean) / 3,
             reason=f"expected {some(f'{count} {item}' for item, count in facts['list'].items())}; {'; '.join([hits, *notes])}",
             turns=(record.answer.turn,),
         )

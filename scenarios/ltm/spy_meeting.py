@@ -18,6 +18,8 @@ from longspan.simulator.script import Line, Script
 __all__ = ["SpyMeeting"]
 
 KINDS = ("place", "time", "thing")
+MAX_VAGUE = 1
+"""How many vague words for other meanings a reply may use: "seven in the morning" is not confused with dawn."""
 
 
 @final
@@ -25,7 +27,7 @@ class SpyMeeting(Scenario):
     """Three people are announced, each sends a coded message, and the agent is asked what the messages mean.
 
     An entry of the pool has a `code` and the `names` of what it means. Answers accepted `also` are too vague to show that
-    messages were confused ("morning" for dawn).
+    messages were confused ("morning" for dawn), unless a reply has several of them.
     """
 
     name: ClassVar[str] = "spy_meeting"
@@ -49,17 +51,29 @@ class SpyMeeting(Scenario):
             facts={
                 "accepted": [[*meant[kind]["names"], *meant[kind]["also"]] for kind in KINDS],
                 "foreign": [entry["names"] for kind in KINDS for entry in pool[kind] if entry is not meant[kind]],
+                "vague": [entry["also"] for kind in KINDS for entry in pool[kind] if entry is not meant[kind]],
             },
             lines=lines,
             farewell=wording.say(random, "farewell"),
         )
 
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        return (1 + MAX_VAGUE) / len(words("spy_meeting")["time"]) / len(KINDS)
+
+    def guess(self, message: str) -> str | None:
+        """Return vague words for times, of which there are the fewest: one beyond those that cost nothing."""
+        if Wording(self.name).read("question", message) is None:
+            return None
+        vague = [entry["also"][0] for entry in words("spy_meeting")["time"] if entry["also"]]
+        return f"Time: {' or '.join(Random(message).sample(vague, 1 + MAX_VAGUE))}."
+
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         """Score a third for each of the `accepted` lists that is named, a third off for each `foreign` one; never below 0.
 
         Both are lists of lists of words and phrases: the accepted meanings of each message of this test, and the meanings
-        of other tests' messages. Phrases count as whole words, in the singular or the plural. A foreign phrase that is
-        only part of an accepted one ("moon" in "full moon") does not count.
+        of other tests' messages. `vague`: words for those that are too vague to count before there are more than MAX_VAGUE.
+        Phrases count as whole words, in the singular or the plural. A foreign phrase that is only part of an accepted one
+        ("moon" in "full moon") does not count.
         """
         if self.rules == "paper":
             return paper.spy_meeting(facts, record)
@@ -69,6 +83,7 @@ class SpyMeeting(Scenario):
             for phrase in _present(text, phrases):
                 text = re.sub(f" {phrase}(?= )", " |", text)
         strays = [stray for phrases in facts["foreign"] if (stray := _first(text, phrases))]
+        strays += [stray for phrases in facts.get("vague", ()) if (stray := _first(text, phrases))][MAX_VAGUE:]
         named = [phrase for phrase in found if phrase]
         return Grade(
             score=max(0, len(named) - len(strays)) / len(found),

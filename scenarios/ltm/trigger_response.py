@@ -39,7 +39,7 @@ class TriggerResponse(Scenario):
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
         rule = random.choice(words("triggers"))
-        when, phrase = rule["when"], rule["phrase"]
+        when, phrase = rule["when"], random.choice(words("triggers"))["phrase"]
         lines = [Line(wording.say(random, "instruction", when=when, phrase=phrase))]
         remarks = _remarks(random, wording.all(rule["situation"]), self.triggers)
         lines += [Line(remark, ideal=f"{phrase}.", asks=True, needs=(0,)) for remark in remarks]
@@ -48,6 +48,15 @@ class TriggerResponse(Scenario):
             lines=lines,
             farewell=wording.say(random, "farewell", when=when),
         )
+
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        return 1 / len(words("triggers"))
+
+    def guess(self, message: str) -> str | None:
+        """Return one of the phrases, if the message can be a trigger: which rule of the list it meets says nothing of its phrase."""
+        rules, wording = words("triggers"), Wording(self.name)
+        fires = any(message in wording.all(rule["situation"]) for rule in rules)
+        return f"{Random(message).choice(rules)['phrase']}." if fires else None
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if self.rules == "paper":

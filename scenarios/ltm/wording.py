@@ -42,11 +42,36 @@ class Wording:
         """Return all of the macro's lines, with `values` filled in. `<br>` in a line is a line break of the message."""
         return _lines(getattr(self._macros, macro)(**values)) if values else _unfilled(self._macros, macro)
 
+    def read(self, macro: str, /, message: str) -> dict[str, str] | None:
+        """Return the values that are filled in, by name, if `message` is one of the macro's lines; else None."""
+        for pattern in _patterns(self._macros, macro):
+            if match := pattern.fullmatch(message):
+                return match.groupdict()
+        return None
+
 
 @cache
 def _unfilled(macros: TemplateModule, macro: str) -> Sequence[str]:
     """Return a macro's lines without values. They never change, so they are cached."""
     return _lines(getattr(macros, macro)())
+
+
+@cache
+def _patterns(macros: TemplateModule, macro: str) -> Sequence[re.Pattern[str]]:
+    """Return patterns of a macro's lines. A value is a group, within one line of the message."""
+    template = getattr(macros, macro)
+    return [_pattern(line) for line in _lines(template(**{name: f"\0{name}\0" for name in template.arguments}))]
+
+
+def _pattern(line: str) -> re.Pattern[str]:
+    texts = line.split("\0")  # every second one is the name of a value
+    seen: set[str] = set()
+    for k in range(1, len(texts), 2):
+        name = texts[k]
+        texts[k] = f"(?P={name})" if name in seen else f"(?P<{name}>.+?)"
+        seen.add(name)
+    texts[::2] = map(re.escape, texts[::2])
+    return re.compile("".join(texts))
 
 
 def _lines(text: str) -> Sequence[str]:

@@ -14,6 +14,7 @@ Install = Callable[[str, dict[str, str]], None]
 OURS = {
     "oracle": "longspan.agents.reference.oracle:Oracle",
     "silent": "longspan.agents.reference.silent:Silent",
+    "stateless": "longspan.agents.reference.stateless:Stateless",
     "notebook": "longspan.agents.reference.notebook:Notebook",
     "python": "longspan.agents.outside.python:PythonAgent",
     "http": "longspan.agents.outside.http:HttpAgent",

@@ -73,7 +73,7 @@ def test_any_text_is_a_spec_or_rejected(text: str) -> None:
     assert AgentSpec.parse(str(spec)) == spec
 
 
-@pytest.mark.parametrize("kind", ["oracle", "silent", "notebook"])
+@pytest.mark.parametrize("kind", ["oracle", "silent", "stateless", "notebook"])
 def test_reference_agents_are_created_by_name(install: Install, kind: str) -> None:
     agent = make_agent(AgentSpec.parse(kind))
     assert isinstance(agent, Agent)
@@ -90,7 +90,7 @@ def test_every_kind_that_the_project_declares_can_be_loaded() -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("notbook", ["'notbook'", "exec, http, https, human, notebook, oracle, python, silent"]),
+        ("notbook", ["'notbook'", "exec, http, https, human, notebook, oracle, python, silent, stateless"]),
         ("notebook?windows=8k", ["'windows'", "its options are window"]),
         ("notebook?window=many", ["window", "'many'", "8k"]),
         ("notebook?window=0", ["window", "from 1 to"]),

@@ -14,8 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.ltm.jokes import Jokes, ago
+from longspan.scenarios.ltm.jokes import Jokes, _retold_jokes, ago
+from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.filler.draws import Draws, read
+from longspan.simulator.filler.talk import _line
 from longspan.simulator.grading.matching import number, plain
 from longspan.simulator.record import Exchange, Grade, Record
 from longspan.simulator.tokens import Tokenizer
@@ -125,6 +128,30 @@ def test_lines_are_short_and_the_question_no_longer_than_planned() -> None:
         rehearsal = play(seed)
         assert all(12 <= count(line.text) <= 30 for line in rehearsal.script.lines[:-1])
         assert count(rehearsal.record.answer.text) <= count(rehearsal.script.lines[-1].text) <= 45
+
+
+def test_a_list_of_words_names_no_joke() -> None:
+    """Else one of its words would be right often enough."""
+    assert grade("The tortoise. Or the snowman.").score == 1, "one may be taken back, as far as a rule can tell"
+    for asked in range(4):
+        assert grade("Snowman. Volcano. Owl. Tortoise. Umbrella. Vacuum. Ghost.", asked=asked).score == 0
+        assert grade("The snowman joke, the volcano joke, the owl joke and the ghost joke.", asked=asked).score == 0
+
+
+def test_jokes_begin_as_what_other_people_say_does() -> None:
+    lines = [line.split("|") for line in Wording("jokes").all("joke", text="|")]
+    assert sum("joke" in f"{before}{after}" for before, after in lines) <= len(lines) / 4, "few announce themselves as jokes"
+    openings = [" ".join(re.findall(r"\w+", before)[:4]) for before, _ in lines if before]
+    said = [form for forms in read("talk")["chat"].values() for form in forms]
+    assert len(openings) > len(lines) / 2
+    assert [opening for opening in openings if not any(" ".join(re.findall(r"\w+", form)).startswith(opening) for form in said)] == []
+
+
+def test_nobody_else_tells_one_of_the_jokes() -> None:
+    """So that the question, which joke was told so long ago, has one answer."""
+    draw = Draws("jokes")
+    for _ in range(300):
+        assert _retold_jokes(_line(draw, "canteen joke")[0], (), words("jokes")) == []
 
 
 def test_replies_to_other_tests_score_no_better_than_chance() -> None:

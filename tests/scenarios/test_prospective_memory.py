@@ -46,6 +46,15 @@ def test_saying_ok_scores_nothing() -> None:
     assert "found it in none" in played.grade.reason
 
 
+def test_reciting_all_quotations_is_not_quoting_one() -> None:
+    known = [saying["quotation"] for saying in words("quotations")]
+    facts = FACTS | {"quotation": known[7]}
+    assert grade(["OK.", "OK.", known[7], "OK."], facts).score == 1
+    assert grade(["OK.", "OK.", f"{known[3]} {known[7]}", "OK."], facts).score == 1, "an earlier test may have asked for the other"
+    assert grade(["OK.", "OK.", " ".join(known), "OK."], facts).score == 0
+    assert grade(["OK.", "OK.", known[7], " ".join(known)], facts).score == 1
+
+
 def test_another_tests_replies_score_nothing() -> None:
     scores = []
     for seed, other in pairwise(range(51)):

@@ -168,8 +168,8 @@ def found_in_order(script: Script) -> list[str]:
     return sorted(script.facts["containers"], key=script.lines[1].text.index)
 
 
-def test_all_kinds_are_asked() -> None:
-    kinds = Counter(SallyAnne().make(Random(seed)).facts["kind"] for seed in range(200))
+def test_all_kinds_can_be_asked() -> None:
+    kinds = Counter(SallyAnne(questions=KINDS).make(Random(seed)).facts["kind"] for seed in range(200))
     assert set(kinds) == set(KINDS)
     assert min(kinds.values()) > 30
     assert {SallyAnne(questions=("memory",)).make(Random(seed)).facts["kind"] for seed in range(20)} == {"memory"}
@@ -291,7 +291,6 @@ def test_a_published_definition_can_be_graded() -> None:
     facts = {"answer": "pantry", "containers": ["pantry", "bottle"]}
     assert grade('{"answer": "Pantry"}', facts).score == 1
     assert grade('{"answer": "bottle"}', facts).score == 0
-    assert SallyAnne().chance(facts) == 0.5
 
 
 @given(st.text() | st.lists(st.sampled_from(['{"answer":', '"crate"', "}", "[", "not in", "the", " crate", "\\", '"', "\n"])).map("".join))
@@ -315,7 +314,16 @@ def test_facts_survive_the_journal() -> None:
     facts = json.loads(json.dumps(played.script.facts))
     assert facts == played.script.facts
     assert SallyAnne().grade(facts, played.record) == played.grade
-    assert SallyAnne().chance(facts) == pytest.approx(1 / 3)
+
+
+def test_naming_containers_that_are_in_no_line_of_the_story_does_not_help() -> None:
+    played = rehearse(SallyAnne(), seed=3, reply=ideal)
+    right = played.script.facts["answer"]
+    stray = next(each for each in words("sally_anne")["containers"] if each not in played.script.facts["containers"])
+    facts = dict(played.script.facts)
+    assert grade(f'{{"answer": "{right}"}}', facts).score == 1
+    assert grade(f'{{"answer": "{right} or {stray}"}}', facts).score == 0
+    assert grade(f"The {right}, not the {stray}.", facts).score == 1
 
 
 @pytest.mark.parametrize("parameters", [{"people": 8, "moves": 12}, {"people": 2, "moves": 12}, {"people": 8}])

@@ -70,6 +70,8 @@ def test_right(reply: str) -> None:
         (FULL.replace("3", "[3]"), 1 + 2 / 3 + 1, "wrong leek (no quantity)"),
         (FULL.replace("leek", "turnip"), 2 / 3 + 2 / 3 + 0, "missing leek; invented turnip"),
         (FULL[:-1] + ', {"item": "turnip", "quantity": 1}]', 1 + 1 + 0, "invented turnip"),
+        (json.dumps([*json.loads(FULL), *({"item": f"thing {n}", "quantity": 1} for n in "abc")]), 1 + 1 + 0, "invented thing a"),
+        (json.dumps([*json.loads(FULL), *({"item": f"thing {n}", "quantity": 1} for n in "abcdef")]), (1 + 1) / 2, "invented thing a"),
         ('[{"item": "leek", "quantity": 3}]', 1 / 3 + 1 / 3 + 1, "missing candle, bread knife"),
         ('[{"item": "leek", "quantity": 9}]', 1 / 3 + 0 + 1, "wrong leek (9)"),
         ('[{"item": "leek", "quantity": 2}, {"item": "leek", "quantity": 2}]', 1 / 3 + 0 + 1, "wrong leek (4)"),

@@ -29,6 +29,7 @@ def facts_for(**meant: str) -> dict[str, Any]:
     return {
         "accepted": [chosen[kind]["names"] + chosen[kind]["also"] for kind in KINDS],
         "foreign": [entry["names"] for kind in KINDS for entry in POOL[kind] if entry is not chosen[kind]],
+        "vague": [entry["also"] for kind in KINDS for entry in POOL[kind] if entry is not chosen[kind]],
     }
 
 
@@ -76,6 +77,12 @@ def test_repeating_the_messages_scores_nothing() -> None:
 def test_naming_everything_scores_nothing() -> None:
     everything = ", ".join(name for kind in KINDS for entry in POOL[kind] for name in entry["names"])
     assert grade(NOON, everything).score == 0
+
+
+def test_one_vague_word_for_something_else_costs_nothing_and_many_do() -> None:
+    assert grade(EIGHT, "At eight in the evening, at the observatory, with an umbrella.").score == 1
+    assert grade(EIGHT, "Morning, evening or afternoon; 8 pm, at the observatory, with an umbrella.").score == pytest.approx(1 / 3)
+    assert grade(EIGHT, ", ".join(word for kind in KINDS for entry in POOL[kind] for word in entry["also"])).score == 0
 
 
 def test_three_senders_are_announced_and_each_sends_one_message() -> None:

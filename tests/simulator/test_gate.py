@@ -84,7 +84,15 @@ def test_no_kind_of_ours_has_an_option_that_the_gate_does_not_know() -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        *("silent", "oracle", "notebook?window=8k", "human", "openai/gpt-4o?context=16k&temperature=0", "google/gemini-2.5-pro"),
+        *(
+            "silent",
+            "stateless",
+            "oracle",
+            "notebook?window=8k",
+            "human",
+            "openai/gpt-4o?context=16k&temperature=0",
+            "google/gemini-2.5-pro",
+        ),
         *("anthropic/claude", "ltm/openai/gpt-4o?memory=json&embedder=minilm", "ltm:openai/gpt-4o", "acme", "acme/model"),
     ],
 )

@@ -70,6 +70,10 @@ class ChapterBreak(Scenario):
     def chance(self, facts: Mapping[str, Any]) -> float:
         return 1 / int(facts["openings"])
 
+    def guess(self, message: str) -> str | None:
+        asked = Wording(self.name).read("question", message)
+        return str(Random(message).randint(1, int(asked["openings"]))) if asked else None
+
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         named = chosen(record.answer.reply).numbers
         right = named == (facts["answer"],)

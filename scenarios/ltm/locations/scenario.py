@@ -22,6 +22,9 @@ __all__ = ["Locations"]
 
 MAX_LEG = 4
 """The longest leg between two places, in km."""
+LIKELY = 45
+"""Of towns with three legs or more, one in so many times the number of legs ends at the likeliest point, which is the nearest one.
+Measured over 20,000 towns of each size."""
 
 _STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 _BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
@@ -41,7 +44,7 @@ class Locations(Scenario):
         wording = Wording(self.name)
         names = random.sample(words("locations"), self.places)
         legs = _walk(random, self.places - 1)
-        lines = [Line(wording.say(random, "first", place=names[0]))]
+        lines = [Line(wording.say(random, "first", place=names[0]), needle=False)]  # the question names that place too
         lines += [
             Line(wording.say(random, "next", place=place, before=before, way=way, distance=f"{km} km"))
             for (before, place), (way, km) in zip(pairwise(names), legs, strict=True)
@@ -53,6 +56,18 @@ class Locations(Scenario):
             lines=lines,
             farewell=wording.say(random, "farewell"),
         )
+
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        legs = len(facts["legs"])
+        return 1 / LIKELY / legs if legs > 2 else 1 / 44 if legs == 2 else 1 / (4 * MAX_LEG)
+
+    def guess(self, message: str) -> str | None:
+        """Return a way to where the last place is most often: 5 km straight ahead of two legs, else next to the first place."""
+        asked = Wording(self.name).read("question", message)
+        if not asked:
+            return None
+        way = "1 km north and then 1 km east" if self.places > 3 else f"{5 if self.places == 3 else 1} km north"
+        return f"From the {asked['first']}, go {way} to the {asked['last']}."
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         """Follow the route in the reply: it must end at the last place.

@@ -1,0 +1,43 @@
+"""stateless: plays as well as one can without memory. `chance` is what it scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import final
+
+from longspan.agents.base import AgentError, BaseAgent, Message, Reply
+from longspan.simulator.errors import one_line
+from longspan.simulator.faults import is_fault
+from longspan.simulator.plugins import SCENARIOS, installed, installed_scenarios
+from longspan.simulator.scenario import Scenario
+
+__all__ = ["Stateless"]
+
+
+@final
+class Stateless(BaseAgent):
+    """Answers a message with the guess of the first scenario that has one (`Scenario.guess`), else with "OK."."""
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """No models: it is free."""
+        return {}
+
+    @cached_property
+    def _scenarios(self) -> Sequence[Scenario]:
+        """The installed scenarios that need no parameters."""
+        return list(installed_scenarios({name: {} for name in installed(SCENARIOS)}).values())
+
+    async def reply(self, message: Message) -> Reply:
+        """Raises AgentError if a scenario's guess fails."""
+        for scenario in self._scenarios:
+            try:
+                guess = scenario.guess(message.text)
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
+                raise AgentError(f"stateless: the guess of scenario {scenario.name} failed: {one_line(error)}") from error
+            if guess is not None:
+                return Reply(guess)
+        return Reply("OK.")
