@@ -8,6 +8,7 @@ what the kitchen brought, even if the guest had said something else.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
@@ -159,14 +160,14 @@ class _Table:
         if ordered := _ordered(talk):
             self.drink = reply
             return Award(True, f"the guest orders {_list(ordered)}")
-        return Award(False, "no drink is ordered", "a vague or unknown drink" if talk.request else "no drink ordered")
+        return Award(False, "no drink is ordered", "no drink ordered")
 
     def _dish(self, reply: str) -> Award:
         talk = self._read(reply)
         self.order = _ordered(talk)
         if self.order:
             return Award(True, f"the guest orders {_list(self.order)}")
-        return self._one_of_several(reply, talk) or _no_dish(talk)
+        return self._one_of_several(reply) or _no_dish(talk)
 
     def _other_dish(self, turn: Said) -> Award:
         self.off = self._named(turn.text)
@@ -178,7 +179,7 @@ class _Table:
         self.order = [name for name in self.order if name not in self.off] + chosen
         if chosen:
             return Award(True, f"the guest chooses {_list(chosen)}")
-        if several := self._one_of_several(turn.reply, talk):
+        if several := self._one_of_several(turn.reply):
             return several
         return Award(False, f"the guest orders {_list(ordered)} again", "the same dish ordered again") if ordered else _no_dish(talk)
 
@@ -186,8 +187,8 @@ class _Table:
         order = [name for name in dict.fromkeys([*self.order, *self.waiters]) if name not in self.off]
         served = self._named(turn.text)
         wrong = next((name for name in served if name not in order), served[0] if served else "")
-        found = read_complaint(self.food, turn.reply, wrong=wrong, order=order)
-        noticed = found.lean if found.noticed is None else found.noticed
+        found = read_complaint(self.food, turn.reply, served=wrong, order=order)
+        noticed = found.lean if found.right is None else found.right
         return Award(noticed, f"{wrong} came: {found.why}", "" if noticed else "no objection")
 
     def _same_drink(self, reply: str) -> Award:
@@ -203,12 +204,13 @@ class _Table:
         """Return what the reply says about the dishes, which may be named by number."""
         return read_talk(self.food, _BY_NUMBER.sub(lambda match: self.numbers.get(match[1], match[0]), reply), drinks=False)
 
-    def _one_of_several(self, reply: str, talk: Talk) -> Award | None:
+    def _one_of_several(self, reply: str) -> Award | None:
         """Return an award if a dish is ordered by a word that fits several: each is tried as if it were the only one."""
+        fitting = Counter(word for item in self.food.items for word in item.enough.intersection(stems(reply)))
         for item in self.food.items:
-            fits = item.enough.intersection(talk.unclear)
+            fits = sorted(word for word in item.enough if fitting[word] > 1)
             if fits and read_talk(Menu([], [item.name]), reply, drinks=False).ordered:
-                return Award(True, f"the guest orders what fits several dishes ({_list(sorted(fits))})")
+                return Award(True, f"the guest orders what fits several dishes ({_list(fits)})")
         return None
 
     def _named(self, text: str) -> list[str]:

@@ -123,6 +123,8 @@ GENERATORS: Final[dict[str, Generator]] = {
     "places far from their leg": halves("x" * 50 + " ", ", from the Mill", "2 km north "),
     "options": of("option 1 or the second "),
     "orders": of("I would like the soup, not the cake. "),
+    "closing lines": of("Order: soup, cola and "),
+    "a long order": of("soup or not cola, ", "Order: "),
     "speakers": of("Waiter: a (b) Guest: c "),
     "verdicts": of("opening 3 is true, but 4 is wrong, "),
     "corrections": of("3? No, wait, 4. "),

@@ -190,13 +190,56 @@ def test_part_of_a_name_that_fits_two_dishes_names_neither() -> None:
         return read_talk(menu, reply, drinks=False).ordered
 
     assert ordered("The salmon, please.") == ()
-    assert read_talk(menu, "The salmon, please.", drinks=False).unclear == ("salmon",)
     assert ordered("The smoked salmon, please.") == ("Smoked salmon with capers",)
     assert ordered("The salmon with the dill, please.") == ("Grilled salmon with dill butter",)
     assert ordered("The salmon with the dill and the smoked salmon, please.") == (
         "Grilled salmon with dill butter",
         "Smoked salmon with capers",
     )
+
+
+def test_another_salad_is_not_the_salad_of_the_menu() -> None:
+    salad = "Garden salad with mixed greens, cucumbers, tomatoes, and balsamic vinaigrette"
+    menu = Menu([], ["Classic Caesar salad", salad, "French onion soup"])
+
+    assert read_talk(menu, "I'd like the chef's salad with vinaigrette, please.", drinks=False).ordered == ()
+    assert read_talk(menu, "I'd like the garden salad with vinaigrette, please.", drinks=False).ordered == (salad,)
+
+
+def test_words_of_two_names_side_by_side_go_to_the_name_that_they_belong_to() -> None:
+    rabbit, meatballs = "Rabbit in mustard sauce", "Meatballs in tomato sauce"
+    menu = Menu([], [rabbit, meatballs])
+    for reply in (
+        "Excuse me, I ordered the rabbit in mustard sauce, not the meatballs in tomato sauce.",
+        "I ordered the rabbit with the mustard sauce, not meatballs with tomato sauce!",
+    ):
+        assert read_complaint(menu, reply, served=meatballs, order=[rabbit]).right
+
+
+@pytest.mark.parametrize(
+    ("line", "ordered", "unknown"),
+    [
+        ("Order: Lamb tagine with apricots", [TAGINE], []),
+        ("**Order:** the lamb tagine, please!", [TAGINE], []),
+        ('{"say": "Hello", "order": "Lamb tagine"}', [TAGINE], []),
+        ("Order:\n- Leek and potato soup\n- Lamb tagine with apricots", [SOUP, TAGINE], []),
+        ("Order: Leek and potato soup and Lamb tagine with apricots", [SOUP, TAGINE], []),
+        ("Order: Lamb tagine (not the soup)", [TAGINE], []),
+        ("Order: instead of the soup, the lamb tagine", [TAGINE], []),
+        ("The soup? No.\nOrder: Lamb tagine, with extra apricots", [TAGINE], []),
+        ("Order: Lamb tagine or the soup", [], []),
+        ("I'd love the soup.\nOrder: nothing", [], []),
+        ("Order: N/A", [], []),
+        ("Order: no further changes, thank you", [], []),
+        ("Order: Lamb tagine, fish and chips", [TAGINE], ["fish", "chips"]),
+        ("Order: Merlot", [], []),
+    ],
+)
+def test_closing_lines(line: str, ordered: list[str], unknown: list[str]) -> None:
+    talk = read_talk(MENU, line, drinks=False)
+
+    assert (sorted(talk.ordered), list(talk.unknown)) == (sorted(ordered), unknown)
+    assert talk.before is not None
 
 
 @pytest.mark.parametrize(
@@ -227,14 +270,6 @@ def test_the_kind_of_kitchen_or_of_plate_does_not_name_a_dish(reply: str, ordere
     )
 
     assert list(read_talk(menu, reply, drinks=False).ordered) == ordered
-
-
-@pytest.mark.parametrize(
-    ("reply", "asks"),
-    [("A glass of water, please.", True), ("I'd like a juice.", True), ("Understood.", False), ("Thank you!", False), ("Noted.", False)],
-)
-def test_asking_for_something_that_is_not_on_the_menu(reply: str, asks: bool) -> None:
-    assert read_talk(MENU, reply, drinks=True).request is asks
 
 
 @pytest.mark.parametrize(
@@ -303,8 +338,8 @@ def test_replies_that_are_a_guests(reply: str) -> None:
         ("Thank you, but I ordered the risotto.", True),
         ("There must be some confusion with another table.", True),
         ("Sorry, but where is my risotto? This looks like the lamb tagine.", True),
-        ("That's not the risotto.", None),
-        ("This doesn't look like risotto.", None),
+        ("That's not the risotto.", True),
+        ("This doesn't look like risotto.", True),
         ("I don't want the lamb tagine.", None),
         ("Excuse me, I ordered the risotto, not the lamb tagine." + QUOTE, True),
         ("I ordered the chicken pie, this is the wrong dish.", False),
@@ -323,9 +358,9 @@ def test_replies_that_are_a_guests(reply: str) -> None:
     ],
 )  # fmt: skip
 def test_noticing_the_wrong_dish(reply: str, noticed: bool | None) -> None:
-    complaint = read_complaint(MENU, reply, wrong=TAGINE, order=[RISOTTO])
+    complaint = read_complaint(MENU, reply, served=TAGINE, order=[RISOTTO])
 
-    assert complaint.noticed is noticed, complaint.why
+    assert complaint.right is noticed, complaint.why
 
 
 @pytest.mark.parametrize(
@@ -337,9 +372,9 @@ def test_noticing_the_wrong_dish(reply: str, noticed: bool | None) -> None:
     ],
 )
 def test_noticing_one_wrong_dish_of_two(reply: str, noticed: bool) -> None:
-    complaint = read_complaint(MENU, reply, wrong=TAGINE, order=[SOUP, RISOTTO])
+    complaint = read_complaint(MENU, reply, served=TAGINE, order=[SOUP, RISOTTO])
 
-    assert (complaint.lean if complaint.noticed is None else complaint.noticed) is noticed, complaint.why
+    assert (complaint.lean if complaint.right is None else complaint.right) is noticed, complaint.why
 
 
 @pytest.mark.parametrize(
@@ -364,8 +399,8 @@ def test_noticing_one_wrong_dish_of_two(reply: str, noticed: bool) -> None:
         ("A glass of water.", False),
         ("OK.", False),
         ("", False),
-        ("The tea or the merlot, I am not sure.", None),
-        ("Elderflower lemonade, mint tea, merlot, iced coffee, wheat beer.", None),
+        ("The tea or the merlot, I am not sure.", False),
+        ("Elderflower lemonade, mint tea, merlot, iced coffee, wheat beer.", False),
     ],
 )  # fmt: skip
 def test_recalling_the_drink(reply: str, right: bool | None) -> None:
@@ -382,6 +417,6 @@ def test_recalling_the_drink(reply: str, right: bool | None) -> None:
 def test_no_reply_raises(reply: str) -> None:
     read_talk(MENU, reply, drinks=True)
     read_talk(MENU, reply, drinks=False)
-    read_complaint(MENU, reply, wrong=TAGINE, order=[RISOTTO])
+    read_complaint(MENU, reply, served=TAGINE, order=[RISOTTO])
     read_recall(MENU, reply, drinks=[TEA])
     out_of_role(reply)

@@ -1,29 +1,34 @@
-"""Restaurant: what each decision is worth, what ends the scene, and when a judge is asked."""
+"""Restaurant: what each part is worth, that the waiter plays on, when a judge is asked, and what is earned without memory."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import permutations
 from random import Random
+from statistics import fmean
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tests.scenarios.restaurant_visits import VISITS, Labelled
 
-from longspan.scenarios.ltm.restaurant.menu import Item
-from longspan.scenarios.ltm.restaurant.scenario import Restaurant
+from longspan.scenarios.ltm.restaurant.guest import read_complaint, read_recall
+from longspan.scenarios.ltm.restaurant.menu import Item, Menu
+from longspan.scenarios.ltm.restaurant.scenario import DISH, PARTS, Restaurant
+from longspan.scenarios.shared.lists import words
 from longspan.simulator.record import Record
-from longspan.simulator.scenario import Test
-from longspan.simulator.script import Placement
-from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait
 from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
-STEPS = ("drink", "food", "other dish", "wrong dish", "sorry", "same drink")
+EVERY = 1 if os.environ.get("LONGSPAN_SEEDS") == "all" else 10
+"""Every how manieth seed or pair is played: LONGSPAN_SEEDS=all plays all."""
+STEPS = ("drink", "food", "other dish", "wrong dish", "right dish", "same drink")
+LISTS = words("restaurant")
 
 
 def visit(changes: dict[str, str] | None = None, seed: int = 1, scenario: Restaurant | None = None) -> Rehearsal:
@@ -36,20 +41,58 @@ def visit(changes: dict[str, str] | None = None, seed: int = 1, scenario: Restau
     return rehearse(scenario or Restaurant(), seed=seed, reply=reply)
 
 
-@pytest.mark.parametrize("seed", range(50))
+def earned(played: Rehearsal) -> str:
+    """A digit for each part: 1, 0, or ? if it is left to a judge."""
+    return "".join("?" if item.score is None else f"{item.score:.0f}" for item in played.grade.items)
+
+
+def named(text: str, dishes: Sequence[str]) -> str:
+    return next((dish for dish in dishes if dish in text), "")
+
+
+def play_labelled(labelled: Labelled) -> Rehearsal:
+    replies = iter(labelled[1:7])
+    dishes = Restaurant().make(Random(f"restaurant/{labelled.seed}")).facts["dishes"]
+
+    def reply(text: str, ideal: str) -> str:
+        wrong, right = named(text, dishes), ideal.rpartition("Order: ")[2]
+        return next(replies).replace("{wrong}", wrong).replace("{right}", wrong if right == "nothing" else right)
+
+    return rehearse(Restaurant(), seed=labelled.seed, reply=reply)
+
+
+# What ideal replies and labelled ones earn.
+
+
+@pytest.mark.parametrize("seed", [41, 86, *range(0, 300, EVERY)])
 def test_ideal_replies_score_in_full(seed: int) -> None:
     played = visit(seed=seed)
 
     assert played.grade.score == 1, played.grade.reason
     assert len(played.record.exchanges) == len(STEPS)
+    assert [item.name for item in played.grade.items] == list(PARTS)
 
 
-@pytest.mark.parametrize("reply", ["OK.", "", "Understood.", "Noted!", "😀", "As an AI, I cannot order drinks."])
-def test_who_does_not_play_scores_nothing_and_the_scene_ends(reply: str) -> None:
-    played = rehearse(Restaurant(), seed=3, reply=lambda text, ideal: reply)
+def test_every_wrong_dish_is_noticed_and_every_drink_recalled_with_a_closing_line_and_without() -> None:
+    dishes = [dish for course in ("starters", "mains", "desserts") for dish in LISTS[course]]
+    for ordered, wrong in list(permutations(dishes, 2))[::EVERY]:
+        menu = Menu([], [ordered, wrong])
+        objection = f"Excuse me, I ordered the {ordered.lower()}, not the {wrong.lower()}."
+        for reply in (objection, f"{objection}\nOrder: {ordered}"):
+            assert read_complaint(menu, reply, served=wrong, order=[ordered]).right, reply
+            assert read_complaint(menu, reply, served=ordered, order=[ordered]).right is False, reply
+    for had, other in list(permutations(LISTS["drinks"], 2))[::EVERY]:
+        menu = Menu([had, other], [])
+        for reply in (f"It was the {had.lower()}. Another one, please.", f"The usual.\nOrder: {had}"):
+            assert read_recall(menu, reply, drinks=[had]).right, reply
+            assert not read_recall(menu, reply, drinks=[other]).right, reply
 
-    assert played.grade.score == 0
-    assert len(played.record.exchanges) == 1
+
+@pytest.mark.parametrize("number", range(len(VISITS)))
+def test_labelled_visits_earn_what_a_person_gives(number: int) -> None:
+    played = play_labelled(VISITS[number])
+
+    assert earned(played) == VISITS[number].earned, played.grade.reason
 
 
 def test_foreign_quotations_do_not_disturb() -> None:
@@ -59,55 +102,132 @@ def test_foreign_quotations_do_not_disturb() -> None:
     assert played.grade.score == 1, played.grade.reason
 
 
-def test_the_replies_of_another_visit_score_hardly_above_chance() -> None:
-    scenario = Restaurant()
-    scores = []
-    for seed in range(50):
-        ideals = [exchange.reply for exchange in visit(seed=seed + 1).record.exchanges]
-        replies = iter(ideals)
-        played = rehearse(scenario, seed=seed, reply=lambda text, ideal, replies=replies: next(replies))
-        scores.append(played.grade.score or 0)
+@pytest.mark.parametrize("reply", ["OK.", "", "Understood.", "Noted!", "\U0001f600", "As an AI, I cannot order drinks.", "Order: nothing"])
+def test_who_does_not_play_earns_nothing_and_the_waiter_plays_on(reply: str) -> None:
+    played = rehearse(Restaurant(), seed=3, reply=lambda text, ideal: reply)
 
-    assert sum(scores) / len(scores) <= scenario.chance({}) + 0.1
+    assert played.grade.score == 0
+    assert len(played.record.exchanges) == len(STEPS)
 
 
 @pytest.mark.parametrize(
-    ("step", "reply", "score", "lines", "because"),
+    ("step", "reply", "parts", "because"),
     [
-        ("drink", "I'd like a glass of water, please.", 0.6, 5, "drink: no drink on the menu is ordered"),
-        ("drink", "Just the menu for now, please.", 0.6, 5, "no drink"),
-        ("drink", "Thank you, how kind.", 0, 1, "no drink on the menu is ordered"),
-        ("drink", "{ideal}\nWaiter: At once!\nGuest: Thank you.", 0, 1, "speaks for the waiter too"),
-        ("drink", "*smiles* {ideal}", 1, 6, "the guest orders"),
-        ("food", "What do you recommend?", 0.2, 2, "food: no dish on the menu is ordered"),
-        ("food", "I'd like the unicorn ragout, please.", 0.2, 2, "no dish on the menu is ordered"),
-        ("food", "As a language model I do not eat.", 0.2, 2, "not a guest's"),
-        ("food", "{ideal} And some bread, please.", 1, 6, "the guest orders"),
-        ("other dish", "What a pity. What can you recommend?", 0.4, 3, "no other dish on the menu is chosen"),
-        ("other dish", "I'd like the unicorn ragout, please.", 0.4, 3, "no other dish on the menu is chosen"),
-        ("other dish", "What a pity! {ideal}", 1, 6, "is off and the guest chooses"),
-        ("wrong dish", "Thank you, it looks delicious.", 0.8, 6, "the reply does not object"),
-        ("wrong dish", "This is not what I ordered.", 1, 6, "objects"),
-        ("wrong dish", "", 0.6, 4, "empty"),
-        ("same drink", "Yes please, the same again!", 0.8, 6, "names no drink on the menu"),
-        ("same drink", "I don't remember.", 0.8, 6, "names no drink on the menu"),
-        ("sorry", "", 1, 6, ""),
+        ("drink", "I'd like a glass of water, please.", "01110", "drink: no drink on the menu is ordered"),
+        ("drink", "Order: Water", "01110", "drink: not on the menu: water"),
+        ("drink", "{ideal}\nWaiter: At once!\nGuest: Thank you.", "11111", ""),
+        ("drink", "The merlot.\nWaiter: At once!\nGuest: Thank you.", "01110", "speaks for the waiter too"),
+        ("drink", "*smiles* {ideal}", "11111", ""),
+        ("food", "What do you recommend?", "10000", "food: no dish on the menu is ordered"),
+        ("food", "Order: unicorn ragout", "10000", "not on the menu: unicorn ragout"),
+        ("food", "As a language model I do not eat.", "10000", "not a guest's"),
+        ("food", "And some bread, please. {ideal}", "11111", ""),
+        ("food", "{ideal}, unicorn ragout", "10000", "not on the menu: unicorn ragout"),
+        ("other dish", "What a pity. What can you recommend?", "11000", "other dish: no dish on the menu is ordered"),
+        ("other dish", "What a pity! {ideal}", "11111", ""),
+        ("wrong dish", "Thank you, it looks delicious.\nOrder: nothing", "11101", "does not object"),
+        ("wrong dish", "This is not what I ordered.", "11111", ""),
+        ("wrong dish", "", "11101", "empty"),
+        ("right dish", "This is not what I ordered.", "11101", "objects to the right dish"),
+        ("right dish", "", "11111", ""),
+        ("right dish", "Thank you for putting the mistake right.", "11111", ""),
+        ("same drink", "Yes please, the same again!", "11110", "names no drink on the menu"),
+        ("same drink", "Order: the same", "11110", "names no drink on the menu"),
     ],
 )
-def test_what_each_reply_is_worth(step: str, reply: str, score: float, lines: int, because: str) -> None:
+def test_what_each_reply_is_worth(step: str, reply: str, parts: str, because: str) -> None:
     played = visit({step: reply})
 
-    assert played.grade.score == pytest.approx(score), played.grade.reason
-    assert len(played.record.exchanges) == lines
+    assert earned(played) == parts, played.grade.reason
+    assert played.grade.score == pytest.approx(parts.count("1") / 5)
     assert because in played.grade.reason
 
 
-def test_a_dish_that_is_off_cannot_be_ordered_again() -> None:
-    first = visit().record.exchanges[1].reply
-    played = visit({"other dish": first})
+# The faults that were found in earlier versions.
 
-    assert played.grade.score == pytest.approx(0.4)
-    assert "insists on" in played.grade.reason
+NEGRONI, JAMBALAYA, QUICHE = 100, "Jambalaya with okra", "Leek quiche with salad"
+"""A seed whose guest orders the negroni, the jambalaya and then the quiche."""
+
+
+@pytest.mark.parametrize(
+    ("step", "reply", "parts"),
+    [
+        ("food", "The jambalaya looks interesting, but I'm still undecided. Give me a moment.", "10000"),
+        ("food", "I've heard good things about the jambalaya. Is it spicy?", "10000"),
+        ("drink", "I can help you decide on a drink from the beverage menu: a negroni or a wheat beer?", "01110"),
+        ("drink", "I am just a text-based AI, but how about the negroni, the wheat beer, or the chardonnay?", "01110"),
+        ("wrong dish", "Thank you! Everything looks and smells absolutely delicious. I can't wait to try the quiche.", "1110?"),
+        ("wrong dish", "Thank you! Everything looks and smells absolutely delicious. I can't wait!", "11101"),
+        ("wrong dish", "Thank you! Just one thing: I seem to have the wrong fork.", "11101"),
+    ],
+)
+def test_talk_refusals_and_compliments(step: str, reply: str, parts: str) -> None:
+    facts = Restaurant().make(Random(f"restaurant/{NEGRONI}")).facts
+    assert facts["guest"] == {"drink": "Negroni", "dish": JAMBALAYA, "instead": QUICHE}
+    played = visit({step: reply}, seed=NEGRONI)
+
+    assert earned(played).replace("?1", "01") == parts.replace("?", "1"), played.grade.reason
+
+
+# The waiter plays on, within what his outline declares.
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.text(max_size=120)
+        | st.sampled_from(["{ideal}", "I'd like that, please.", "Waiter:", "not", "?", "Order:", "Order: soup, cola"]),
+        min_size=6,
+        max_size=6,
+    )
+)
+def test_any_replies_are_answered_by_six_lines_that_fit_the_outline(replies: list[str]) -> None:
+    played = visit(dict(zip(STEPS, replies, strict=True)))
+    count = Tokenizer().count
+
+    assert played.grade.score is None or 0 <= played.grade.score <= 1
+    for exchange, segment in zip(played.record.exchanges, played.script.outline, strict=True):
+        assert exchange.asks
+        assert exchange.text.count("Waiter:") == 1 or exchange is played.record.exchanges[0]
+        assert count(exchange.text) <= segment.tokens
+
+
+@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
+def test_the_longest_possible_lines_fit_the_outline(encoding: str) -> None:
+    count = Tokenizer(encoding).count
+    names = ("scene", "food", "off", "wrong", "right", "again")
+    for seed in range(0, 600, EVERY):
+        for scenario in (Restaurant(), Restaurant(drinks=10, dishes=24), Restaurant(drinks=3, dishes=8)):
+            script = scenario.make(Random(seed))
+            lines = script.facts["lines"]
+            dish = max(script.facts["dishes"], key=lambda name: count(f" {name}"))
+            for name, segment in zip(names, script.outline, strict=True):
+                longest = [line.replace(DISH, dish) for line in (lines[name], f"{lines['no_order']} {lines[name]}")]
+                assert count(longest[name in ("food", "off", "wrong")]) <= segment.tokens, (seed, name)
+            if scenario == Restaurant():
+                assert sum(segment.tokens for segment in script.outline) < 800
+
+
+def test_what_is_off_was_ordered_and_the_wrong_dish_was_not() -> None:
+    for seed in range(50):
+        played = visit(seed=seed)
+        guest, dishes = played.script.facts["guest"], played.script.facts["dishes"]
+        off, wrong, right = (named(exchange.text, dishes) for exchange in played.record.exchanges[2:5])
+        assert off == guest["dish"]
+        assert right == guest["instead"]
+        assert wrong not in (off, right, "")
+
+
+def test_the_two_plates_come_in_the_same_words_and_no_line_names_the_drink() -> None:
+    wrongs, rights = set(), set()
+    for seed in range(60):
+        played = visit(seed=seed)
+        facts = played.script.facts
+        for at, words_ in ((3, wrongs), (4, rights)):
+            text = played.record.exchanges[at].text
+            words_.add(text.replace(named(text, facts["dishes"]), DISH))
+        assert not any(drink in e.text for e in played.record.exchanges[1:] for drink in facts["drinks"])
+    assert wrongs == rights
 
 
 def test_a_guest_who_orders_two_dishes_gets_one_of_them_wrong() -> None:
@@ -116,41 +236,93 @@ def test_a_guest_who_orders_two_dishes_gets_one_of_them_wrong() -> None:
     played = visit({"food": f"I'll start with the {starter}, and then the {main}, please."})
 
     assert played.grade.score == 1, played.grade.reason
-    served = played.record.exchanges[3].text
-    assert sum(dish in served for dish in (starter, main)) == 1
+    assert named(played.record.exchanges[2].text, script.facts["dishes"]) in (starter, main)
 
 
-def test_naming_every_dish_is_no_order() -> None:
-    dishes = Restaurant().make(Random("restaurant/1")).facts["dishes"]
-    played = visit({"food": "I'll have " + ", ".join(dishes)})
+def test_a_dish_that_is_off_cannot_be_ordered_again() -> None:
+    played = visit({"other dish": visit().record.exchanges[1].reply})
 
-    assert played.grade.score == pytest.approx(0.2)
-    assert f"orders {len(dishes)} items at once" in played.grade.reason
+    assert earned(played) == "11000"
+    assert "insists on" in played.grade.reason
 
 
 def test_the_wrong_drink_is_not_recalled() -> None:
     facts = Restaurant().make(Random("restaurant/1")).facts
     other = next(drink for drink in facts["drinks"] if drink != facts["guest"]["drink"])
-    played = visit({"same drink": f"It was the {other}."})
-
-    assert played.grade.score == pytest.approx(0.8)
-    assert f"the drink was {facts['guest']['drink']}: the reply says it was {other}" in played.grade.reason
-
-
-def test_the_wrong_dish_is_neither_ordered_nor_off() -> None:
-    for seed in range(50):
-        played = visit(seed=seed)
-        guest, served = played.script.facts["guest"], played.record.exchanges[3].text
-        assert sum(dish in served for dish in played.script.facts["dishes"]) == 1
-        assert guest["dish"] not in served
-        assert guest["instead"] not in served
+    for reply in (
+        f"It was the {other}.",
+        f"Order: {other}",
+        f"Order: {facts['guest']['drink']} or {other}",
+        f"Order: {', '.join(facts['drinks'])}",
+    ):
+        assert earned(visit({"same drink": reply})) == "11110"
 
 
-def test_the_drink_is_offered_again_without_naming_any() -> None:
-    for seed in range(20):
-        played = visit(seed=seed)
-        assert not any(drink.casefold() in played.record.exchanges[-1].text.casefold() for drink in played.script.facts["drinks"])
-        assert "Waiter:" in played.record.exchanges[-1].text
+# What is unclear is left to a judge.
+
+
+@pytest.mark.parametrize(("holds", "parts"), [(True, "11111"), (False, "10000"), (None, "1????")])
+def test_a_judge_decides_whether_praise_is_an_order_and_nobody_guesses(holds: bool | None, parts: str) -> None:
+    played = visit({"food": f"The {JAMBALAYA} sounds wonderful."}, seed=NEGRONI)
+    assert earned(played) == "1????"
+    assert played.grade.score is None
+    assert [JAMBALAYA in query.prompt for query in played.grade.asks] == [True]
+
+    answers: dict[str, dict[str, Any] | str] = {
+        query.about: "the judge failed" if holds is None else {"holds": holds, "why": "so it is"} for query in played.grade.asks
+    }
+    graded = Restaurant().grade(played.script.facts, replace(played.record, judged=answers))
+
+    assert earned(replace(played, grade=graded)) == parts
+    assert ("the judge failed" if holds is None else "judged: so it is") in graded.reason
+
+
+def test_a_dish_named_by_its_kind_alone_is_left_to_a_judge() -> None:
+    for seed in range(60):
+        soup = [dish for dish in Restaurant().make(Random(f"restaurant/{seed}")).facts["dishes"] if "soup" in dish]
+        for reply in ("I'll have the soup, please.", "Order: soup"):
+            assert earned(visit({"food": reply}, seed=seed))[1] == ("?" if soup else "0")
+
+
+# Without memory.
+
+
+def mean_score(reply: Callable[[str], str], seeds: int) -> float:
+    return fmean(rehearse(Restaurant(), seed=seed, reply=lambda text, ideal: reply(text)).grade.score or 0 for seed in range(seeds))
+
+
+def test_guesses_are_made_of_the_waiters_lines_alone() -> None:
+    played = visit()
+    assert all(Restaurant().guess(exchange.text) for exchange in played.record.exchanges)
+    assert Restaurant().guess("What is the capital of Peru?") is None
+
+
+MAINS: list[str] = LISTS["mains"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "That's not what I ordered.",
+        f"That's not what I ordered.\nOrder: {MAINS[0]}",
+        "Order: " + ", ".join(MAINS),
+        "Order: " + ", ".join(MAINS[:2]),
+        "I'll have the " + ", the ".join(MAINS),
+        "I'll have the " + " and the ".join(MAINS[:2]),
+        "I'll have the soup, the salad, the chicken, the lamb, the beef and the tart, please.",
+        "I'll have a pizza, please.",
+        "I'll have whatever is on the menu.\nOrder: everything",
+        "Yes, thank you. Exactly as I ordered it.",
+    ],
+)
+def test_no_other_way_without_memory_earns_more(reply: str) -> None:
+    def drinks_first(text: str) -> str:
+        return (Restaurant().guess(text) or "") if "\n\nWaiter:" in text else reply
+
+    assert mean_score(drinks_first, seeds=1000 // EVERY) <= Restaurant().chance({}) + 0.02
+
+
+# Menus and parameters.
 
 
 def test_the_same_seed_gives_the_same_visit_and_another_one_another() -> None:
@@ -169,9 +341,9 @@ def test_menus_of_two_visits_differ_in_most_dishes() -> None:
 def test_no_word_names_two_items_of_a_menu(drinks: int, dishes: int) -> None:
     for seed in range(20):
         facts = Restaurant(drinks=drinks, dishes=dishes).make(Random(seed)).facts
-        named = [word for name in (*facts["drinks"], *facts["dishes"]) for word in Item.called(name, False).enough]
+        found = [word for name in (*facts["drinks"], *facts["dishes"]) for word in Item.called(name, False).enough]
         assert (len(facts["drinks"]), len(facts["dishes"])) == (drinks, dishes)
-        assert len(named) == len(set(named))
+        assert len(found) == len(set(found))
         assert visit(seed=seed, scenario=Restaurant(drinks=drinks, dishes=dishes)).grade.score == 1
 
 
@@ -179,16 +351,6 @@ def test_no_word_names_two_items_of_a_menu(drinks: int, dishes: int) -> None:
 def test_parameters_refuse_nonsense(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Restaurant(**wrong)
-
-
-def test_messages_fit_the_outline_and_a_short_span() -> None:
-    count = Tokenizer().count
-    for seed in range(30):
-        played = visit(seed=seed)
-        assert count(played.record.exchanges[0].text) < 350
-        assert sum(segment.tokens for segment in played.script.outline) < 800
-        for exchange, segment in zip(played.record.exchanges, played.script.outline, strict=True):
-            assert count(exchange.text) <= segment.tokens
 
 
 def test_facts_survive_json_and_grade_alike() -> None:
@@ -200,96 +362,6 @@ def test_facts_survive_json_and_grade_alike() -> None:
     assert played.grade.turns == (0, 1, 2, 3, 5)
 
 
-def test_a_visit_without_awards_is_graded() -> None:
+def test_a_visit_without_facts_or_exchanges_is_graded() -> None:
     assert Restaurant().grade({}, Record()).score == 0
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.text(max_size=120) | st.sampled_from(["{ideal}", "I'd like that, please.", "Waiter:", "not", "?"]), min_size=6, max_size=6)
-)
-def test_no_replies_raise(replies: list[str]) -> None:
-    played = visit(dict(zip(STEPS, replies, strict=True)))
-
-    assert 0 <= (played.grade.score or 0) <= 1
-
-
-# What a rehearsal does not show: waits, needs and the judge.
-
-
-@dataclass
-class Visit:
-    """Plays a visit with a judge; keeps what was asked for."""
-
-    reply: Callable[[str], str]
-    verdict: Verdict = field(default_factory=lambda: Verdict(None, "nobody there"))
-    said: list[Say] = field(default_factory=list)
-    waited: list[float | None] = field(default_factory=list)
-    judged: list[AskJudge] = field(default_factory=list)
-    awards: list[tuple[float, str]] = field(default_factory=list)
-    now: datetime = datetime(2024, 1, 1)
-    turns: int = 0
-    placement: Placement = "uniform"
-
-    def play(self, seed: int = 1) -> float:
-        scenario = Restaurant()
-        test = Test("restaurant-1", scenario, scenario.make(Random(f"restaurant/{seed}")), str(seed), 0)
-        play = scenario.play(Stage(test.script, test.seed, self, lambda points, why: self.awards.append((points, why))))
-        answer: Any = None
-        while True:
-            try:
-                asked: Any = play.send(answer)
-            except StopIteration:
-                return sum(points for points, _ in self.awards)
-            answer = self.answer(asked)
-
-    def answer(self, asked: Any) -> Any:
-        match asked:
-            case Say():
-                self.said.append(asked)
-                return self.reply(asked.ideal)
-            case Wait():
-                self.waited.append(asked.span)
-                return None
-            case AskJudge():
-                self.judged.append(asked)
-                return self.verdict
-        raise AssertionError(asked)
-
-
-def test_needles_needs_and_waits() -> None:
-    visiting = Visit(reply=lambda ideal: ideal)
-    visiting.play()
-
-    assert [(say.asks, say.needle, say.needs) for say in visiting.said] == [
-        (True, True, ()),
-        (True, True, (0,)),
-        (True, True, (0, 1)),
-        (True, False, (2,)),
-        (False, False, None),
-        (True, False, (0,)),
-    ]
-    assert visiting.waited == [segment.at for segment in Restaurant().make(Random("restaurant/1")).outline][1:]
-    assert visiting.judged == []
-
-
-@pytest.mark.parametrize(("holds", "score"), [(True, 1), (False, 0.2), (None, 1)])
-def test_the_judge_decides_whether_praise_is_an_order(holds: bool | None, score: float) -> None:
-    def praise(ideal: str) -> str:
-        return ideal.replace("I'll have the", "The").replace(", please.", " sounds wonderful.") if ideal.startswith("I'll have") else ideal
-
-    visiting = Visit(praise, Verdict(holds, "because"))
-
-    assert visiting.play() == pytest.approx(score), visiting.awards
-    assert [asked.statement.startswith("The guest orders") for asked in visiting.judged] == [True]
-
-
-@pytest.mark.parametrize(("holds", "score"), [(True, 1), (False, 0.8), (None, 0.8)])
-def test_the_judge_decides_between_two_drinks(holds: bool | None, score: float) -> None:
-    facts = Restaurant().make(Random("restaurant/1")).facts
-    drink = facts["guest"]["drink"]
-    other = next(name for name in facts["drinks"] if name != drink)
-    visiting = Visit(lambda ideal: f"The {drink} or the {other}." if ideal.startswith("It was") else ideal, Verdict(holds, "because"))
-
-    assert visiting.play() == pytest.approx(score), visiting.awards
-    assert [drink in asked.statement for asked in visiting.judged] == [True]
+    assert Restaurant().grade(visit().script.facts, Record()).score == 0

@@ -24,7 +24,7 @@ Entries = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A played run with a jump, watched turns and awards."""
+    """A played run with a jump and watched turns."""
     suite = load_suite("ltm").changed([], [], ["prospective_memory", "jokes", "restaurant", "colours"], 1)
     outcome = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, seed=1, agent="oracle"), tmp_path_factory.mktemp("runs"))]))[
         0
@@ -43,6 +43,12 @@ def test_the_events_of_a_run_follow_from_one_another(run: RunFolder) -> None:
 
 def first(entries: Entries, type: str, **having: Any) -> dict[str, Any]:
     return next(entry for entry in entries if entry["type"] == type and having.items() <= entry.items())
+
+
+def award(entries: Entries, turn: int) -> None:
+    """Let a test award itself points directly after its first line."""
+    said = first(entries, "message", kind="line")
+    entries.insert(entries.index(said) + 2, {"type": "award", "test": said["test"], "turn": turn, "points": 0.5, "why": "well said"})
 
 
 CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
@@ -65,7 +71,7 @@ CHANGES: dict[str, tuple[Callable[[Entries], object], str]] = {
     "a test that opened elsewhere": (lambda entries: first(entries, "open").update(position=1), "position is 1"),
     "a line of no test": (lambda entries: first(entries, "message", kind="line").update(test="chess-1"), "'chess-1' is not open"),
     "needles to come": (lambda entries: first(entries, "message", kind="question").update(needs=[99]), "needs turns that have not been"),
-    "an award for a turn to come": (lambda entries: first(entries, "award").update(turn=999), "turn 999 has not been"),
+    "an award for a turn to come": (lambda entries: award(entries, turn=999), "turn 999 has not been"),
     "a turn to come watched": (lambda entries: first(entries, "end").update(watched=[999]), "watched turns that have not been"),
     "another count": (lambda entries: entries[-1].update(turns=1), "it has 1 turns"),
     "something after the end": (lambda entries: entries.append(first(entries, "jump")), "after the conversation's close"),

@@ -1,130 +1,93 @@
 """Reads a restaurant guest's words by rules: what is ordered, declined or only discussed, noticed and recalled.
 
-The LTM benchmark had an LLM read them, which took discussed dishes for ordered ones (GoodAI, section 5). Here a reply is
-cut into sentences; within a sentence the last phrase before an item's name says how it is meant. Every function accepts
+A guest closes each reply with a line `Order: ...`, which leaves no doubt. Free words are read for guests who leave it out, and in
+the LTM benchmark's recorded visits. There an LLM read them, which took discussed dishes for ordered ones (GoodAI, section 5). Here
+a reply is cut into sentences; within a sentence the last phrase before an item's name says how it is meant. Every function accepts
 any text, never raises, and takes time linear in its length.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, final
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Final, NamedTuple, final
 
-from longspan.scenarios.ltm.restaurant.guest_phrases import (
-    AFTER_OFF,
-    AFTER_ORDER,
-    AFTER_PRAISE,
-    ALSO,
-    CHANGE,
-    CONTENT,
-    CONTRAST,
-    CUE,
-    DENIED,
-    IT,
-    MISTAKE,
-    NEVER_ORDERED,
-    POLITE,
-    VERBS,
-)
+from longspan.scenarios.ltm.restaurant import guest_phrases as phrases
 from longspan.scenarios.ltm.restaurant.menu import Item, Mention, Menu, stem
-from longspan.scenarios.ltm.restaurant.speaker import spoken
+from longspan.scenarios.ltm.restaurant.speaker import CLOSING, MAX_CHARACTERS, spoken, without_quotation
 from longspan.simulator.grading.matching import plain
 
-__all__ = ["Complaint", "Recall", "Sentence", "Talk", "read_complaint", "read_recall", "read_talk"]
+__all__ = ["Reading", "Talk", "listed", "read_complaint", "read_recall", "read_talk"]
 
-Tone = Literal["ordered", "soft", "discussed", "rejected", "claimed"]
-"""How an item is mentioned: ordered, praised ("soft"), asked about, declined, or claimed to have been ordered before."""
+Tone = str
+"""How an item is mentioned: "ordered", "bare" (just named), "soft" (praised), "discussed", "rejected", "claimed" (as ordered before)."""
 
-_PIECES = re.compile(r"[^.!?;\n]+[.!?;\n]*")
-_BREAKS = re.compile(r"\s[-\u2013]{1,3}\s|[,:\u2014()\"\u201c\u201d]")
+_PIECES: Final = re.compile(r"[^.!?;\n]{1,800}[.!?;\n]*")
+_BREAKS: Final = re.compile(r"\s[-\u2013]{1,3}\s|[,:\u2014()\"\u201c\u201d]")
 
 
 @final
 class Named(NamedTuple):
-    """An item that a sentence names, and how it is meant."""
+    """An item that a sentence names, how it is meant, and whether only by its kind."""
 
     item: Item
     tone: Tone
+    vague: bool
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence in plain words. `,` is any break inside it."""
+    """A sentence in plain words. `,` is any break inside it. `refers`: whether it orders "it" or "that", which was named before."""
 
     text: str
-    words: tuple[str, ...]
+    words: Sequence[str]
     asks: bool
-    named: tuple[Named, ...] = ()
-    refers: bool = False
-    """Whether it orders "it" or "that", which was named before."""
-    unclear: tuple[str, ...] = ()
+    mentions: Sequence[Mention]
+    named: Sequence[Named]
+    refers: bool
 
 
-def sentences(menu: Menu, reply: str) -> list[Sentence]:
+def _sentences(menu: Menu, reply: str) -> list[Sentence]:
     """Return the sentences of a reply, without stage directions and speakers' names."""
-    read = []
-    for piece in _PIECES.findall(spoken(menu, reply)):
-        text = " , ".join(clause for clause in map(plain, _BREAKS.split(piece)) if clause)
-        if text:
-            read.append(_sentence(menu, text, asks="?" in piece))
-    return read
+    pieces = [(_plain(_BREAKS, piece), "?" in piece) for piece in _PIECES.findall(spoken(menu, reply))]
+    return [_sentence(menu, text, asks) for text, asks in pieces if text]
+
+
+def _plain(breaks: re.Pattern[str], text: str) -> str:
+    return " , ".join(filter(None, map(plain, breaks.split(text))))
 
 
 def _sentence(menu: Menu, text: str, asks: bool) -> Sentence:
     words = text.split()
-    stemmed = [word if word == "," else stem(word) for word in words]
-    mentions = menu.mentions(stemmed)
-    starts = _offsets(words)
-    cues = [cue for cue in CUE.finditer(text) if not _inside(cue, mentions, starts)]
-    places = {at for mention in mentions for at in range(mention.start, mention.end)}
-    named = tuple(Named(mention.item, _tone(text, words, mention, places, starts, cues, asks)) for mention in mentions)
-    refers = any(cue.lastgroup == "ordered" and IT.match(text, cue.end()) for cue in cues)
-    return Sentence(text, tuple(words), asks, named, refers, tuple(menu.ambiguous(stemmed)))
-
-
-def _offsets(words: Sequence[str]) -> list[int]:
-    """Return where each word begins in the joined text and, last, where a further word would begin."""
-    offsets = [0]
+    mentions = menu.mentions([word if word == "," else stem(word) for word in words])
+    starts = [0]  # where each word begins and, last, where a further word would
     for word in words:
-        offsets.append(offsets[-1] + len(word) + 1)
-    return offsets
-
-
-def _inside(cue: re.Match[str], mentions: Sequence[Mention], starts: Sequence[int]) -> bool:
-    """Return whether a cue is only part of an item's name."""
-    return any(starts[mention.start] <= cue.start() and cue.end() < starts[mention.end] for mention in mentions)
+        starts.append(starts[-1] + len(word) + 1)
+    spans = [(starts[mention.start], starts[mention.end]) for mention in mentions]
+    cues = [cue for cue in phrases.CUE.finditer(text) if not any(begin <= cue.start() and cue.end() < end for begin, end in spans)]
+    places = {at for mention in mentions for at in range(mention.start, mention.end)}
+    named = [Named(mention.item, _tone(text, words, mention, places, starts, cues, asks), mention.vague) for mention in mentions]
+    refers = any(cue.lastgroup == "ordered" and phrases.IT.match(text, cue.end()) for cue in cues)
+    return Sentence(text, words, asks, mentions, named, refers)
 
 
 def _tone(
-    text: str,
-    words: Sequence[str],
-    mention: Mention,
-    named: Set[int],
-    starts: Sequence[int],
-    cues: Sequence[re.Match[str]],
-    asks: bool,
+    text: str, words: Sequence[str], mention: Mention, named: Set[int], starts: Sequence[int], cues: Sequence[re.Match[str]], asks: bool
 ) -> Tone:
     """Return how `mention` is meant, by the last cue before it and by what follows it."""
     begin = starts[mention.start]
     mode = _mode(text, cues, begin)
     rest = text[starts[mention.end] :] if mention.end < len(words) else ""
-    if AFTER_OFF.match(rest) and not asks:
+    if phrases.AFTER_OFF.match(rest) and not asks:
         return "rejected"
-    if mode in ("rejected", "claimed"):
-        return "rejected" if mode == "rejected" else "claimed"
-    if mode == "ordered":
+    if mode is not None:
+        return mode
+    if phrases.AFTER_ORDER.match(rest):
         return "ordered"
-    if AFTER_ORDER.match(rest) and mode != "discussed":
-        return "ordered"
-    if mode == "discussed":
-        return "discussed"
-    if AFTER_PRAISE.match(rest):
-        return "soft"
-    if _bare(words, mention, named):
-        return "soft" if asks else "ordered"
+    if not phrases.AFTER_PRAISE.match(rest) and _bare(words, mention, named):
+        return "soft" if asks else "bare"
     return "discussed" if asks else "soft"
 
 
@@ -132,22 +95,19 @@ def _bare(words: Sequence[str], mention: Mention, named: Set[int]) -> bool:
     """Return whether there is (almost) nothing but names (at `named`) and polite words between the commas around `mention`."""
     begin = next((at + 1 for at in range(mention.start - 1, -1, -1) if words[at] == ","), 0)
     end = next((at for at in range(mention.end, len(words)) if words[at] == ","), len(words))
-    chatter = [words[at] for at in range(begin, end) if at not in named and words[at] not in POLITE]
-    return len(chatter) <= 2 and not VERBS.intersection(chatter)
+    chatter = [words[at] for at in range(begin, end) if at not in named and words[at] not in phrases.POLITE]
+    return len(chatter) <= 2 and not phrases.VERBS.intersection(chatter)
 
 
-def _mode(text: str, cues: Sequence[re.Match[str]], begin: int) -> str | None:
+def _mode(text: str, cues: Sequence[re.Match[str]], begin: int) -> Tone | None:
     """Return the tone that the cues before `begin` give to what is there; None if they give none."""
-    mode: str | None = None
-    since = 0
-    exchanging = False
+    mode: Tone | None = None
+    since, exchanging = 0, False
     for cue in cues:
         if cue.start() >= begin:
             break
-        name = cue.lastgroup or ""
-        exchanging = name == "exchange" or (exchanging and name == "rejected")
-        mode = {"reset": None, "exchange": "rejected"}.get(name, name)
-        since = cue.end()
+        exchanging = cue.lastgroup == "exchange" or (exchanging and cue.lastgroup == "rejected")
+        mode, since = {"exchange": "rejected", "reset": None}.get(cue.lastgroup or "", cue.lastgroup), cue.end()
     if exchanging and re.search(r"\b(?:for|to|with|by) (?:the |a |an |your )?$", text[since:begin]):
         return "ordered"
     if mode == "rejected" and "," in text[since:begin] and not re.match(r"[^,]*\b(?:or|nor)\b", text[begin:]):
@@ -158,142 +118,160 @@ def _mode(text: str, cues: Sequence[re.Match[str]], begin: int) -> str | None:
 @final
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What a guest says about the items of the menu: their names, in the order in which they first occur.
+    """What a guest says about the drinks or the dishes: their names, in the order in which they first occur.
 
-    `maybe`: praised or half ordered, so that rules cannot decide. `unclear`: words that fit several items. `request`:
-    whether the guest asks for something, on the menu or not.
+    `maybe`: praised, or dishes ordered by their kind alone, so that rules cannot decide. `foreign`: ordered, but not on the menu.
+    `unknown`: what else a closing line lists. `before`: the words before that line, None if the reply has none.
     """
 
     ordered: tuple[str, ...] = ()
     maybe: tuple[str, ...] = ()
     discussed: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
-    unclear: tuple[str, ...] = ()
-    request: bool = False
-
-
-@final
-@dataclass(slots=True)
-class _Order:
-    """The tones of items over a reply. The last firm statement about an item counts."""
-
-    tones: dict[str, Tone] = field(default_factory=dict)
-
-    def hear(self, name: str, tone: Tone) -> None:
-        before = self.tones.get(name)
-        if before is None or tone in ("ordered", "rejected") or before in ("discussed", "soft"):
-            self.tones[name] = tone
-
-    def withdraw(self) -> None:
-        for name, tone in self.tones.items():
-            if tone == "ordered":
-                self.tones[name] = "rejected"
-
-    def all(self, *tones: Tone) -> tuple[str, ...]:
-        return tuple(name for name, tone in self.tones.items() if tone in tones)
+    foreign: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    before: str | None = None
 
 
 def read_talk(menu: Menu, reply: str, *, drinks: bool) -> Talk:
-    """Return what the reply says about the menu's drinks or, if not `drinks`, its dishes."""
-    order = _Order()
-    before: list[str] = []
-    unclear: dict[str, None] = {}
-    request = False
-    for sentence in sentences(menu, reply):
-        named = [(item, tone) for item, tone in sentence.named if item.drink == drinks]
+    """Return what the closing line or, without one, the free words say of drinks or dishes. The last firm statement about one counts."""
+    if line := _closing_line(menu, reply, drinks=drinks):
+        return line
+    read = _sentences(menu, reply)
+    hesitates = any(phrases.HESITATES.search(sentence.text) for sentence in read)
+    meant: dict[Tone, Tone] = {"claimed": "soft", "bare": "discussed" if hesitates else "ordered"}
+    tones: dict[Item, Tone] = {}
+    before: list[Item] = []
+    asks = False
+    for sentence in read:
+        named = [(item, meant.get(tone, tone)) for item, tone, _ in sentence.named if item.drink == drinks]
         firm = any(tone == "ordered" for _, tone in named)
-        if firm and CHANGE.search(sentence.text) and not ALSO.search(sentence.text):
-            order.withdraw()
+        if firm and phrases.CHANGE.search(sentence.text) and not phrases.ALSO.search(sentence.text):
+            tones = {item: "rejected" if tone == "ordered" else tone for item, tone in tones.items()}
         for item, tone in named:
-            order.hear(item.name, "soft" if tone == "claimed" else tone)
-        if sentence.refers and not firm and before:
-            for name in before if len(before) == 1 or re.search(r"\b(?:both|them|those)\b", sentence.text) else ():
-                order.hear(name, "ordered")
-        request = request or any(cue.lastgroup == "ordered" for cue in CUE.finditer(sentence.text)) or "please" in sentence.words
-        unclear |= dict.fromkeys(sentence.unclear)
-        before = [item.name for item, tone in named if tone != "rejected"] or before
-    return Talk(order.all("ordered"), order.all("soft"), order.all("discussed"), order.all("rejected"), tuple(unclear), request)
+            if tone in ("ordered", "rejected") or tones.get(item, "soft") in ("discussed", "soft"):
+                tones[item] = tone
+        before = [item for item, tone in named if tone in ("soft", "discussed")] or before
+        if sentence.refers and not firm and (len(before) == 1 or re.search(r"\b(?:both|them|those)\b", sentence.text)):
+            tones |= dict.fromkeys(before, "ordered")
+        asks = asks or (sentence.asks and not firm and all(tone != "soft" for _, tone in named))
+        before = [item for item, tone in named if tone != "rejected"] or before
+    if asks or hesitates:  # praise is no order then
+        tones = {item: "discussed" if tone == "soft" else tone for item, tone in tones.items()}
+    return _talk(menu, tones, [named for sentence in read for named in sentence.named])
+
+
+def _talk(menu: Menu, tones: Mapping[Item, Tone], named: Iterable[Named], unknown: tuple[str, ...] = (), before: str | None = None) -> Talk:
+    clear = {item for item, _, vague in named if not vague or item.drink}
+    heard: dict[str, list[str]] = {}
+    for item, tone in tones.items():
+        known = tone if item in menu.served or tone != "ordered" else "foreign"
+        heard.setdefault("soft" if known == "ordered" and item not in clear else known, []).append(item.name)
+    ordered, maybe, discussed, rejected, foreign = (
+        tuple(heard.get(name, ())) for name in ("ordered", "soft", "discussed", "rejected", "foreign")
+    )
+    return Talk(ordered, maybe, discussed, rejected, foreign, unknown, before)
 
 
 @final
-class Complaint(NamedTuple):
-    """Whether a guest noticed that the wrong dish was brought; None if rules cannot decide. `lean`: their best guess."""
-
-    noticed: bool | None
-    lean: bool
-    why: str
-
-
-def read_complaint(menu: Menu, reply: str, *, wrong: str, order: Sequence[str]) -> Complaint:
-    """Return whether the reply objects to `wrong`, which was brought instead of one of `order`."""
-    read = sentences(menu, reply)
-    objection = next((phrase for sentence in read if (phrase := _objection(sentence.text))), None)
-    tones = _tones(read, drinks=False)
-    refused = "rejected" in tones.get(wrong, ())
-    right = [name for name, heard in tones.items() if name in order and {"claimed", "ordered"} & set(heard)]
-    others = [name for name, heard in tones.items() if name not in order and name != wrong and "claimed" in heard]
-    whole = " ".join(sentence.text for sentence in read)
-    if objection or (refused and right):
-        if others and not right:
-            return Complaint(False, False, f"the reply claims to have ordered {_list(others)}, which was not the order")
-        return Complaint(True, True, f'the reply objects ("{objection or f"not {wrong}"}")')
-    if right:
-        content, contrast = bool(CONTENT.search(whole)), bool(CONTRAST.search(whole))
-        if contrast or not content:
-            return Complaint(True if contrast else None, True, f"the reply asks for {_list(right)}")
-        return Complaint(None, False, f"the reply names {_list(right)} without an objection")
-    if refused:
-        return Complaint(None, True, f"the reply declines {wrong}")
-    if missed := [name for name in order if "rejected" in tones.get(name, ())]:
-        return Complaint(None, True, f"the reply says it is not {_list(missed)}")
-    return Complaint(False, False, "the reply does not object")
-
-
-def _objection(text: str) -> str | None:
-    never = NEVER_ORDERED.search(text)
-    if never:
-        return never[0]
-    for mistake in MISTAKE.finditer(text):
-        if not DENIED.search(text[max(0, mistake.start() - 40) : mistake.start()]):
-            return mistake[0]
-    return None
-
-
-@final
-class Recall(NamedTuple):
-    """Whether a guest named the earlier drink; None if rules cannot decide. `lean`: their best guess."""
+class Reading(NamedTuple):
+    """Whether a guest does what a part of the visit asks for; None if rules cannot decide. `lean`: their best guess."""
 
     right: bool | None
     lean: bool
     why: str
 
 
-def read_recall(menu: Menu, reply: str, *, drinks: Sequence[str]) -> Recall:
-    """Return whether the reply names (one of) `drinks` as the drink that the guest had."""
-    tones = _tones(sentences(menu, reply), drinks=True)
-    named = [name for name, heard in tones.items() if any(tone != "rejected" for tone in heard)]
-    if not named:
-        return Recall(False, False, "the reply names no drink on the menu")
-    if all(name in drinks for name in named):
-        return Recall(True, True, f"the reply names {_list(named)}")
-    claimed = [name for name in named if "claimed" in tones[name]]
-    if claimed:
-        right = all(name in drinks for name in claimed)
-        return Recall(right, right, f"the reply says it was {_list(claimed)}")
-    if any(name in drinks for name in named):
-        return Recall(None, False, f"the reply names {_list(named)}")
-    return Recall(False, False, f"the reply names {_list(named)}")
+def read_complaint(menu: Menu, reply: str, *, served: str, order: Sequence[str]) -> Reading:
+    """Return whether the reply objects to the dish `served`, which is one of `order` or was brought instead of one."""
+    wrong = served not in order
+    line = _closing_line(menu, reply, drinks=False)
+    if line and (wants := (*line.ordered, *line.maybe, *line.foreign)):
+        false = any(name not in order for name in wants)  # who asks for the wrong dish has not noticed the other wrong one
+        objects = not false if wrong else false and served not in wants
+        return Reading(objects, objects, f"the guest wants {listed(wants)}")
+    read = _sentences(menu, reply if not line else line.before or "")
+    whole = " , ".join(sentence.text for sentence in read)
+    objection = next((phrase for sentence in read if (phrase := _objection(sentence.text))), None)
+    tones = _tones(read, drinks=False)
+    refused = "rejected" in tones.get(served, ())
+    claimed = [name for name, heard in tones.items() if {"claimed", "ordered"} & set(heard)]
+    right = [name for name in claimed if name in order]
+    content = phrases.CONTENT.search(whole)
+    if not wrong:
+        objects = bool(objection or refused) and served not in claimed and not (content and not phrases.AGAIN.search(whole))
+        return Reading(objects, objects, f"the reply {'objects to' if objects else 'accepts'} the right dish")
+    others = [name for name, heard in tones.items() if name not in order and "claimed" in heard]
+    if others and not right:
+        return Reading(False, False, f"the reply claims to have ordered {listed(others)}, which was not the order")
+    if objection or (refused and right):
+        return Reading(True, True, f'the reply objects ("{objection or f"not {served}"}")')
+    missed = [name for name in order if "rejected" in tones.get(name, ())]
+    if right or missed:
+        sure = not content or (right and phrases.CONTRAST.search(whole))
+        why = f"asks for {listed(right)}" if right else f"says it is not {listed(missed)}"
+        return Reading(True if sure else None, bool(sure or missed), f"the reply {why}")
+    return Reading(None if refused else False, refused, f"the reply {'declines' if refused else 'does not object to'} {served}")
+
+
+def _objection(text: str) -> str | None:
+    if never := phrases.NEVER_ORDERED.search(text):
+        return never[0]
+    mistakes = phrases.MISTAKE.finditer(text)
+    return next((found[0] for found in mistakes if not phrases.DENIED.search(text[max(0, found.start() - 40) : found.start()])), None)
+
+
+def read_recall(menu: Menu, reply: str, *, drinks: Sequence[str]) -> Reading:
+    """Return whether the reply names (one of) `drinks` as the drink that the guest had, and no other."""
+    if line := _closing_line(menu, reply, drinks=True):
+        named = [*line.ordered, *line.foreign]
+    else:
+        read = _sentences(menu, reply)
+        tones = _tones(read, drinks=True)
+        named = [name for name, heard in tones.items() if set(heard) != {"rejected"}]
+        if not any(re.search(r"\bor\b", sentence.text) for sentence in read):
+            named = [name for name in named if "claimed" in tones[name]] or named
+    right = bool(named) and set(named) <= set(drinks)
+    return Reading(right, right, f"the reply names {listed(named) or 'no drink on the menu'}")
 
 
 def _tones(read: Iterable[Sentence], *, drinks: bool) -> dict[str, list[Tone]]:
     """Return all tones in which each drink or, if not `drinks`, each dish is mentioned."""
     tones: dict[str, list[Tone]] = {}
-    for sentence in read:
-        for item, tone in sentence.named:
-            if item.drink == drinks:
-                tones.setdefault(item.name, []).append(tone)
+    for item, tone, _ in (named for sentence in read for named in sentence.named):
+        if item.drink == drinks:
+            tones.setdefault(item.name, []).append("ordered" if tone == "bare" else tone)
     return tones
 
 
-def _list(names: Iterable[str]) -> str:
+_LISTED: Final = re.compile(r"(?:[^\n\w]{0,9}\n[^\n\w]{0,9}\w[^\n]{0,200}){1,9}")
+_ASIDE: Final = re.compile(r"\([^()\n]{0,200}\)")
+_NEXT: Final = re.compile(r"[,;/&+\n.]")
+_ADDS: Final = frozenset({",", "and", "plus", "or"})
+_DECLINES: Final = frozenset("no not none nothing with without nil na n that thats i as same still extra unchanged".split())
+"""The first words of what is no item: "nothing else", "no dessert", "as before", "with extra cream"."""
+
+
+def _closing_line(menu: Menu, reply: str, *, drinks: bool) -> Talk | None:
+    """Return what the last line `Order: ...` of the reply, which may go on as a list below, orders; None if there is none."""
+    text = without_quotation(reply.rstrip()[-MAX_CHARACTERS:])
+    lines = list(CLOSING.finditer(text))
+    if not lines:
+        return None
+    value, before = _ASIDE.sub("", lines[-1]["value"]), text[: lines[-1].start()]
+    if not plain(value):
+        value = below[0] if (below := _LISTED.match(text, lines[-1].end())) else lines[-1]["value"]
+    said = _sentence(menu, _plain(_NEXT, value), asks=False)
+    inside = {at for mention in said.mentions for at in range(mention.start, mention.end)}
+    ends = [at for at, word in enumerate((*said.words, ",")) if word in _ADDS and at not in inside]
+    parts = [range(begin + 1, end) for begin, end in zip([-1, *ends], ends, strict=False)]
+    others = [said.words[part.start : part.stop] for part in parts if part and inside.isdisjoint(part)]
+    unknown = tuple(" ".join(other) for other in others if other[0] not in _DECLINES and set(other) - phrases.POLITE)
+    items = dict.fromkeys(item for item, tone, _ in said.named if item.drink == drinks and tone != "rejected")
+    choice = len(items) > 1 and any(said.words[at] == "or" for at in ends[:-1])
+    return _talk(menu, dict.fromkeys(items, "discussed" if choice else "ordered"), said.named, unknown, before)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a list in prose."""
     return " and ".join(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, final
@@ -36,13 +36,14 @@ def stems(text: str) -> list[str]:
 @final
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of the menu. `words` may name it together; each of `enough` does so alone.
+    """An item of the menu. `full` is its name in stems. `words` may name it together; each of `enough` does so alone.
 
     `noun`: what kind of item it is, if another word says which one ("soup" in "leek soup").
     """
 
     name: str
     drink: bool
+    full: tuple[str, ...]
     words: frozenset[str]
     enough: frozenset[str]
     noun: str | None
@@ -51,92 +52,100 @@ class Item:
     @lru_cache(maxsize=1000)
     def called(cls, name: str, drink: bool) -> Item:
         """Return the item of that name. What follows "with", "in", "on" or "over" does not name it alone."""
-        words = frozenset(stems(name)) - _FILLERS
+        full = tuple(stems(name))
         head = [word for word in stems(_LINKS.split(name, maxsplit=1)[0]) if word not in _FILLERS]
         core = [word for word in head if word not in MANNERS]
         enough = [word for word in core if word not in SIDES] or core or head
-        return cls(name, drink, words, frozenset(enough), core[-1] if len(core) > 1 else None)
+        return cls(name, drink, full, frozenset(full) - _FILLERS, frozenset(enough), core[-1] if len(core) > 1 else None)
 
     def named_by(self, words: Sequence[str], run: Sequence[int]) -> bool:
         """Return whether the words at the positions `run`, all of them the item's, are enough to name it."""
-        if not any(words[at] in self.enough for at in run):
+        if not any(words[at] in self.enough for at in run) or (self.noun and len(run) == 1 and words[run[0]] in SIDES):
             return False
-        if self.noun and len(run) == 1 and words[run[0]] in SIDES:
-            return False
-        first = run[0]
-        return not all(words[at] == self.noun for at in run) or first == 0 or words[first - 1] in BEFORE_NOUNS
+        naming = [at for at in run if words[at] in self.enough]
+        first = naming[0]
+        return any(words[at] != self.noun for at in naming) or first == 0 or words[first - 1] in BEFORE_NOUNS or first - 1 in run
 
 
 @final
 class Mention(NamedTuple):
-    """An item named in a sentence, from word `start` to word `end` (exclusive)."""
+    """An item named in a sentence, from word `start` to word `end` (exclusive).
+
+    `vague`: the words fit other restaurants' items as well; they tell a kind of item, such as "the soup".
+    """
 
     item: Item
     start: int
     end: int
+    vague: bool = False
 
 
-_Candidate = tuple[frozenset[int], Item]
-"""Positions of words in a sentence, and the item that they would name."""
+_Candidate = tuple[frozenset[int], Item, bool]
+"""Positions of words in a sentence, the item that they would name, and whether it is on the menu."""
 
 
 @final
 class Menu:
-    """The drinks and dishes that can be ordered."""
+    """The drinks and dishes that can be ordered, and items that other restaurants `elsewhere` have."""
 
-    def __init__(self, drinks: Iterable[str], dishes: Iterable[str]) -> None:
+    def __init__(self, drinks: Iterable[str], dishes: Iterable[str], elsewhere: Iterable[Item] = ()) -> None:
         self.items = [Item.called(name, True) for name in drinks] + [Item.called(name, False) for name in dishes]
+        self.served = frozenset(self.items)
         self._with: dict[str, list[Item]] = {}
-        for item in self.items:
+        self._full: dict[str, list[Item]] = {}
+        for item in (*self.items, *(item for item in elsewhere if item not in self.served)):
+            self._full.setdefault(item.full[0] if item.full else "", []).append(item)
             for word in item.words:
                 self._with.setdefault(word, []).append(item)
 
     def mentions(self, words: Sequence[str]) -> list[Mention]:
-        """Return the items that `words` (stems) name, in order. Words that fit two items equally well name neither."""
-        candidates: list[_Candidate] = []
-        for item, places in self._places(words).items():
-            candidates += [(frozenset(run), item) for run in _runs(words, places) if item.named_by(words, run)]
-        return sorted((Mention(item, min(places), max(places) + 1) for places, item in _best(candidates)), key=lambda mention: mention[1:])
-
-    def ambiguous(self, words: Sequence[str]) -> list[str]:
-        """Return the words that would name an item if they did not fit several."""
-        named = {at for mention in self.mentions(words) for at in range(mention.start, mention.end)}
-        loose = [word for at, word in enumerate(words) if at not in named]
-        return [word for word in dict.fromkeys(loose) if sum(word in item.enough for item in self._with.get(word, ())) > 1]
-
-    def _places(self, words: Sequence[str]) -> dict[Item, list[int]]:
+        """Return the items that `words` (stems) name, in order. Words that fit two of the menu's items equally well name neither."""
+        found = list(self._in_full(words))
+        taken = {at for mention in found for at in range(mention.start, mention.end)}
         places: dict[Item, list[int]] = {}
         for at, word in enumerate(words):
-            for item in self._with.get(word, ()):
+            for item in self._with.get(word, ()) if at not in taken else ():
                 places.setdefault(item, []).append(at)
-        return places
+        runs = [(run, item) for item, held in places.items() for run in _runs(words, item, held, taken) if item.named_by(words, run)]
+        candidates = [(frozenset(run), item, item in self.served) for run, item in runs]
+        return sorted((*found, *_best(candidates)), key=lambda mention: mention[1:3])
+
+    def _in_full(self, words: Sequence[str]) -> Iterator[Mention]:
+        at = 0
+        while at < len(words):
+            fits = [item for item in self._full.get(words[at], ()) if tuple(words[at : at + len(item.full)]) == item.full]
+            longest = max(fits, key=lambda item: len(item.full), default=None)
+            if longest and (len(longest.full) > 1 or len(self._with[words[at]]) == 1):
+                yield Mention(longest, at, at + len(longest.full))
+            at += len(longest.full) if longest else 1
 
 
-def _runs(words: Sequence[str], places: Sequence[int]) -> list[list[int]]:
-    """Cut `places` (ascending) at gaps of more than MAX_GAP words and before repeated words."""
-    runs: list[list[int]] = []
+def _runs(words: Sequence[str], item: Item, places: Sequence[int], taken: set[int]) -> Iterator[list[int]]:
+    """Cut `places` (ascending) at gaps over MAX_GAP words, at other names, at commas if the name has none, and at repeated words."""
+    run: list[int] = []
     for at in places:
-        if runs and at - runs[-1][-1] <= MAX_GAP + 1 and all(words[other] != words[at] for other in runs[-1]):
-            runs[-1].append(at)
-        else:
-            runs.append([at])
-    return runs
+        between = range(run[-1] + 1, at) if run else range(0)
+        cut = len(between) > MAX_GAP or any(place in taken or (words[place] == "," and "," not in item.name) for place in between)
+        if run and (cut or any(words[other] == words[at] for other in run)):
+            yield run
+            run = []
+        run.append(at)
+    yield run
 
 
-def _best(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Of candidates that claim the same words, keep the one that claims more words or, with as many, is named in full; else none."""
+def _best(candidates: Sequence[_Candidate]) -> Iterator[Mention]:
+    """Of candidates that claim the same words, yield the one with the best claim, or none if two of the menu's have it.
+
+    Of several that are not on the menu, the first stands for all.
+    """
     at: dict[int, list[int]] = {}
-    for number, (places, _) in enumerate(candidates):
-        for place in places:
+    for number, candidate in enumerate(candidates):
+        for place in candidate[0]:
             at.setdefault(place, []).append(number)
-    kept = []
-    for number, (places, item) in enumerate(candidates):
+    claims = [(len(places), len(places) == len(item.words), served) for places, item, served in candidates]
+    for number, (places, item, served) in enumerate(candidates):
         rivals = {other for place in places for other in at[place] if other != number}
-        if all(_claim(candidates[other]) < _claim((places, item)) for other in rivals):
-            kept.append((places, item))
-    return kept
-
-
-def _claim(candidate: _Candidate) -> tuple[int, bool]:
-    places, item = candidate
-    return len(places), len(places) == len(item.words)
+        mine = claims[number]
+        if all(claims[other] < mine or (claims[other] == mine and not served and other > number) for other in rivals):
+            vague = served and any(not candidates[other][2] and candidates[other][0] >= places for other in rivals)
+            yield Mention(item, min(places), max(places) + 1, vague)

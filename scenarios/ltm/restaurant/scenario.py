@@ -3,42 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from random import Random
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, NamedTuple, final
 
 from pydantic import Field
 
-from longspan.scenarios.ltm.restaurant.guest import Talk, read_complaint, read_recall, read_talk
+from longspan.scenarios.ltm.restaurant.guest import Reading, listed, read_complaint, read_recall, read_talk
 from longspan.scenarios.ltm.restaurant.menu import Item, Menu
 from longspan.scenarios.ltm.restaurant.speaker import out_of_role
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.scenarios.shared.pages import about
+from longspan.simulator.grading.matching import some
+from longspan.simulator.queries import Holds, Query, statement
+from longspan.simulator.record import Grade, Record
+from longspan.simulator.record import Item as Scored
 from longspan.simulator.scenario import Scenario, Skill
 from longspan.simulator.script import Script, Segment
 from longspan.simulator.stage import Stage
 
-__all__ = ["Restaurant"]
+__all__ = ["PARTS", "Restaurant"]
 
-POINTS: Final = 0.2
-"""What each of the five decisions is worth."""
-MAX_ORDER: Final = {True: 2, False: 4}
+PARTS: Final = ("drink", "food", "other dish", "wrong dish", "same drink")
+POINTS: Final = 1 / len(PARTS)
+"""What each part is worth."""
+MAX_ORDER: Final = {True: 2, False: 3}
 """How many drinks (True) or dishes (False) an order may have: a guest who names more is reciting the menu."""
 COURSES: Final = {"starters": 0.3, "mains": 0.45, "desserts": 0.25}
 """The share of each course in the dishes of a menu."""
-RARE_WORDS: Final = 1.25
-"""Names of dishes are rare words: they have this many times the tokens of prose of the same length."""
+STEPS: Final = 6
+"""The waiter's lines: the drink, the food, the dish that is off, the wrong plate, the right plate and the last drink."""
 DISH: Final = "<dish>"
 """The placeholder in a waiter's line for what only the guest's replies decide."""
+MENU_TOKENS: Final = 1.3
+"""Names of dishes are rare words: the scene with its menu has at most this many times the tokens of prose of the same length."""
+NAME_TOKENS: Final = 4
+"""And one name at most so many more."""
 
 
 @final
 class Restaurant(Scenario):
-    """A waiter brings a menu, takes orders, runs out of a dish, serves a wrong one, and offers the first drink again.
+    """A waiter brings a menu, takes orders, runs out of a dish, serves a wrong and then the right one, and offers the drink again.
 
-    Each of these is a fifth of the score: playing the guest and ordering a drink; ordering a dish on the menu; choosing
-    another when it is off; noticing the wrong dish; recalling the drink. Rules decide, and the judge where they cannot
-    (without a judge, the rules' best guess). The scene ends early if a reply leaves nothing to continue with.
+    Each of these is a fifth of the score: ordering a drink; ordering a dish on the menu; choosing another when it is off; objecting
+    to the wrong plate and not to the right one; recalling the drink. The waiter plays on whatever the guest says. But the parts
+    rest on each other: nothing more is earned by a guest who has nothing to eat on order, nor is a drink that was never ordered
+    recalled. The guest closes replies with a line `Order: ...`, by which they are graded, or else by free words. What rules find
+    unclear a judge decides; without one the test is unscored.
     """
 
     name: ClassVar[str] = "restaurant"
@@ -56,14 +68,15 @@ class Restaurant(Scenario):
         card = wording.say(random, "menu", **{course: ", ".join(names) for course, names in menu.items()})
         dishes = [name for course in COURSES for name in menu[course]]
         drink, dish, instead = random.choice(menu["drinks"]), *random.sample(menu["mains"], 2)
+        form = wording.say(random, "form")
         lines = {
             "scene": wording.say(random, "scene", menu=card.replace("\n", "<br>")),
-            "food": wording.say(random, "food"),
-            "no_drink": wording.say(random, "no_drink"),
-            "off": wording.say(random, "off", dish=DISH),
-            "serve": wording.say(random, "serve", dishes=DISH),
-            "sorry": wording.say(random, "sorry", dish=DISH),
-            "again": wording.say(random, "again"),
+            "food": f"{wording.say(random, 'food')} {form}",
+            "off": f"{wording.say(random, 'off', dish=DISH)} {form}",
+            "wrong": f"{wording.say(random, 'serve', dish=DISH)} {form}",
+            "right": f"{wording.say(random, 'serve', dish=DISH)} {form}",
+            "again": f"{wording.say(random, 'again')} {form}",
+            "no_order": wording.say(random, "no_order"),
         }
         return Script(
             facts={"drinks": menu["drinks"], "dishes": dishes, "guest": {"drink": drink, "dish": dish, "instead": instead}, "lines": lines},
@@ -72,10 +85,53 @@ class Restaurant(Scenario):
         )
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return POINTS  # the drink is ordered from a menu in the same message
+        """Return what `guess` earns: the drink, ordered from a menu in the same message, and the rest one visit in seven."""
+        return 0.235
+
+    def guess(self, message: str) -> str | None:
+        """Order what is on as many menus as anything else, always the same, and stand by it."""
+        drinks, (dish, other) = _usual("drinks"), _usual("mains")[:2]
+        replies = {
+            "scene": f"Order: {next((name for name in drinks if name in message), 'nothing')}",
+            "food": f"Order: {dish}",
+            "off": f"Order: {other if dish in message else dish}",
+            "serve": "Order: nothing" if other in message else f"That is not my dish.\nOrder: {other}",
+            "again": f"Order: {drinks[0]}",
+        }
+        return next((reply for name, reply in replies.items() if _is(name, message)), None)
 
     async def play(self, stage: Stage) -> None:
-        await _Visit(stage).run()
+        table = _Table(stage.facts)
+        for step in range(STEPS):
+            if step:
+                await stage.wait()
+            said, needs, ideal = table.says(step, stage.random)
+            table.hears(step, said, await stage.ask(said, needs=needs, needle=step < 3, ideal=ideal))
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        """Read the visit again. A visit that was imported has no facts, only its awards."""
+        if not facts:
+            return super().grade(facts, record)
+        table = _Table(facts)
+        for step, answer in enumerate(record.answers):
+            table.hears(step, answer.text, answer.reply, answer.turn)
+        asks: dict[str, Query[Holds]] = {}
+        items = []
+        for name, turn, found in table.parts:
+            claims = [claim.judged(record) for claim in found]
+            failed = next((claim for claim in claims if claim.holds is False), None)
+            open_ = [claim for claim in claims if claim.holds is None and not failed]
+            asks |= {claim.query.about: claim.query for claim in open_}
+            why = (failed or (open_ or claims)[-1]).why
+            items.append(Scored(name=name, score=None if open_ else float(not failed), note=why, turn=turn))
+        scores = [item.score for item in items if item.score is not None]
+        return Grade(
+            score=round(POINTS * sum(scores), 6) if len(scores) == len(items) else None,
+            reason="; ".join(f"{item.name}: {'undecided, ' * (item.score is None)}{item.note}" for item in items) or "nothing was said",
+            turns=tuple(turn for _, turn, _ in table.parts),
+            asks=tuple(asks.values()),
+            items=tuple(items),
+        )
 
 
 def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
@@ -97,172 +153,171 @@ def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
 
 
 def _outline(lines: Mapping[str, str], dishes: Sequence[str]) -> list[Segment]:
-    """Return the most that the waiter says at each time: messages that name dishes are counted with the longest names."""
-    longest = sorted(map(about, dishes), reverse=True)
-    plate, meal = longest[0], sum(longest[:3])
-    tokens = (
-        about(lines["scene"]),
-        about(lines["no_drink"]) + about(lines["food"]),
-        about(lines["off"]) + plate,
-        about(lines["serve"]) + meal,
-        about(lines["sorry"]) + meal,
-        about(lines["again"]),
-    )
-    return [Segment(None, round(RARE_WORDS * size), 1) for size in tokens]
+    """Return the most that the waiter says at each time: a dish is counted with the longest name."""
+    plate, choice = max(map(about, dishes)) + NAME_TOKENS, 1 + about(lines["no_order"])
+    extra = {"food": choice, "off": plate + choice, "wrong": plate + choice, "right": plate}
+    sizes = [about(lines[name]) + extra.get(name, 0) for name in ("food", "off", "wrong", "right", "again")]
+    sizes = [round(MENU_TOKENS * about(lines["scene"])), *sizes]
+    return [Segment(None, size, 1) for size in sizes]
+
+
+@cache
+def _public() -> tuple[Item, ...]:
+    """Return the items of all restaurants."""
+    return tuple(Item.called(name, course == "drinks") for course, names in words("restaurant").items() for name in names)
+
+
+@cache
+def _usual(course: str) -> list[str]:
+    """Return a course's items, those first that are on the most menus: no other has a word of theirs."""
+    rivals = {item.name: sum(bool(item.enough & other.enough) for other in _public()) for item in _public()}
+    return sorted(words("restaurant")[course], key=rivals.__getitem__)
+
+
+def _is(name: str, message: str) -> bool:
+    """Return whether a message is one of the waiter's lines of that name."""
+    values = {"scene": {"menu": DISH}, "off": {"dish": DISH}, "serve": {"dish": DISH}}.get(name, {})
+    lines = Wording(Restaurant.name).all(name, **values)
+    return any(all(piece.removeprefix("Waiter: ") in message for piece in line.split(DISH)) for line in lines)
 
 
 @final
-class _Visit:
-    """One guest's visit. Needles: 0 the menu and the drink ordered, 1 the food, 2 what replaces the dish that is off."""
+class _Claim(NamedTuple):
+    """What a reply must say, or must not say if not `wanted`, for a part to be earned. `holds`: None if rules cannot decide."""
 
-    def __init__(self, stage: Stage) -> None:
-        facts = stage.facts
-        self.stage = stage
-        self.menu = Menu(facts["drinks"], facts["dishes"])
-        self.dishes: list[str] = list(facts["dishes"])
-        self.lines: Mapping[str, str] = facts["lines"]
-        self.guest: Mapping[str, str] = facts["guest"]
+    holds: bool | None
+    why: str
+    query: Query[Holds]
+    wanted: bool
+
+    @classmethod
+    def of(cls, reading: Reading, said: str, reply: str, *, wanted: bool = True) -> _Claim:
+        """Return the claim that `said` is true of the reply. A reply out of role says nothing."""
+        role = out_of_role(reply)
+        right, why = (False, role) if role else (reading.right, reading.why)
+        return cls(None if right is None else right is wanted, why, statement(said, reply), wanted)
+
+    def judged(self, record: Record) -> _Claim:
+        """Return the claim with the judge's verdict if rules cannot decide and there is one."""
+        answer = record.said(self.query) if self.holds is None else None
+        if answer is None or isinstance(answer, str):
+            return self._replace(why=f"{self.why}; {answer}") if answer else self
+        return self._replace(holds=answer.holds is self.wanted, why=f"{self.why}; judged: {answer.why[:500]}")
+
+
+@final
+class _Table:
+    """A guest's table: what is on order there, and what the guest's replies have earned so far.
+
+    Needles: 0 the menu and the drink ordered, 1 the food, 2 what replaces the dish that is off.
+    """
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self.menu = Menu(facts["drinks"], facts["dishes"], elsewhere=_public())
+        self.dishes, self.lines, self.guest = facts["dishes"], facts["lines"], facts["guest"]
         self.drinks: list[str] = []
         self.order: list[str] = []
         self.chosen: list[str] = []
+        self.off, self.left_open = "", False
+        self.rests: tuple[_Claim, ...] = ()
+        """What all further parts rest on: that something to eat is on order."""
+        self.parts: list[tuple[str, int, tuple[_Claim, ...]]] = []
+        """Each part with the turn of its reply, and the claims that must all hold for it to be earned."""
 
-    async def run(self) -> None:
-        if not await self.drink():
-            return
-        await self.stage.wait()
-        if not await self.food():
-            return
-        off = self.stage.random.choice(self.order)
-        await self.stage.wait()
-        if not await self.instead(off):
-            return
-        await self.stage.wait()
-        if not await self.plate(off):
-            return
-        await self.stage.wait()
-        await self.stage.say(self.lines["sorry"].replace(DISH, _join(self.order)), needle=False, ideal="Thank you.")
-        if self.drinks:
-            await self.stage.wait()
-            await self.recall()
+    def says(self, step: int, random: Random) -> tuple[str, tuple[int, ...], str]:
+        """Return what the waiter says, which needles the reply needs, and an ideal reply."""
+        guest, plate = self.guest, (self.chosen or self.order or [""])[-1]
+        drink = (self.drinks or [guest["drink"]])[0]
+        last = (2,) if self.order == self.chosen else (1, 2)
+        match step:
+            case 0:
+                return self._line("scene"), (), _reply("The {}, please.", drink)
+            case 1:
+                return self._line("food"), (0,), _reply("I'll have the {}, please.", guest["dish"])
+            case 2:
+                return self._line("off", random.choice(self.order)), (0, 1), _reply("Then I'll have the {} instead.", guest["instead"])
+            case 3:
+                wrong = random.choice([name for name in self.dishes if name not in self.order and name != self.off])
+                return self._line("wrong", wrong), last, _reply(f"Excuse me, I ordered the {{}}, not the {wrong.lower()}.", plate)
+            case 4:
+                return self._line("right", plate), last, "Yes, thank you.\nOrder: nothing"
+            case _:
+                return self._line("again"), (0,), _reply("It was the {}. Another one, please.", drink)
 
-    async def drink(self) -> bool:
-        """Take the order for a drink. Return whether the guest asked for something, on the menu or not."""
-        reply = await self.stage.ask(self.lines["scene"], needs=(), needle=True, ideal=f"{_article(self.guest['drink'])}, please.")
-        if self.broken("drink", reply):
-            return False
-        self.drinks, talk = await self.wanted(reply, drinks=True)
-        if self.drinks:
-            self.award("drink", f"the guest orders {_join(self.drinks)}", right=True)
-            return True
-        self.award("drink", self.missed(talk, "no drink on the menu is ordered", drinks=True), right=False)
-        return talk.request
+    def _line(self, name: str, dish: str = "") -> str:
+        line = self.lines[name].replace(DISH, dish)
+        return f"{self.lines['no_order']} {line.removeprefix('Waiter: ')}" if self.left_open else line
 
-    async def food(self) -> bool:
-        """Take the order for food. Return whether there is one."""
-        line = self.lines["food"] if self.drinks else f"{self.lines['no_drink']} {self.lines['food'].removeprefix('Waiter: ')}"
-        reply = await self.stage.ask(line, needs=(0,), needle=True, ideal=f"I'll have the {_lower(self.guest['dish'])}, please.")
-        if self.broken("food", reply):
-            return False
-        self.order, talk = await self.wanted(reply, drinks=False)
-        why = f"the guest orders {_join(self.order)}" if self.order else self.missed(talk, "no dish on the menu is ordered")
-        self.award("food", why, right=bool(self.order))
-        return bool(self.order)
+    def hears(self, step: int, said: str, reply: str, turn: int = 0) -> None:
+        """Note what the guest replies to the waiter's line, and what it earns."""
+        named = next((name for name in self.dishes if name in said), "")
+        self.left_open = False
+        match step:
+            case 0:
+                self.drinks, claim = self._wanted(reply, drinks=True)
+                self.left_open = not self.drinks
+                self._part("drink", turn, claim)
+            case 1:
+                ordered, claim = self._wanted(reply, drinks=False)
+                self.left_open = not ordered
+                self.order = ordered or [self.guest["dish"]]
+                self._part("food", turn, claim)
+                self.rests = (claim,)
+            case 2:
+                self.off = named
+                wanted, claim = self._wanted(reply, drinks=False, besides=self.order)
+                self.chosen = [name for name in wanted if name not in self.order]
+                kept = [name for name in self.order if name != named]
+                self._part("other dish", turn, claim)
+                if not kept:
+                    self.rests += (claim,)
+                self.left_open = not self.chosen
+                self.order = kept + self.chosen or [next(name for name in (self.guest["instead"], *self.dishes) if name != named)]
+            case 3 | 4:
+                objects = f"The guest says that this dish is not what was ordered, or asks for another one instead of it: {named}."
+                found = read_complaint(self.menu, reply, served=named, order=self.order)
+                claim = _Claim.of(found, objects, reply, wanted=step == 3)
+                if step == 3:
+                    self._part("wrong dish", turn, claim)
+                else:
+                    name, first, (*rests, noticed) = self.parts.pop()
+                    self.parts.append((name, first, (*rests, claim, noticed)))
+            case _:
+                same = f"The guest says that the drink before was {listed(self.drinks)}, and no other."
+                recall = _Claim.of(read_recall(self.menu, reply, drinks=self.drinks), same, reply)
+                self._part("same drink", turn, *self.parts[0][2], recall)
 
-    async def instead(self, off: str) -> bool:
-        """Ask for another dish instead of the one that is off. Return whether anything is left to serve."""
-        ideal = f"Then I'll have the {_lower(self.guest['instead'])} instead, please."
-        reply = await self.stage.ask(self.lines["off"].replace(DISH, off), needs=(0, 1), needle=True, ideal=ideal)
-        if self.broken("other dish", reply):
-            return False
-        wanted, talk = await self.wanted(reply, drinks=False, besides=self.order)
-        kept = [name for name in self.order if name != off and name not in talk.rejected]
-        self.chosen = [name for name in wanted if name != off and name not in self.order]
-        if self.chosen:
-            why = f"{off} is off and the guest chooses {_join(self.chosen)}"
-        elif off in wanted:
-            why = f"the guest insists on {off}, which is off"
-        else:
-            why = self.missed(talk, f"{off} is off and no other dish on the menu is chosen")
-        self.award("other dish", why, right=bool(self.chosen))
-        self.order = kept + self.chosen
-        return bool(self.order)
+    def _part(self, name: str, turn: int, *claims: _Claim) -> None:
+        self.parts.append((name, turn, (*self.rests, *claims)))
 
-    async def plate(self, off: str) -> bool:
-        """Serve a wrong dish. Return whether the guest is still in the scene."""
-        replaced = (self.chosen or self.order)[-1]
-        wrong = self.stage.random.choice([name for name in self.dishes if name not in self.order and name != off])
-        served = [wrong if name == replaced else name for name in self.order]
-        ideal = f"Excuse me, I ordered the {_lower(replaced)}, not the {_lower(wrong)}."
-        needs = (2,) if self.order == self.chosen else (1, 2)
-        reply = await self.stage.ask(self.lines["serve"].replace(DISH, _join(served)), needs=needs, ideal=ideal)
-        if self.broken("wrong dish", reply):
-            return False
-        found = read_complaint(self.menu, reply, wrong=wrong, order=self.order)
-        statement = f"The guest says that {wrong} is not what was ordered, or asks for another dish to be brought in its place."
-        right, why = await self.decided(found.noticed, found.lean, found.why, statement, reply)
-        self.award("wrong dish", f"{wrong} came instead of {replaced}: {why}", right=right)
-        return True
+    def _wanted(self, reply: str, *, drinks: bool, besides: Sequence[str] = ()) -> tuple[list[str], _Claim]:
+        """Return what the reply orders from the menu, or seems to order, and the claim that it does so.
 
-    async def recall(self) -> None:
-        """Offer the first drink again without naming it."""
-        ideal = f"It was the {_lower(self.drinks[0])}. Thank you, another one please."
-        reply = await self.stage.ask(self.lines["again"], needs=(0,), ideal=ideal)
-        if self.broken("same drink", reply):
-            return
-        found = read_recall(self.menu, reply, drinks=self.drinks)
-        statement = f"The guest says that the drink before was {_join(self.drinks)}, and no other."
-        right, why = await self.decided(found.right, found.lean, found.why, statement, reply)
-        self.award("same drink", f"the drink was {_join(self.drinks)}: {why}", right=right)
-
-    async def wanted(self, reply: str, *, drinks: bool, besides: Sequence[str] = ()) -> tuple[list[str], Talk]:
-        """Return what the reply orders from the menu; nothing if that is more than MAX_ORDER.
-
-        If nothing is ordered except `besides`, which was ordered before, the judge decides whether a praised item is meant
-        as ordered.
+        That is nothing if it orders what is not on the menu, or more than MAX_ORDER, or only what is on order already.
         """
+        kind = "drink" if drinks else "dish"
         talk = read_talk(self.menu, reply, drinks=drinks)
-        ordered = list(talk.ordered)
+        foreign = talk.foreign + talk.unknown
+        new = [name for name in talk.ordered if name not in besides]
         maybe = [name for name in talk.maybe if name not in besides]
-        if maybe and all(name in besides for name in ordered):
-            statement = f"The guest orders {_join(maybe)}, and does not merely talk about it."
-            right, _ = await self.decided(None, len(maybe) == 1, "", statement, reply)
-            ordered += maybe if right else []
-        return (ordered if len(ordered) <= MAX_ORDER[drinks] else []), talk
-
-    async def decided(self, rules: bool | None, lean: bool, why: str, statement: str, reply: str) -> tuple[bool, str]:
-        """Return what the rules say or, if they cannot decide, the judge; without a verdict, the rules' best guess."""
-        if rules is not None:
-            return rules, why
-        verdict = await self.stage.judge(statement, reply)
-        if verdict.holds is None:
-            return lean, f"{why} (a best guess: {verdict.why})"
-        return verdict.holds, f"{why} (judged: {verdict.why})"
-
-    def broken(self, what: str, reply: str) -> bool:
-        """Return whether the reply is out of role. If so, award nothing and say why."""
-        why = out_of_role(reply)
-        if why:
-            self.award(what, why, right=False)
-        return why is not None
-
-    def missed(self, talk: Talk, why: str, *, drinks: bool = False) -> str:
-        """Return `why` with what the reply says instead of ordering."""
-        if len(talk.ordered) > MAX_ORDER[drinks]:
-            return f"{why}: the reply orders {len(talk.ordered)} items at once"
-        mentions = {"fits several items": talk.unclear, "is only discussed": talk.maybe or talk.discussed, "is declined": talk.rejected}
-        return next((f"{why}: {_join(names)} {how}" for how, names in mentions.items() if names), why)
-
-    def award(self, what: str, why: str, *, right: bool) -> None:
-        self.stage.award(POINTS if right else 0.0, f"{what}: {why}")
+        right: bool | None = False
+        if foreign:
+            new, why = [], f"not on the menu: {some(foreign)}"
+        elif len(talk.ordered) > MAX_ORDER[drinks]:
+            new, why = [], f"{len(talk.ordered)} items are ordered at once"
+        elif new:
+            right, why = True, f"the guest orders {listed(new)}"
+        elif maybe:
+            new, right, why = maybe[:1], None, f"{listed(maybe)} is praised, or named by its kind alone"
+        elif talk.ordered:
+            why = f"the guest insists on {listed(talk.ordered)}"
+        else:
+            mentions = {"is only discussed": talk.discussed, "is declined": talk.rejected}
+            why = next((f"{listed(names)} {how}" for how, names in mentions.items() if names), f"no {kind} on the menu is ordered")
+        said = f"The guest orders this {kind} and does not merely talk about it or name what kind of {kind} it is: {listed(new)}."
+        claim = _Claim.of(Reading(right, right is not False, why), said, reply)
+        return ([] if claim.holds is False else new), claim
 
 
-def _join(names: Sequence[str]) -> str:
-    return " and ".join(names)
-
-
-def _lower(name: str) -> str:
-    return name[0].lower() + name[1:]
-
-
-def _article(name: str) -> str:
-    return f"{'An' if name[0] in 'AEIOU' else 'A'} {_lower(name)}"
+def _reply(words: str, item: str) -> str:
+    return f"{words.format(item.lower())}\nOrder: {item}"

@@ -9,11 +9,13 @@ from longspan.scenarios.ltm.restaurant.guest_phrases import REFUSAL, WAITERS_WOR
 from longspan.scenarios.ltm.restaurant.menu import Menu, stems
 from longspan.simulator.grading.matching import plain
 
-__all__ = ["out_of_role", "spoken"]
+__all__ = ["CLOSING", "MAX_CHARACTERS", "out_of_role", "spoken", "without_quotation"]
 
 MAX_CHARACTERS: Final = 10_000
 """Characters of a reply that are read. A guest who talks longer has left the role long before."""
 
+CLOSING: Final = re.compile(r"\border\b[\"'*_`]{0,4}\s{0,3}[:\uff1a=](?P<value>[^\n]{0,500})", re.IGNORECASE)
+"""The line that a guest closes a reply with."""
 _WAITERS = "waiter|waitress|server"
 _GUESTS = "customer|guest|diner|patron"
 _TURN = re.compile(
@@ -32,14 +34,25 @@ _DIRECTION = re.compile(
 )
 _ACTING = re.compile(r"\W{0,3}[a-z]{1,20}(?:s|ing)\b")
 _QUOTATION = re.compile(
-    r"[\"\u201c\u00ab][^\"\u201c\u201d\u00ab\u00bb\n]{15,400}[\"\u201d\u00bb]\s{0,3}[-\u2013\u2014]{1,2}\s{0,2}[^\n.?!]{2,60}\.?\s{0,9}\Z"
+    r"[\"\u201c\u00ab][^\"\u201c\u201d\u00ab\u00bb\n]{15,400}[\"\u201d\u00bb]\s{0,3}[-\u2013\u2014]{1,2}\s{0,2}"
+    r"(?:[A-Z]\. ?){0,3}[^\n.?!]{2,60}\.?\s{0,9}\Z"
 )
 """A quotation with its author at the end of a reply, as the prospective memory test asks for."""
 
 
+def without_quotation(text: str) -> str:
+    """Return `text` without a quotation at its end."""
+    return _QUOTATION.sub("", text.rstrip())
+
+
 def out_of_role(reply: str) -> str | None:
-    """Return why the reply is not a guest's: it is empty, not a guest at all, or speaks for the waiter too; None if it is."""
-    text = _QUOTATION.sub("", reply[:MAX_CHARACTERS].rstrip())
+    """Return why the reply is not a guest's: it is empty, not a guest at all, or speaks for the waiter too; None if it is.
+
+    A reply with a closing line is a guest's, whatever comes before it.
+    """
+    if CLOSING.search(reply[-MAX_CHARACTERS:]):
+        return None
+    text = without_quotation(reply[:MAX_CHARACTERS])
     words = plain(text)
     if not words:
         return "the reply is empty"
@@ -60,7 +73,7 @@ def spoken(menu: Menu, reply: str) -> str:
     Marked text that names an item ("*Lemon tart*") is not a stage direction, unless it describes an action ("*looks at the
     tart*").
     """
-    text = _QUOTATION.sub("", reply[:MAX_CHARACTERS].replace("\u2019", "'").rstrip())
+    text = without_quotation(reply[:MAX_CHARACTERS].replace("\u2019", "'"))
 
     def keep(match: re.Match[str]) -> str:
         inner = next(group for group in match.groups() if group is not None)

@@ -177,7 +177,7 @@ def test_a_visit_that_was_graded_alike() -> None:
     ("turns", "fifths", "changes", "category"),
     [
         (visit(food="Tell me about the risotto."), 5, {}, "dish discussed, not ordered"),
-        (visit(1, drink="I'd like something nice."), 1, {}, "a vague or unknown drink"),
+        (visit(1, drink="I'd like something nice."), 1, {}, "no drink ordered"),
         (visit(2, food="The pie.\nWaiter: At once!"), 2, {}, "played both roles"),
         (visit(2, food="As an AI, I do not eat."), 2, {}, "not a guest's reply"),
         (visit(4, wrong_dish="Thanks!"), 4, {}, "no objection"),
