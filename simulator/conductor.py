@@ -162,7 +162,8 @@ class Conductor:
             self._open.remove(state)
             return
         after = state.outline[state.said] if state.said < len(state.outline) else Segment(0, 0, 0)
-        due = max(state.start + math.ceil((after.at or 0) * self.span), self.position + after.after_tokens)
+        apart = max(after.after_tokens, math.ceil(after.gap * self.span))
+        due = max(state.start + math.ceil((after.at or 0) * self.span), self.position + apart)
         state.due = due if self._paced else 0
         state.due_time = now + after.pause
         state.watching = segment.watch not in (0, "rest")
@@ -272,8 +273,9 @@ class Conductor:
             if segment.by < 1:  # never asking for more than can be done among others
                 by = max(segment.by * self.span, min(CROWD * needed, (LAST - GAP) * self.span))
                 deadline = min(deadline, start + by)
-            jobs.append(Job(start + (segment.at or 0) * self.span, deadline, cost(segment)))
-            deadline -= cost(segment)
+            gap = segment.gap * self.span
+            jobs.append(Job(start + (segment.at or 0) * self.span, deadline, cost(segment), gap))
+            deadline -= cost(segment) + gap
             needed -= cost(segment)
         return jobs[::-1]
 

@@ -12,11 +12,13 @@ __all__ = ["Job", "fits", "plays_out"]
 
 @final
 class Job(NamedTuple):
-    """A segment still to be said: not before `release`, finished by `deadline`, taking `cost`."""
+    """A segment still to be said: not before `release`, nor before `gap` has passed after the segment before, finished by `deadline`,
+    taking `cost`."""
 
     release: float
     deadline: float
     cost: float
+    gap: float = 0
 
 
 def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool = False) -> bool:
@@ -26,9 +28,8 @@ def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool =
     the most urgent after which the rest still fits. `first`: the last chain's first segment comes before all others.
     """
     left = [list(chain) for chain in chains if chain]
-    total = sum(job.cost for chain in left for job in chain)
-    if all(max(position, job.release) + total <= job.deadline for chain in left for job in chain):
-        return True  # any order will do
+    if _any_order(position, left):
+        return True
     if not fits(position, sorted(job for chain in left for job in chain)):
         return False
     ahead = [left[-1][0]] if first else _released(left, position)
@@ -43,9 +44,26 @@ def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool =
             position = max(position, chosen.release) + chosen.cost
             if position > chosen.deadline:
                 return False
-            left = [rest for chain in left if (rest := chain[1:] if chain[0] is chosen else chain)]
+            left = [rest for chain in left if (rest := _rest(chain, position) if chain[0] is chosen else chain)]
         ahead, first = _released(left, position), False
     return True
+
+
+def _any_order(position: float, chains: Sequence[Sequence[Job]]) -> bool:
+    """Return whether no job can be late, since each could wait until all the others are said."""
+    total = sum(job.cost for chain in chains for job in chain)
+    for chain in chains:
+        end = position
+        for job in chain:
+            end = max(position, job.release, end + job.gap if job.gap else 0) + total
+            if end > job.deadline:
+                return False
+    return True
+
+
+def _rest(chain: Sequence[Job], position: float) -> list[Job]:
+    """Return what a chain has left to say when its first segment ends at `position`."""
+    return [job._replace(release=max(job.release, position + job.gap)) if k == 0 else job for k, job in enumerate(chain[1:])]
 
 
 def _released(chains: Iterable[Sequence[Job]], position: float) -> list[Job]:

@@ -63,7 +63,8 @@ class Segment:
     `at`: share of the span, from 0 to 1, before which it is not said; None leaves it to the run's placement. `tokens`: the most
     that its messages have together. `replies`: the most messages that it has, each with a reply. `pause`, `after_tokens` and
     `after_turns`: how much virtual time, how many tokens and how many turns must pass between the segment before and this one.
-    `by`: share of the span by which it should be finished, unless it takes longer than that. `watch`: how many turns the test
+    `gap`: share of the span that must pass between them. `by`: share of the span by which it should be finished, unless it takes
+    longer than that. `watch`: how many turns the test
     may watch afterwards, or "rest": until no other test is open or can open.
     """
 
@@ -73,6 +74,7 @@ class Segment:
     pause: timedelta = timedelta(0)
     after_tokens: int = 0
     after_turns: int = 0
+    gap: float = 0.0
     by: float = 1.0
     watch: int | Literal["rest"] = 0
 
@@ -126,7 +128,7 @@ class Script:
             places = _places([segment.at for segment in self.outline], needed, placement, random)
             outline = [replace(segment, at=at) for segment, at in zip(self.outline, places, strict=True)]
             if placement == "spread":
-                outline[:-1] = [replace(segment, by=max(GAP, at - GAP)) for segment, at in zip(outline[:-1], places[1:], strict=True)]
+                outline[1:] = [replace(segment, gap=GAP) for segment in outline[1:]]
             return replace(self, outline=outline)
         heads = self.heads()
         fixed = [self.lines[head].at for head in heads]
@@ -166,9 +168,11 @@ class Script:
             return [s if line.asks else replace(s, by=EARLY + 0.04) for s, line in zip(segments, firsts, strict=True)] or list(self.outline)
         if placement == "spread":
             for question, needed in enumerate(self._needed()):
-                for number in needed:
-                    by = (segments[question].at or 0) - GAP
-                    segments[number] = replace(segments[number], by=min(segments[number].by, max(by, GAP)))
+                if question - 1 in needed:
+                    segments[question] = replace(segments[question], gap=GAP)
+                elif needed:  # other lines of the test come in between
+                    by, nearest = (segments[question].at or 0) - GAP, max(needed)
+                    segments[nearest] = replace(segments[nearest], by=min(segments[nearest].by, max(by, GAP)))
         return segments or list(self.outline)
 
 
