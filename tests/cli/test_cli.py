@@ -9,6 +9,7 @@ import subprocess
 import sys
 from errno import ENAMETOOLONG, ENOSPC
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic_core import SchemaError
@@ -308,6 +309,19 @@ def test_a_suite_file_runs_no_code_unless_trusted(tmp_path: Path) -> None:
 
 def test_the_options_of_run_have_the_defaults_of_a_sweep() -> None:
     assert GridOptions().grid() == Grid()
+
+
+@pytest.mark.parametrize(
+    ("options", "placement"),
+    [
+        ({}, "spread"),
+        ({"rules": "paper"}, "uniform"),
+        ({"rules": "paper", "placement": "spread"}, "spread"),
+        ({"placement": "early"}, "early"),
+    ],
+)
+def test_the_papers_rules_place_needles_as_the_paper_does(options: dict[str, Any], placement: str) -> None:
+    assert [run.placement for run in GridOptions(**options).grid().runs()] == [placement]
 
 
 @pytest.mark.parametrize("grouped", [False, True])

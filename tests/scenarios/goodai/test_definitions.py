@@ -30,9 +30,8 @@ from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan, plan, replan
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play, replay, resume
-from longspan.simulator.script import LAST, Script
+from longspan.simulator.script import LAST, MAX_PAUSE, Script
 from longspan.simulator.settings import RunSettings
-from longspan.simulator.stage import MAX_WAIT
 from longspan.simulator.suite import Suite, load_suite
 
 BENCHMARKS = {"1k": 1_000, "32k": 32_000, "32k (isolated)": 32_000, "120k": 120_000, "200k": 200_000, "500k": 500_000}
@@ -293,6 +292,10 @@ def test_what_the_suite_would_play_and_nobody_defined_is_told(written: Path, tmp
     assert line == "jokes cannot be played: the definitions have no test of it"
 
 
+def test_definitions_are_placed_as_in_the_paper(written: Path, tmp_path: Path) -> None:
+    assert planned(read_definitions(written), tmp_path).manifest.placement == "uniform"
+
+
 def test_early_placement_is_refused(written: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--placement early"):
         planned(read_definitions(written), tmp_path, placement="early")
@@ -494,7 +497,7 @@ THREE = content("Colours")["script"]
         ("Colours", {"waits": [{"percentage_finished": float("nan")}, {}, {}]}, "waits.0.percentage_finished"),
         ("Colours", {"waits": [{"percentage_finished": True}, {}, {}]}, "waits.0.percentage_finished"),
         ("Colours", {"waits": [{"time": -1}, {}, {}]}, "waits.0.time"),
-        ("Colours", {"waits": [{"time": MAX_WAIT.total_seconds() + 1}, {}, {}]}, "waits.0.time"),
+        ("Colours", {"waits": [{"time": MAX_PAUSE.total_seconds() + 1}, {}, {}]}, "waits.0.time"),
         ("Colours", {"waits": [{"moon": "full"}, {}, {}]}, "waits.0.moon: unknown key"),
         ("Colours", {"waits": [{"a\nb" * 1000: 1}, {}, {}]}, "waits.0.a ba b.* unknown key"),
         ("Colours", {"expected_responses": []}, "expected responses are not as published"),
