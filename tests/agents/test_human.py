@@ -110,7 +110,7 @@ def test_a_person_is_shown_each_message_with_its_time_and_types_the_reply(start:
             given.append("Red.")
         if "score" in shown:
             break
-    assert "%" not in terminal.rest()
+    assert "so far" not in terminal.rest(), "a person who is the agent is not shown the score while it is played"
     assert terminal.program.returncode == 0
     assert replies(tmp_path) == given
     assert len(given) > 3
