@@ -12,7 +12,7 @@ import pytest
 from longspan.simulator.cli import main
 
 BROKEN = """
-from longspan import Grade, Line, Scenario, Script
+from longspan import Grade, Line, Scenario, Script, Segment
 
 def missing(where):
     return {}[where]
@@ -25,6 +25,8 @@ class Broken(Scenario):
     def make(self, random):
         if self.at == "make":
             return missing("make")
+        if self.at == "amend":
+            return Script(facts={}, outline=[Segment(0, 20, 1, watch=2)])
         return Script(facts={}, lines=[Line("A line."), Line("And now?", asks=True, ideal="Now.")])
 
     async def play(self, stage):
