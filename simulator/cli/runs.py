@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,8 +104,8 @@ def replay(
             say(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
         return 1 if changed else 0
     make_agent(AgentSpec.parse(agent))
-    manifest = folder.manifest.model_copy(update={"agent": agent, "versions": versions()})
-    plan = replan(manifest, agent, out or folder.path.parent)
+    plan = replan(folder.manifest.model_copy(update={"agent": agent}), agent, out or folder.path.parent)
+    plan = replace(plan, manifest=plan.manifest.model_copy(update={"versions": versions()}))
     with Progress([] if json_ else [plan]) as progress:
         outcomes = trio.run(lambda: play([plan], listener=None if json_ else progress.heard, signals=True))
     return finish(outcomes, json_)

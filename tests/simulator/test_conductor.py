@@ -69,7 +69,7 @@ def _play(segments: int, size: int, watch: int):  # type: ignore[no-untyped-def]
     return body
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(drawn=suites(), seed=st.integers(0, 10**6), span=st.sampled_from([2000, 4000, 20_000]))
 def test_random_suites_end_in_order_keep_their_spans_and_time_never_goes_back(
     drawn: tuple[Placement, list[Test]], seed: int, span: int, tmp_path_factory: pytest.TempPathFactory
@@ -118,9 +118,9 @@ def random_suite(random: Random, span: int, placement: Placement) -> list[Test]:
 @pytest.mark.parametrize("span", [2000, 4000, 32_000])
 def test_suites_of_a_dozen_scenarios_keep_their_spans(span: int, placement: Placement, tmp_path: Path) -> None:
     played = 0
-    for seed in range(10):
+    for seed in range(4):
         tests = random_suite(Random(f"{span}/{seed}"), span, placement)
         transcript = play(tests, Babbler(seed), setting(span, seed=seed, placement=placement), tmp_path / f"{seed}.jsonl")
         assert not late(transcript, span)
         played += len(transcript.tests)
-    assert played > 100
+    assert played > 40

@@ -243,7 +243,7 @@ def _user_side(path: Path, but: str) -> list[tuple[Any, ...]]:
     return [(m.get("test"), m["sent_at"], *((m["text"], m["dealt"]) if m.get("test") != but else ())) for m in messages]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(seed=st.integers(0, 10**6), span=st.sampled_from([1500, 4000]), lengths=st.lists(st.integers(0, 300), min_size=2, max_size=3))
 def test_every_agent_is_dealt_the_same_conversation(
     seed: int, span: int, lengths: list[int], tmp_path_factory: pytest.TempPathFactory
