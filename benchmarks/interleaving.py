@@ -81,7 +81,7 @@ def weave(span: int, seed: int, placement: Placement) -> Weave:
         mean_open=transcript.crowd / transcript.spoken,
         switch_rate=transcript.switches / transcript.steps,
         tokens=transcript.tokens,
-        dealt=_dealt(said[-1]),
+        dealt=said[-1].charged,
         stretch=_stretch(said, span),
         nearest=_nearest(transcript, span),
         late=tuple(test.id for test in transcript.tests.values() if not (test.certified(span) and test.at_distance(span))),
@@ -90,7 +90,7 @@ def weave(span: int, seed: int, placement: Placement) -> Weave:
 
 def _stretch(said: list[events.Message], span: int) -> float:
     """Return the longest stretch between two lines of tests, as a share of the span, leaving out the first and the last span."""
-    within = [at for message in said if message.test and span <= (at := _dealt(message)) <= _dealt(said[-1]) - span]
+    within = [at for message in said if message.test and span <= (at := message.charged) <= said[-1].charged - span]
     return max((after - before for before, after in pairwise(within)), default=0) / span
 
 
@@ -102,7 +102,3 @@ def _nearest(transcript: Transcript, span: int) -> float:
             for evidence in test.evidence:
                 nearest[evidence.question_turn] = min(evidence.dealt or 0, nearest.get(evidence.question_turn, span))
     return min(nearest.values()) / span
-
-
-def _dealt(message: events.Message) -> int:
-    return message.start if message.dealt is None else message.dealt

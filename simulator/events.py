@@ -103,6 +103,11 @@ class Message(_Event):
     sent_at: datetime
     needs: list[int] | None = None
 
+    @property
+    def charged(self) -> int:
+        """The charged position where it starts; the measured one in runs of 0.2."""
+        return self.start if self.dealt is None else self.dealt
+
 
 @final
 class Reply(_Event):

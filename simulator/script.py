@@ -164,8 +164,8 @@ class Script:
             else:
                 segments.append(Segment(line.at, tokens, 1, pause=line.pause))
         if placement == "early":
-            firsts = [line for line in self.lines if not line.together]
-            return [s if line.asks else replace(s, by=EARLY + 0.04) for s, line in zip(segments, firsts, strict=True)] or list(self.outline)
+            told = [not self.lines[head].asks for head in self.heads()]
+            return [replace(s, by=EARLY + 0.04) if early else s for s, early in zip(segments, told, strict=True)] or list(self.outline)
         if placement == "spread":
             for question, needed in enumerate(self._needed()):
                 if question - 1 in needed:

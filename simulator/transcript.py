@@ -147,11 +147,6 @@ class _End(NamedTuple):
     dealt: int
 
 
-def _dealt(message: events.Message) -> int:
-    """Return a message's charged position: the measured one in runs of 0.2."""
-    return message.start if message.dealt is None else message.dealt
-
-
 Change = Turn | PlayedTest | None
 """What an event changed: a turn that began (no reply yet) or was completed, or a test that opened or ended (see its status)."""
 
@@ -290,7 +285,7 @@ class Transcript:
 
     def _add_to_test(self, message: events.Message, test: PlayedTest) -> None:
         end = message.start + message.tokens
-        dealt = _dealt(message)
+        dealt = message.charged
         if test.start is None:
             test.start, test.dealt = message.start, (dealt, dealt)
         if message.kind == "question":
@@ -320,7 +315,7 @@ class Transcript:
         self.used.extend(turn.used)
         exchange = Exchange(reply.turn, message.text, reply.text, asks=kind == "question", needle=message.needle)
         self.history.append(exchange)
-        self._ends.append(_End(message.start + message.tokens, _dealt(message) + message.tokens))
+        self._ends.append(_End(message.start + message.tokens, message.charged + message.tokens))
         if message.test is not None and kind not in ("farewell", "filler"):
             self.tests[message.test].exchanges.append(exchange)
         self.turns += 1
