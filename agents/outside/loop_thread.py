@@ -26,7 +26,7 @@ CLOSE_SECONDS: Final = 5.0
 
 @final
 class LoopThread:
-    """Calls functions one after another, always in the same thread. An awaitable that one returns is awaited by one asyncio loop.
+    """Calls functions, always in the same thread. Awaitables that they return are awaited by one asyncio loop, at the same time.
 
     The loop also runs between calls. It stands still while a function is called, so that plain code may use `asyncio.run`.
     """
@@ -86,15 +86,18 @@ class _Job:
         self._context = copy_context()
 
     def run(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call the function in the loop's thread. Errors of whatever class are an outcome."""
+        """Call the function in the loop's thread, and start awaiting what it returns. Errors of whatever class are an outcome."""
         result: outcome.Outcome[Any] = outcome.Error(asyncio.CancelledError())
         if not self.cancelled:
             result = outcome.capture(self._context.run, self._function)
         if isinstance(result, outcome.Value) and inspect.isawaitable(result.value):
             self.task = loop.create_task(outcome.acapture(_result_of, result.value), context=self._context)
-            _run(loop, self.task)
-            result = outcome.Error(asyncio.CancelledError()) if self.task.cancelled() else self.task.result()
-        self.done.set_result(result)
+            self.task.add_done_callback(self._finish)
+        else:
+            self.done.set_result(result)
+
+    def _finish(self, task: asyncio.Task[outcome.Outcome[Any]]) -> None:
+        self.done.set_result(outcome.Error(asyncio.CancelledError()) if task.cancelled() else task.result())
 
     def cancel(self) -> None:
         """Cancel the task, in the loop's thread."""
@@ -109,7 +112,9 @@ def _serve(runner: asyncio.Runner, jobs: asyncio.Queue[_Job | None], ended: Futu
         with runner:
             while True:
                 waiting = loop.create_task(jobs.get())
-                _run(loop, waiting)
+                while not waiting.done():
+                    with suppress(SystemExit, KeyboardInterrupt, RuntimeError):  # another task raises one, or stops the loop
+                        loop.run_until_complete(waiting)
                 job = waiting.result()
                 if job is None:
                     break
@@ -117,13 +122,6 @@ def _serve(runner: asyncio.Runner, jobs: asyncio.Queue[_Job | None], ended: Futu
                 del job, waiting  # they hold the user's object
     finally:
         ended.set_result(None)
-
-
-def _run(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
-    """Run the loop until a task is done, even if another one raises SystemExit or stops the loop."""
-    while not task.done() and not loop.is_closed():
-        with suppress(SystemExit, KeyboardInterrupt, RuntimeError, asyncio.CancelledError):
-            loop.run_until_complete(task)
 
 
 def _post(loop: asyncio.AbstractEventLoop, jobs: asyncio.Queue[_Job | None], job: _Job | None) -> None:

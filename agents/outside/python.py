@@ -27,12 +27,10 @@ from pydantic import ConfigDict
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
 from longspan.agents.outside.exec import ProgramAgent
+from longspan.agents.outside.in_process import InProcessAgent
 from longspan.agents.outside.loop_thread import LoopThread
-from longspan.agents.outside.protocol import ReplyAnswer, read
-from longspan.agents.outside.remote import CLOSE_SECONDS, DroppedUsage, RemoteOptions, processors, too_slow
+from longspan.agents.outside.remote import CLOSE_SECONDS, DroppedUsage, RemoteOptions, processors
 from longspan.simulator.agent import observes, repeatable
-from longspan.simulator.errors import one_line
-from longspan.simulator.faults import is_fault
 from longspan.simulator.plugins import find_class, module_and_class
 
 __all__ = ["PythonAgent"]
@@ -122,26 +120,16 @@ def _bridged(target: str, arguments: dict[str, Any], settings: PythonAgent.Optio
 
 
 @final
-class _InProcess(BaseAgent):
+class _InProcess(InProcessAgent):
     """The class in this Python."""
 
-    takes_target = True
-
     def __init__(self, target: str, arguments: Mapping[str, Any], timeout: float) -> None:
-        super().__init__(target)
-        self.name = f"python:{target}"
         self._arguments = arguments
-        self._timeout = timeout
         self._class = find_class(target)
         _check_arguments(self._class, self._arguments, target)
         in_trio = isinstance(self._class, type) and issubclass(self._class, BaseAgent)
-        self._thread = None if in_trio else LoopThread()
-        try:
-            self._object = self._make() if self._thread is None else self._thread.call_now(self._make)
-        except BaseException as error:
-            if not is_fault(error):
-                raise
-            raise self._failure("its constructor", error) from error
+        super().__init__(f"python:{target}", timeout, None if in_trio else LoopThread())
+        self._object = self.run_now("its constructor", self._make)
         self._dropped_usage = DroppedUsage()
         if not self._has("reply"):
             raise InputError(f"{self.name} has no method reply: add `def reply(self, message)` that returns a str")
@@ -169,7 +157,7 @@ class _InProcess(BaseAgent):
         if isinstance(answer, str):
             return Reply(answer)
         if isinstance(answer, dict):
-            return _parsed(answer, self.name)
+            return self.parsed(answer)
         if not isinstance(answer, Reply):
             what = f"reply returned {type(answer).__name__}"
             raise AgentError(f"{self.name}: {what}; it must return a str, a dict with text, usage and trace, or a longspan.Reply")
@@ -190,7 +178,7 @@ class _InProcess(BaseAgent):
         else:
             if self._has("close"):
                 await self._call("close")
-            self._object = await self._run("its constructor", self._make)
+            self._object = await self.run("its constructor", self._make)
 
     async def save(self, folder: Path) -> None:
         if self.has_snapshots:
@@ -207,8 +195,8 @@ class _InProcess(BaseAgent):
                 with trio.move_on_after(CLOSE_SECONDS):
                     await self._call("close")
         finally:
-            if self._thread is not None:
-                await self._thread.close()
+            if self.thread is not None:
+                await self.thread.close()
 
     def _has(self, name: str) -> bool:
         return callable(getattr(self._object, name, None))
@@ -218,37 +206,7 @@ class _InProcess(BaseAgent):
 
     async def _call(self, name: str, *arguments: Any) -> Any:
         """Call a method of the user's object, and await what it returns."""
-        return await self._run(name, lambda: getattr(self._object, name)(*arguments))
-
-    async def _run(self, name: str, function: Callable[[], Any]) -> Any:
-        """Call a function where the object lives, and await what it returns. Its errors become AgentErrors that say its `name`."""
-        with trio.move_on_after(self._timeout):
-            try:
-                if self._thread is not None:
-                    return await self._thread.call(function)
-                result = function()
-                return await result if inspect.isawaitable(result) else result
-            except BaseException as error:
-                if not is_fault(error):
-                    raise
-                raise self._failure(name, error) from error
-        raise AgentError(f"{self.name}: {name}: {too_slow(self._timeout)}")
-
-    def _failure(self, name: str, error: BaseException) -> AgentError:
-        hint = ""
-        if isinstance(error, RuntimeError) and "must be called from async context" in str(error):
-            hint = "; async methods run under asyncio: to run under Trio, derive the class from longspan.BaseAgent"
-        return AgentError(f"{self.name}: {name} raised {one_line(error)}{hint}")
-
-
-def _parsed(answer: dict[str, Any], name: str) -> Reply:
-    """Return a dict as a Reply. It is validated as the answer of an agent in another process is."""
-    try:
-        return read(json.dumps(answer, allow_nan=False).encode(), ReplyAnswer).reply()
-    except AgentError as error:
-        raise AgentError(f"{name}: reply: {error}") from error.__cause__
-    except (TypeError, ValueError, RecursionError) as error:
-        raise AgentError(f"{name}: reply returned a dict that is not JSON: {one_line(error)}") from None
+        return await self.run(name, lambda: getattr(self._object, name)(*arguments))
 
 
 def _check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], target: str) -> None:
