@@ -36,7 +36,7 @@ class LoopThread:
         self._loop = runner.get_loop()
         self._jobs: asyncio.Queue[_Job | None] = asyncio.Queue()
         self._ended: Future[None] = Future()
-        self._newest: _Job | None = None
+        self._newest: Future[Any] | None = None
         threading.Thread(target=_serve, args=(runner, self._jobs, self._ended), name="longspan: an agent", daemon=True).start()
         self._end = weakref.finalize(self, _post, self._loop, self._jobs, None)  # also where nobody calls `close`
 
@@ -64,12 +64,13 @@ class LoopThread:
     async def close(self) -> None:
         """Cancel all tasks that are left, and close the loop. It is given up after CLOSE_SECONDS, and at once if a call never returned."""
         self._end()
-        if self._newest is None or self._newest.done.done():
+        if self._newest is None or self._newest.done():
             with trio.move_on_after(CLOSE_SECONDS):
                 await _wait(self._ended)
 
     def _start(self, function: Callable[[], Any]) -> _Job:
-        self._newest = job = _Job(function)
+        job = _Job(function)
+        self._newest = job.done
         _post(self._loop, self._jobs, job)
         return job
 
@@ -88,8 +89,10 @@ class _Job:
     def run(self, loop: asyncio.AbstractEventLoop) -> None:
         """Call the function in the loop's thread, and start awaiting what it returns. Errors of whatever class are an outcome."""
         result: outcome.Outcome[Any] = outcome.Error(asyncio.CancelledError())
+        function, self._function = self._function, _nothing  # it may hold the agent, which holds the thread
         if not self.cancelled:
-            result = outcome.capture(self._context.run, self._function)
+            result = outcome.capture(self._context.run, function)
+        del function
         if isinstance(result, outcome.Value) and inspect.isawaitable(result.value):
             self.task = loop.create_task(outcome.acapture(_result_of, result.value), context=self._context)
             self.task.add_done_callback(self._finish)
@@ -126,6 +129,10 @@ def _serve(runner: asyncio.Runner, jobs: asyncio.Queue[_Job | None], ended: Futu
 
 def _post(loop: asyncio.AbstractEventLoop, jobs: asyncio.Queue[_Job | None], job: _Job | None) -> None:
     loop.call_soon_threadsafe(jobs.put_nowait, job)
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 async def _result_of(awaitable: Awaitable[Any]) -> Any:

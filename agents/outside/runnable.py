@@ -207,7 +207,7 @@ def _usage(message: Any) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
     tokens, cached = usage.get("input_tokens", 0), (usage.get("input_token_details") or {}).get("cache_read") or 0
-    return Usage(tokens, min(cached, tokens), usage.get("output_tokens", 0))
+    return Usage(tokens, min(cached, tokens), usage.get("output_tokens", 0))  # checked by the engine
 
 
 def _is_message(value: Any) -> bool:

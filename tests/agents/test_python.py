@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -310,6 +311,15 @@ def test_a_class_has_one_thread_and_one_loop_which_runs_between_calls_and_ends_i
     seen = _run(play)
     assert len(seen) == 3
     assert seen >= {"closed", "ended"}
+
+
+def test_an_agent_that_nobody_closes_leaves_neither_thread_nor_loop(module: Module) -> None:
+    before = set(threading.enumerate())
+    agent = _agent(module, PLAIN)
+    assert trio.run(agent.reply, _message("one")).text == "one"
+    (thread,) = (each for each in set(threading.enumerate()) - before if each.name == "longspan: an agent")
+    del agent
+    thread.join()
 
 
 def test_a_class_derived_from_base_agent_runs_under_trio(module: Module) -> None:
