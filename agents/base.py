@@ -42,6 +42,11 @@ class BaseAgent(ABC):
             raise InputError(f"{type(self).__name__.lower()} takes no model or target, got {target!r:.60}")
         self.target = target
 
+    @classmethod
+    def at_once(cls, options: AgentOptions) -> int | None:
+        """Return how many conversations agents with these options hold at the same time in a process, None for any number."""
+        return None
+
     async def start(self) -> None:  # noqa: B027
         """Get ready, so that the agent's abilities are known. The default does nothing."""
 

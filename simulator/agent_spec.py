@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, final
 from urllib.parse import unquote
 
@@ -15,8 +16,9 @@ from longspan.simulator.errors import InputError, LongspanError, first_problem, 
 from longspan.simulator.faults import is_fault
 from longspan.simulator.fields import validated
 from longspan.simulator.plugins import load
+from longspan.simulator.processes import share
 
-__all__ = ["GROUP", "AgentSpec", "make_agent"]
+__all__ = ["GROUP", "AgentSpec", "at_once", "make_agent"]
 
 GROUP = "longspan.agents"
 """The entry-point group in which a distribution registers a kind of agent: the kind's name, and a class."""
@@ -89,6 +91,16 @@ def make_agent(spec: AgentSpec) -> Agent:
         raise InputError(f"agent {spec}: {_name(cls)} has no {', '.join(missing)}; derive it from longspan.BaseAgent")
     made: Agent = agent
     return made
+
+
+def at_once(spec: AgentSpec) -> float:
+    """Return how many conversations the agent that `spec` names may hold at the same time in this process, inf for any number.
+
+    Raises InputError if the kind is unknown or an option is invalid.
+    """
+    cls = load(GROUP, "kind of agent", spec.kind)
+    limit = getattr(cls, "at_once", None)
+    return share(limit(_options(spec, getattr(cls, "Options", _NoOptions)))) if callable(limit) else inf
 
 
 class _NoOptions(BaseModel):

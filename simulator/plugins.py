@@ -22,6 +22,7 @@ from longspan.simulator.scenario import Scenario, Skill
 __all__ = [
     "SCENARIOS",
     "find_class",
+    "find_object",
     "installed",
     "installed_scenarios",
     "load",
@@ -131,38 +132,46 @@ def installed_scenarios(parameters: Mapping[str, Mapping[str, Any]]) -> dict[str
 
 def find_class(target: str) -> Callable[..., Any]:
     """Import the class `module:Class` from Python's path or the current folder. Raises InputError."""
-    module_name, path = module_and_class(target)
+    cls: Any = find_object("python", target)
+    if not callable(cls):
+        module_name, path = module_and_class(target)
+        raise InputError(f"python:{target}: {path} is a {type(cls).__name__}, not a class; {_classes(module_name)}")
+    found: Callable[..., Any] = cls
+    return found
+
+
+def find_object(kind: str, target: str) -> Any:
+    """Import `module:name` from Python's path or the current folder, for agents of a kind. Raises InputError."""
+    module_name, path = module_and_class(target, kind)
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
     importlib.invalidate_caches()
     try:
-        target_object: Any = importlib.import_module(module_name)
+        found: Any = importlib.import_module(module_name)
     except BaseException as error:
         if not is_fault(error):
             raise
         if isinstance(error, ModuleNotFoundError) and error.name and f"{module_name}.".startswith(f"{error.name}."):
-            raise InputError(f"python:{target}: there is no module {error.name!r}; start longspan in the folder that contains it") from None
-        raise InputError(f"python:{target}: importing {module_name} raised {one_line(error)}{at_line(error)}") from error
+            raise InputError(f"{kind}:{target}: there is no module {error.name!r}; start longspan in the folder that contains it") from None
+        raise InputError(f"{kind}:{target}: importing {module_name} raised {one_line(error)}{at_line(error)}") from error
     for name in path.split("."):
-        if not hasattr(target_object, name):
-            raise InputError(f"python:{target}: {module_name} has no class {path!r}; {_classes(module_name)}")
-        target_object = getattr(target_object, name)
-    if not callable(target_object):
-        raise InputError(f"python:{target}: {path} is a {type(target_object).__name__}, not a class; {_classes(module_name)}")
-    cls: Callable[..., Any] = target_object
-    return cls
+        if not hasattr(found, name):
+            what = f"class {path!r}; {_classes(module_name)}" if kind == "python" else f"{path!r}"
+            raise InputError(f"{kind}:{target}: {module_name} has no {what}")
+        found = getattr(found, name)
+    return found
 
 
-def module_and_class(target: str) -> tuple[str, str]:
+def module_and_class(target: str, kind: str = "python") -> tuple[str, str]:
     """Split `package.module:Class`. Raises InputError if it is something else, such as a file's path."""
     module, colon, path = target.partition(":")
     if module.endswith(".py") or "/" in module or "\\" in module:
         name = module.replace("\\", "/").rpartition("/")[2].removesuffix(".py") or "module"
-        remedy = f"start longspan in the folder that contains {name}.py and write python:{name}:{path or 'Class'}"
-        raise InputError(f"python:{target!s:.80}: python: takes a module's name, not a file's path; {remedy}")
+        remedy = f"start longspan in the folder that contains {name}.py and write {kind}:{name}:{path or 'Class'}"
+        raise InputError(f"{kind}:{target!s:.80}: {kind}: takes a module's name, not a file's path; {remedy}")
     if not (module and colon and path):
-        raise InputError(f"a class spec looks like python:package.module:Class, got python:{target!s:.80}")
+        raise InputError(f"a class spec looks like {kind}:package.module:Class, got {kind}:{target!s:.80}")
     return module, path
 
 

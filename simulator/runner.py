@@ -17,7 +17,7 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.agent import Agent, IdealReplyAgent, NoAgent, close, has_snapshots, observes, start
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.agent_spec import AgentSpec, at_once, make_agent
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.coherence import check_coherence
 from longspan.simulator.conversation import Conversation
@@ -209,6 +209,7 @@ class _Player:
 
     def __init__(self, limit: trio.CapacityLimiter, listener: Listener | None, ledger: Ledger) -> None:
         self._limit = limit
+        self._agent_limits: dict[str, trio.CapacityLimiter] = {}
         self._ledger = ledger
         self._listener = listener
         self._stopped = self._at_once = False
@@ -252,7 +253,7 @@ class _Player:
         model = CachedModel(spec, AnswerStore(run.path), self._ledger) if spec is not None else None
 
         async def play_conversation(id: str) -> None:
-            async with self._limit:
+            async with self._agent_limit(plan.agent), self._limit:
                 try:
                     if model is None:
                         await self._converse(plan, run, id, scoring, None)
@@ -271,6 +272,12 @@ class _Player:
             for id in plan.tests:
                 nursery.start_soon(play_conversation, id)
         return errors[0] if errors else None
+
+    def _agent_limit(self, spec: AgentSpec) -> trio.CapacityLimiter:
+        """Return the limit of conversations that all runs of an agent share."""
+        if str(spec) not in self._agent_limits:
+            self._agent_limits[str(spec)] = trio.CapacityLimiter(at_once(spec))
+        return self._agent_limits[str(spec)]
 
     async def _converse(self, plan: Plan, run: RunFolder, id: str, scoring: Scoring, judging: Judging | None) -> None:
         if self._stopped:

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from math import inf
 from typing import Any, Final, TypeVar, final
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from longspan.agents.models.core import CoreOptions
 from longspan.agents.models.limits import DEFAULT_AT_ONCE, Limiter, SharedLimiter, Slot
 from longspan.agents.models.web import check_url, http_client, is_loopback, translate_error
 from longspan.simulator.agent import will_be_asked
+from longspan.simulator.processes import share
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
 
 __all__ = ["Provider", "ProviderOptions", "Vendor"]
@@ -129,9 +129,9 @@ class Provider:
         limiters: dict[tuple[str, str], Limiter] = _run_table(_limiters)
         key = (self._vendor.kind, self.url)
         if key not in limiters:
-            at_once, shared = _share(options.at_once or DEFAULT_AT_ONCE), SHARED_LIMITS.get()
+            at_once, shared = share(options.at_once or DEFAULT_AT_ONCE), SHARED_LIMITS.get()
             limiters[key] = Limiter(at_once) if shared is None else SharedLimiter(shared, key, at_once)
-        limiters[key].restrict(_share(options.at_once), _share(options.rpm), _share(options.tpm))
+        limiters[key].restrict(share(options.at_once), share(options.rpm), share(options.tpm))
         return limiters[key]
 
     def _client(self) -> Any:
@@ -171,11 +171,3 @@ def _provider_name(url: str) -> str:
         return get_snapshot().find_provider(None, None, url).id
     except LookupError:
         return urlsplit(url).netloc
-
-
-def _share(limit: float | None) -> float:
-    """Return this process's share of a limit, at least 1, where several processes play a sweep (see simulator/sweeps/processes.py).
-
-    Without a limit that is inf.
-    """
-    return inf if limit is None else max(1, limit // int(os.environ.get("LONGSPAN_PROCESSES", "1")))

@@ -21,7 +21,7 @@ from longspan.simulator.errors import one_line
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["check_url", "http_client", "is_loopback", "stream_error", "translate_error"]
+__all__ = ["check_url", "http_client", "is_loopback", "retry_after", "stream_error", "translate_error"]
 
 MAX_BYTES: Final = 32 * 2**20
 """The maximum size of an answer."""
@@ -127,15 +127,15 @@ def _problem(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
     """Return the error for an HTTP status other than 200."""
     code, message = _read_error(body)
     details = f"{status}: {message}" if message else str(status)
-    retry_after = _retry_after(headers, body)
+    wait = retry_after(headers, body)
     if status in OVERLOADED and code not in OUT_OF_CREDIT:
-        return TransientError(f"is overloaded ({details})", overload=True, attempts=inf, retry_after=retry_after)
+        return TransientError(f"is overloaded ({details})", overload=True, attempts=inf, retry_after=wait)
     if status in RETRYABLE:
-        return TransientError(f"failed ({details})", retry_after=retry_after)
+        return TransientError(f"failed ({details})", retry_after=wait)
     if status >= 400 and PROMPT_TOO_LONG.search(f"{code} {message}"):
         return ContextOverflowError(f"the prompt is too long ({details})")
     if status >= 500:
-        return TransientError(f"failed ({details})", overload=True, retry_after=retry_after)
+        return TransientError(f"failed ({details})", overload=True, retry_after=wait)
     if status in (401, 403):
         return AgentError(f"rejected the key ({details})")
     if status < 400:
@@ -176,7 +176,7 @@ def _line(value: object) -> str:
     return " ".join(value[:1000].split())[:300].encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
-def _retry_after(headers: Mapping[str, str], body: bytes) -> float | None:
+def retry_after(headers: Mapping[str, str], body: bytes) -> float | None:
     """Return the seconds that the provider asks to wait, in a header or in the body as Google does; None if it does not say.
 
     A date in the header counts from the date of the answer.

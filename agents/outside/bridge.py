@@ -3,7 +3,8 @@
     PATH bridge.py module:Class '{"option": "value"}'
 
 It imports only the standard library and the user's module. It speaks longspan's protocol on standard input and output, and hides
-both from the class: what the class prints goes to standard error, and its standard input is empty.
+both from the class: what the class prints goes to standard error, and its standard input is empty. Async methods run in one asyncio
+loop, which also runs between calls, and stands still while plain code is called.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +39,7 @@ class Bridge:
         self.target = target
         self.arguments = arguments
         self.object: Any = None
-        self.loop: Any = None
+        self.loop = asyncio.new_event_loop()
 
     def answer(self, request: Any) -> Any:
         """Return the answer to a request. Errors of the class propagate."""
@@ -49,6 +53,7 @@ class Bridge:
         if call == "observe":
             self.call("observe", message(request), request["reply"])
         elif call == "reset" and not self.has("reset"):
+            self.close()
             self.object = self.make()
         elif call == "reset":
             self.call("reset")
@@ -74,18 +79,50 @@ class Bridge:
         return {"protocol": 1, "can": can, "repeatable": getattr(self.object, "repeatable", False) is True}
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the object. Async methods run under asyncio, in one loop for all calls."""
+        """Call a method of the object, and await what it returns."""
         result = getattr(self.object, name)(*arguments)
-        if inspect.isawaitable(result):
-            if self.loop is None:
-                self.loop = asyncio.new_event_loop()
-                asyncio.set_event_loop(self.loop)
-            result = self.loop.run_until_complete(wait_for(result))
-        return result
+        return self.run(result) if inspect.isawaitable(result) else result
+
+    def run(self, awaitable: Any) -> Any:
+        """Run the loop until something is done, even if another task raises SystemExit or stops the loop."""
+        task = self.loop.create_task(wait_for(awaitable))
+        while not task.done() and not self.loop.is_closed():
+            with suppress(BaseException):  # the task's own is raised below
+                self.loop.run_until_complete(task)
+        return task.result()
+
+    def requests(self, file: Any) -> Iterator[Any]:
+        """Yield requests from a file, which is read in a thread."""
+        with ThreadPoolExecutor(1) as reader:
+            while True:
+                line = self.run(self.loop.run_in_executor(reader, file.readline))
+                if not line:
+                    return
+                yield json.loads(line)
+
+    def close(self) -> None:
+        if self.has("close"):
+            self.call("close")
+
+    def end(self) -> None:
+        """Let the object close what it holds, then cancel the tasks that are left."""
+        try:
+            self.close()
+        finally:
+            left = asyncio.all_tasks(self.loop)
+            for task in left:
+                task.cancel()
+            self.run(end_of(left))
+            self.run(self.loop.shutdown_asyncgens())
+            self.loop.close()
 
 
 async def wait_for(awaitable: Any) -> Any:
     return await awaitable
+
+
+async def end_of(tasks: Any) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def message(request: Any) -> Message:
@@ -119,15 +156,16 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     bridge = Bridge(sys.argv[1], json.loads(sys.argv[2]))
-    for line in requests:
+    for request in bridge.requests(requests):
         try:
-            answer = json.dumps(bridge.answer(json.loads(line)), allow_nan=False)
+            answer = json.dumps(bridge.answer(request), allow_nan=False)
             print(end="", flush=True)
         except BaseException as error:  # no Ctrl-C reaches this process
             traceback.print_exc()
             answer = json.dumps({"error": one_line(error), "traceback": traceback.format_exc()})
         answers.write(answer.encode() + b"\n")
         answers.flush()
+    bridge.end()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from longspan.agents.base import AgentError, AgentOptions, InputError
 from longspan.agents.outside.faketime import FakeClock
 from longspan.agents.outside.program import ADVICE, Program
 from longspan.agents.outside.protocol import printable
-from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request
+from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request, processors
 
 __all__ = ["ExecAgent", "ProgramAgent"]
 
@@ -24,6 +24,11 @@ class ProgramAgent(RemoteAgent):
     """An agent that is a program on this machine, with a process for each conversation."""
 
     shares_disk = True
+
+    @classmethod
+    def at_once(cls, options: AgentOptions) -> int | None:
+        """As many as the option says, else one for each processor: each has a process of its own."""
+        return super().at_once(options) or processors()
 
     def __init__(self, target: str, options: AgentOptions | None, name: str, command: list[str], clock: FakeClock | None = None) -> None:
         super().__init__(target, options, name)

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import trio
 
 from longspan.agents.base import AgentError, AgentOptions, InputError
-from longspan.agents.models.web import check_url, is_loopback
+from longspan.agents.models.web import check_url, is_loopback, retry_after
 from longspan.agents.outside.protocol import MAX_BYTES, printable
 from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request
 from longspan.simulator.errors import one_line
@@ -38,6 +38,9 @@ RETRY_PAUSES: Final = (0.2, 0.5, 1.0, 2.0)
 UNAVAILABLE: Final = (429, 502, 503, 504)
 """Statuses of a server or proxy that did not process the call."""
 
+OVERLOADED: Final = (429, 503)
+"""Statuses of a server that may say how long to wait (Retry-After): it has not processed the call, and wants it again."""
+
 ASCII: Final = "".join(map(chr, range(ord("!"), ord("~") + 1)))
 
 
@@ -50,7 +53,7 @@ class HttpAgent(RemoteAgent):
     scheme: ClassVar[str] = "http"
 
     class Options(RemoteOptions):
-        """`timeout` alone."""
+        """`timeout` and `at_once`."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         self.url = check_url(quote(f"{self.scheme}:{target}", safe=ASCII), "agent over HTTP", KEY)
@@ -58,17 +61,20 @@ class HttpAgent(RemoteAgent):
         super().__init__(target, options, self.url)
 
     async def exchange(self, request: Request) -> bytes:
-        for pause in RETRY_PAUSES:
+        pauses, tries = iter(RETRY_PAUSES), 0
+        while True:
+            tries += 1
             try:
                 return await self._post(request.line)
             except _RetryableError as error:
                 if error.may_be_processed and not request.repeatable:
                     raise AgentError(str(error)) from None
+                pause = next(pauses, None) if error.retry_after is None else max(error.retry_after, RETRY_PAUSES[0])
+                if pause is None:
+                    raise AgentError(f"{error} (tried {tries} times)") from None
+                if trio.current_time() + pause > trio.current_effective_deadline():
+                    raise AgentError(f"{error}; it asks for a pause of {pause:g} s, which exceeds ?timeout=SECONDS") from None
             await trio.sleep(pause)
-        try:
-            return await self._post(request.line)
-        except _RetryableError as error:
-            raise AgentError(f"{error} (tried {len(RETRY_PAUSES) + 1} times)") from None
 
     async def _post(self, body: bytes) -> bytes:
         """Send a request once. Raises _RetryableError if a retry may succeed, else AgentError."""
@@ -104,7 +110,8 @@ class HttpAgent(RemoteAgent):
             return AgentError(f"redirects to {location} ({status}): redirects are not followed, use that address instead")
         details = f"{status} {printable(answer)}".strip()
         if status in UNAVAILABLE:
-            return _RetryableError(f"is unavailable ({details})", may_be_processed=True)
+            wait = retry_after(response.headers, b"") if status in OVERLOADED else None
+            return _RetryableError(f"is unavailable ({details})", may_be_processed=wait is None, retry_after=wait)
         hint = f"; to send a key, set {KEY}" if status in (401, 403) and not self._key else ""
         return AgentError(f"rejected the request ({details}){hint}")
 
@@ -123,11 +130,15 @@ class HttpsAgent(HttpAgent):
 
 
 class _RetryableError(Exception):
-    """A call failed and may succeed if repeated. `may_be_processed`: the server may have processed it."""
+    """A call failed and may succeed if repeated.
 
-    def __init__(self, message: str, *, may_be_processed: bool) -> None:
+    `may_be_processed`: the server may have processed it. `retry_after`: the seconds that the server asks to wait, if it does.
+    """
+
+    def __init__(self, message: str, *, may_be_processed: bool, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.may_be_processed = may_be_processed
+        self.retry_after = retry_after
 
 
 def _client(url: str) -> httpx2.AsyncClient:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from longspan.simulator.errors import AgentError, first_problem
 from longspan.simulator.messages import Reply, Usage
+from longspan.simulator.traces import Trace, TracePart
 
 __all__ = [
     "MAX_BYTES",
@@ -97,47 +98,15 @@ class Counts(Answer):
         return self
 
 
-class _TracePart(BaseModel):
-    """A part of a trace. The fields declared here are validated; others are kept unchanged."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
-
-
-class WrittenMemory(_TracePart):
-    """A memory that was written, and its turn if that is not the reply's own."""
-
-    id: str
-    text: str = ""
-    turn: str | None = None
-
-
-class ReadMemory(_TracePart):
-    """A memory that was read, and its turns."""
-
-    id: str | None = None
-    text: str = ""
-    turns: list[str] | None = None
-
-
-class Recent(_TracePart):
-    """The first of the recent turns, all of which were shown."""
-
-    since: str | None = None
-
-
-class InnerCall(_TracePart):
+class InnerCall(TracePart):
     """A model call that the agent made."""
 
     usage: Counts | None = None
 
 
-class Trace(_TracePart):
-    """How a reply came about. `longspan.simulator.grading.needle_fates` uses it for grades."""
+class _Trace(Trace):
+    """A trace whose inner calls are validated too."""
 
-    written: list[WrittenMemory] = Field(default_factory=list)
-    read: list[ReadMemory] = Field(default_factory=list)
-    recent: Recent | None = None
-    prompt_tokens: Count = 0
     calls: list[InnerCall] = Field(default_factory=list)
 
 
@@ -153,7 +122,7 @@ class ReplyAnswer(Answer):
     def _trace_is_valid(self) -> ReplyAnswer:
         if self.trace is not None:
             try:
-                Trace.model_validate(self.trace)
+                _Trace.model_validate(self.trace)
             except ValidationError as error:
                 raise ValueError(f"trace: {first_problem(error)}") from None
             if len(_compact(self.trace)) > MAX_TRACE:

@@ -1,15 +1,16 @@
 """python: any class with a method `reply`, named `python:package.module:Class`.
 
     class Parrot:
-        def reply(self, message):            # or `async def`, under Trio
-            return message.text              # or a Reply, with usage and trace
+        def reply(self, message):            # or `async def`, under asyncio
+            return message.text              # or a dict with text, usage and trace, or a Reply
 
 `message` is a `longspan.simulator.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
-`observe(message, reply)`, `reset()`, `save(folder)` and `load(folder)`. Plain methods run in a thread, one at a time.
+`observe(message, reply)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a thread of its own, with
+an asyncio loop, from its constructor on (see `loop_thread`); one of a class that derives from `BaseAgent` runs under Trio.
 Without `observe`, the class is asked for a reply, which is dropped. Without `reset`, a new instance is created. Without `save`
 and `load` it has no snapshots, and is shown all turns again when a run is resumed. Options of the spec
-(`python:package.module:Class?name=value`) are passed to the class as keyword arguments, as strings. The exception is
-`interpreter=PATH`, which runs the class in another environment's Python.
+(`python:package.module:Class?name=value`) are passed to the class as keyword arguments, as strings. The exceptions are
+`interpreter=PATH`, which runs the class in another environment's Python, `timeout` and `at_once`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from pathlib import Path
 from typing import Any, Final, final
 
 import trio
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
 from longspan.agents.outside.exec import ProgramAgent
-from longspan.agents.outside.remote import DroppedUsage, RemoteOptions
-from longspan.simulator.errors import first_problem, one_line
-from longspan.simulator.faults import is_fault
+from longspan.agents.outside.in_process import InProcessAgent
+from longspan.agents.outside.loop_thread import LoopThread
+from longspan.agents.outside.remote import CLOSE_SECONDS, DroppedUsage, RemoteOptions, processors
+from longspan.simulator.agent import observes, repeatable
 from longspan.simulator.plugins import find_class, module_and_class
 
 __all__ = ["PythonAgent"]
@@ -45,8 +47,8 @@ class PythonAgent(BaseAgent):
 
     takes_target = True
 
-    class Options(AgentOptions):
-        """`interpreter`: the Python that runs the class. All other options are passed to the class as strings."""
+    class Options(RemoteOptions):
+        """`interpreter`: the Python that runs the class. Options that are not declared here are passed to the class as strings."""
 
         model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -54,9 +56,18 @@ class PythonAgent(BaseAgent):
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
-        arguments: dict[str, Any] = dict(options.model_extra or {}) if options is not None else {}
-        interpreter = options.interpreter if isinstance(options, self.Options) else None
-        self.agent = _InProcess(target, arguments) if interpreter is None else _bridged(target, arguments, interpreter)
+        settings = options if isinstance(options, self.Options) else self.Options()
+        arguments = dict(settings.model_extra or {})
+        if settings.interpreter is None:
+            self.agent: BaseAgent = _InProcess(target, arguments, settings.timeout)
+        else:
+            self.agent = _bridged(target, arguments, settings)
+
+    @classmethod
+    def at_once(cls, options: AgentOptions) -> int | None:
+        """As many as the option says; else one for each processor where each has an interpreter of its own."""
+        settings = options if isinstance(options, cls.Options) else cls.Options()
+        return settings.at_once or (processors() if settings.interpreter is not None else None)
 
     @property
     def has_snapshots(self) -> bool:
@@ -66,12 +77,12 @@ class PythonAgent(BaseAgent):
     @property
     def observes(self) -> bool:
         """Whether the class has a method `observe`."""
-        return self.agent.observes
+        return observes(self.agent)
 
     @property
     def repeatable(self) -> bool:
         """Whether the class declares that a repeated turn is harmless, by an attribute `repeatable = True`."""
-        return self.agent.repeatable
+        return repeatable(self.agent)
 
     async def start(self) -> None:
         await self.agent.start()
@@ -95,47 +106,43 @@ class PythonAgent(BaseAgent):
         await self.agent.close()
 
 
-def _bridged(target: str, arguments: dict[str, Any], interpreter: str) -> ProgramAgent:
+def _bridged(target: str, arguments: dict[str, Any], settings: PythonAgent.Options) -> ProgramAgent:
     """Return an agent that runs the class in another Python. Raises InputError if the interpreter does not exist."""
     module_and_class(target)
+    interpreter = settings.interpreter or ""
     program = shutil.which(interpreter)
     if program is None:
         raise InputError(
             f"python:{target}: program {interpreter!r:.80} does not exist; interpreter= takes a Python, such as venv/bin/python"
         )
-    try:
-        options = RemoteOptions.model_validate({"timeout": arguments.pop("timeout")} if "timeout" in arguments else {})
-    except ValidationError as error:
-        raise InputError(f"python:{target}: {first_problem(error)}") from None
-    return ProgramAgent(target, options, f"python:{target}", [program, "-c", RUN_FILE, str(BRIDGE), target, json.dumps(arguments)])
+    command = [program, "-c", RUN_FILE, str(BRIDGE), target, json.dumps(arguments)]
+    return ProgramAgent(target, settings, f"python:{target}", command)
 
 
 @final
-class _InProcess(BaseAgent):
+class _InProcess(InProcessAgent):
     """The class in this Python."""
 
-    takes_target = True
-
-    def __init__(self, target: str, arguments: Mapping[str, Any]) -> None:
-        super().__init__(target)
+    def __init__(self, target: str, arguments: Mapping[str, Any], timeout: float) -> None:
         self._arguments = arguments
         self._class = find_class(target)
         _check_arguments(self._class, self._arguments, target)
-        self._object = self._make()
-        self._thread = trio.CapacityLimiter(1)  # one for each agent, so that agents do not wait for each other
+        in_trio = isinstance(self._class, type) and issubclass(self._class, BaseAgent)
+        super().__init__(f"python:{target}", timeout, None if in_trio else LoopThread())
+        self._object = self.run_now("its constructor", self._make)
         self._dropped_usage = DroppedUsage()
-        if not callable(getattr(self._object, "reply", None)):
-            raise InputError(f"python:{target} has no method reply: add `def reply(self, message)` that returns a str")
+        if not self._has("reply"):
+            raise InputError(f"{self.name} has no method reply: add `def reply(self, message)` that returns a str")
 
     @property
     def has_snapshots(self) -> bool:
         """Whether the class can both save and load."""
-        return all(callable(getattr(self._object, name, None)) for name in ("save", "load"))
+        return self._has("save") and self._has("load")
 
     @property
     def observes(self) -> bool:
         """Whether the class has a method `observe`."""
-        return callable(getattr(self._object, "observe", None))
+        return self._has("observe")
 
     @property
     def repeatable(self) -> bool:
@@ -149,11 +156,13 @@ class _InProcess(BaseAgent):
         answer = await self._call("reply", message)
         if isinstance(answer, str):
             return Reply(answer)
+        if isinstance(answer, dict):
+            return self.parsed(answer)
         if not isinstance(answer, Reply):
-            remedy = "; return the text alone, or longspan.Reply(text, usage, trace)" if isinstance(answer, dict) else ""
-            raise AgentError(f"python:{self.target}: reply returned {type(answer).__name__}; it must return a str or a Reply{remedy}")
+            what = f"reply returned {type(answer).__name__}"
+            raise AgentError(f"{self.name}: {what}; it must return a str, a dict with text, usage and trace, or a longspan.Reply")
         if not isinstance(answer.text, str) or not isinstance(answer.usage, Usage | None) or not isinstance(answer.trace, dict | None):
-            raise AgentError(f"python:{self.target}: reply returned a Reply whose text, usage or trace is not a str, a Usage or a dict")
+            raise AgentError(f"{self.name}: reply returned a Reply whose text, usage or trace is not a str, a Usage or a dict")
         return answer
 
     async def observe(self, message: Message, reply: str) -> None:
@@ -164,10 +173,12 @@ class _InProcess(BaseAgent):
 
     async def reset(self) -> None:
         self._dropped_usage = DroppedUsage()
-        if hasattr(self._object, "reset"):
+        if self._has("reset"):
             await self._call("reset")
         else:
-            self._object = await trio.to_thread.run_sync(self._make, abandon_on_cancel=True)
+            if self._has("close"):
+                await self._call("close")
+            self._object = await self.run("its constructor", self._make)
 
     async def save(self, folder: Path) -> None:
         if self.has_snapshots:
@@ -175,31 +186,27 @@ class _InProcess(BaseAgent):
 
     async def load(self, folder: Path) -> None:
         if not self.has_snapshots:
-            raise AgentError(f"python:{self.target} has no snapshots: it needs both save(folder) and load(folder)")
+            raise AgentError(f"{self.name} has no snapshots: it needs both save(folder) and load(folder)")
         await self._call("load", folder)
 
-    def _make(self) -> Any:
+    async def close(self) -> None:
         try:
-            return self._class(**self._arguments)
-        except BaseException as error:
-            if not is_fault(error):
-                raise
-            raise AgentError(f"python:{self.target}: its constructor raised {one_line(error)}") from error
+            if self._has("close"):
+                with trio.move_on_after(CLOSE_SECONDS):
+                    await self._call("close")
+        finally:
+            if self.thread is not None:
+                await self.thread.close()
+
+    def _has(self, name: str) -> bool:
+        return callable(getattr(self._object, name, None))
+
+    def _make(self) -> Any:
+        return self._class(**self._arguments)
 
     async def _call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the user's object, a plain one in a thread. Its errors become AgentErrors."""
-        try:
-            method = getattr(self._object, name)
-            if inspect.iscoroutinefunction(method):
-                return await method(*arguments)
-            (result,) = await trio.to_thread.run_sync(  # in a tuple, since Trio rejects a bare coroutine
-                lambda: (method(*arguments),), abandon_on_cancel=True, limiter=self._thread
-            )
-            return await result if inspect.isawaitable(result) else result
-        except BaseException as error:
-            if not is_fault(error):
-                raise
-            raise AgentError(f"python:{self.target}: {name} raised {one_line(error)}{_hint(error)}") from error
+        """Call a method of the user's object, and await what it returns."""
+        return await self.run(name, lambda: getattr(self._object, name)(*arguments))
 
 
 def _check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], target: str) -> None:
@@ -213,10 +220,3 @@ def _check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], targ
     except TypeError as error:
         parameters = ", ".join(signature.parameters) or "no options"
         raise InputError(f"python:{target}: does not accept these options ({error}); it accepts {parameters}") from None
-
-
-def _hint(error: BaseException) -> str:
-    """Return advice for an error of asyncio under Trio, else an empty string."""
-    if isinstance(error, RuntimeError) and "no running event loop" in str(error):
-        return "; async methods run under Trio: for asyncio, write a plain `def` that calls asyncio.run"
-    return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from abc import abstractmethod
 from contextlib import suppress
 from datetime import datetime
@@ -28,7 +29,7 @@ from longspan.agents.outside.protocol import (
     read,
 )
 
-__all__ = ["DroppedUsage", "RemoteAgent", "RemoteOptions", "Request"]
+__all__ = ["CLOSE_SECONDS", "DroppedUsage", "RemoteAgent", "RemoteOptions", "Request", "processors", "too_slow"]
 
 CLOSE_SECONDS: Final = 5.0
 """Seconds that an agent has to answer `close`."""
@@ -43,9 +44,10 @@ Kind = TypeVar("Kind", bound=Answer)
 
 
 class RemoteOptions(AgentOptions):
-    """`timeout`: the maximum seconds for each answer."""
+    """`timeout`: the maximum seconds for each answer. `at_once`: the maximum conversations held at the same time."""
 
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
+    at_once: int | None = Field(default=None, ge=1, le=10_000)
 
 
 class Request(NamedTuple):
@@ -65,6 +67,11 @@ class RemoteAgent(BaseAgent):
 
     takes_target = True
     shares_disk = False
+
+    @classmethod
+    def at_once(cls, options: AgentOptions) -> int | None:
+        """As many as the option says."""
+        return options.at_once if isinstance(options, RemoteOptions) else None
 
     def __init__(self, target: str, options: AgentOptions | None, name: str) -> None:
         super().__init__(target, options)
@@ -180,7 +187,7 @@ class RemoteAgent(BaseAgent):
             answered = True
             return read(answer, kind)
         except trio.TooSlowError:
-            problem = f"no complete answer within {self._timeout:g} s{self.stderr_hint}; set ?timeout=SECONDS if it needs longer"
+            problem = too_slow(self._timeout, self.stderr_hint)
         except AgentError as error:
             problem, cause = str(error), error.__cause__
         finally:
@@ -209,6 +216,16 @@ class DroppedUsage:
         """Return the next reply with the usage of the replies dropped before it."""
         usage, self._usage = self._usage, None
         return Reply(reply.text, reply.usage, reply.trace, {**reply.besides, "dropped": usage}) if usage else reply
+
+
+def too_slow(seconds: float, hint: str = "") -> str:
+    """Return what to say of a call that has not returned in time."""
+    return f"no complete answer within {seconds:g} s{hint}; set ?timeout=SECONDS if it needs longer"
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _fields(message: Message) -> dict[str, str]:

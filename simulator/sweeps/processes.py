@@ -17,7 +17,7 @@ from contextlib import suppress
 from math import inf
 from pathlib import Path
 from subprocess import PIPE
-from typing import IO, Any, Final, cast, final
+from typing import IO, Any, cast, final
 
 import trio
 
@@ -28,15 +28,13 @@ from longspan.simulator.grading.grades import Gradebook, Result, read_result
 from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan
+from longspan.simulator.processes import PROCESSES
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Listener, Outcome, RunEvent, cost_so_far, resume
 from longspan.simulator.sweeps.sweep import finished
 from longspan.simulator.terminal import prepare
 
-__all__ = ["PROCESSES", "main", "play_in_processes", "result_of"]
-
-PROCESSES: Final = "LONGSPAN_PROCESSES"
-"""The environment variable that tells a worker how many processes share a provider's limits."""
+__all__ = ["main", "play_in_processes", "result_of"]
 
 # The parent process.
 

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Literal, NamedTuple, final
+from typing import Any, Final, Literal, NamedTuple, final
 
 import trio
+from pydantic import ValidationError
 
 from longspan.simulator.agent import Agent, IdealReplyAgent, close, has_snapshots, observes
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
-from longspan.simulator.errors import LongspanError, one_line
+from longspan.simulator.errors import LongspanError, first_problem, one_line
 from longspan.simulator.faults import is_fault
+from longspan.simulator.folders import below, read_file
 from longspan.simulator.messages import Message, Reply
+from longspan.simulator.traces import Trace, WrittenMemory
 
 __all__ = ["Finding", "checkup"]
 
 DEADLINE: Final = 55.0
 """Maximum seconds for all checks together."""
+
+MAX_SNAPSHOT: Final = 64 * 2**20
+"""Maximum bytes of a snapshot's file that is searched."""
 
 LARGE_MESSAGE_TOKENS: Final = 20_000
 """Tokens of the large message."""
@@ -43,6 +50,8 @@ class _Subject:
         self.agent: Agent = make_agent(spec)
         self._prompt = self.agent.prompt if spec.kind == "oracle" and isinstance(self.agent, IdealReplyAgent) else None
         self._turn = 0
+        self.traces: list[tuple[str, dict[str, Any]]] = []
+        """The traces so far, each with its turn's id."""
 
     def message(self, text: str, later: timedelta = timedelta(0)) -> Message:
         self._turn += 1
@@ -54,7 +63,14 @@ class _Subject:
         reply = await self.agent.reply(message)
         if not isinstance(reply, Reply) or not isinstance(reply.text, str):
             raise TypeError(f"reply returned {type(reply).__name__}, not a Reply with text")
+        if reply.trace is not None:
+            self.traces.append((message.turn_id, reply.trace))
         return reply
+
+    @property
+    def turns(self) -> set[str]:
+        """The ids of the turns so far."""
+        return {f"check/{number}" for number in range(1, self._turn + 1)}
 
 
 async def checkup(spec: AgentSpec) -> AsyncIterator[Finding]:
@@ -95,6 +111,7 @@ async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Findi
         yield finding
         if finding.verdict == "bad" and (name == "reply" or trio.current_time() >= end):
             return
+    yield _trace(subject)
     yield _resume_cost(subject.agent)
     yield _filler_cost(subject.agent)
 
@@ -111,7 +128,13 @@ async def _reply(subject: _Subject, _: AgentSpec) -> Finding:
 
 async def _repeated(subject: _Subject, _: AgentSpec) -> Finding:
     message = subject.message("The parcel is in locker 4417.")
-    first, second = await subject.reply(message), await subject.reply(message)
+    first, before = await subject.reply(message), await _mentions(subject.agent, "4417")
+    second, after = await subject.reply(message), await _mentions(subject.agent, "4417")
+    known = {memory.id for memory in _written(first, message.turn_id)}
+    again = [memory.id for memory in _written(second, message.turn_id) if memory.id not in known]
+    if again or 0 < before < after:
+        how = f"its trace writes {again[0]!r:.40} anew" if again else "its snapshot has the message once more"
+        return Finding("repeated turn id", "note", f"the same request twice is stored twice: {how}; tell turns apart by turn_id")
     if first.text == second.text:
         return Finding("repeated turn id", "good", "the same request twice gets the same reply")
     return Finding("repeated turn id", "note", "the same request twice gets two replies: after a crash one turn may be played twice")
@@ -158,6 +181,50 @@ async def _reset(subject: _Subject, _: AgentSpec) -> Finding:
     await subject.agent.reset()
     await subject.reply(subject.message("Hello again. Reply with a single word.", timedelta(days=6)))
     return Finding("reset", "good", "starts over and answers")
+
+
+async def _mentions(agent: Agent, text: str) -> int:
+    """Return how often a snapshot of the agent has a text; 0 also if that cannot be told."""
+    found = 0
+    if has_snapshots(agent):
+        with suppress(Exception), TemporaryDirectory(prefix="longspan-") as folder:  # the check of snapshots tells what is wrong
+            await agent.save(Path(folder))
+            found = sum(read_file(path, MAX_SNAPSHOT).count(text.encode()) for path in below(Path(folder)) if not path.is_dir())
+    return found
+
+
+def _written(reply: Reply, turn: str) -> list[WrittenMemory]:
+    """Return the memories that a reply's trace says were made of its turn; none if it cannot be read."""
+    try:
+        written = Trace.model_validate(reply.trace or {}).written
+    except ValidationError:
+        return []
+    return [memory for memory in written if memory.turn in (None, turn)]
+
+
+def _trace(subject: _Subject) -> Finding:
+    """Say whether grades can be made of the traces."""
+    if not subject.traces:
+        return Finding("trace", "note", "tells none: grades cannot say whether a needle was stored, retrieved and used")
+    known: set[str] = set()
+    told: set[str] = set()
+    for turn, content in subject.traces:
+        try:
+            trace = Trace.model_validate(content)
+        except ValidationError as error:
+            return Finding("trace", "note", f"cannot be read: {first_problem(error)}; see docs/agents.md")
+        known |= {memory.id for memory in trace.written}
+        told |= trace.model_fields_set & Trace.model_fields.keys()
+        turns = [memory.turn or turn for memory in trace.written] + [each for memory in trace.read for each in memory.turns or ()]
+        turns += [trace.recent.since] if trace.recent is not None and trace.recent.since is not None else []
+        strange = [each for each in turns if each not in subject.turns]
+        strange += [memory.id or "" for memory in trace.read if not memory.turns and memory.id not in known]
+        if strange:
+            what = f"names {strange[0]!r:.40}, which is no turn_id that it was sent and no id of a memory that it wrote"
+            return Finding("trace", "note", f"cannot be used: it {what}")
+    if not told:
+        return Finding("trace", "note", f"has none of {', '.join(Trace.model_fields)}: grades use nothing of it")
+    return Finding("trace", "good", f"tells {', '.join(name for name in Trace.model_fields if name in told)}")
 
 
 def _resume_cost(agent: Agent) -> Finding:

@@ -17,6 +17,7 @@ OURS = {
     "stateless": "longspan.agents.reference.stateless:Stateless",
     "notebook": "longspan.agents.reference.notebook:Notebook",
     "python": "longspan.agents.outside.python:PythonAgent",
+    "runnable": "longspan.agents.outside.runnable:RunnableAgent",
     "http": "longspan.agents.outside.http:HttpAgent",
     "https": "longspan.agents.outside.http:HttpsAgent",
     "exec": "longspan.agents.outside.exec:ExecAgent",

@@ -168,6 +168,36 @@ class Mine:
     assert play(agent, *[lambda: agent.reply(message())] * 3).text == "said"
 
 
+def test_its_loop_runs_between_calls_and_its_tasks_end_with_it(make: Callable[..., PythonAgent], tmp_path: Path) -> None:
+    agent = make(f"""
+import asyncio, pathlib
+class Mine:
+    ticks, task = None, None
+    async def reply(self, message):
+        self.ticks = self.ticks or asyncio.Queue()
+        self.task = self.task or asyncio.create_task(self.tick())
+        return str(await self.ticks.get())
+    async def tick(self):
+        try:
+            for number in range(10**9):
+                await self.ticks.put(number)
+                pathlib.Path({str(tmp_path / "ticks")!r}).write_text(str(number))
+                await asyncio.sleep(0.01)
+        finally:
+            pathlib.Path({str(tmp_path / "ended")!r}).write_text("cancelled")
+    async def close(self):
+        pathlib.Path({str(tmp_path / "closed")!r}).write_text("closed")
+""")
+
+    async def script() -> None:
+        assert [(await agent.reply(message())).text for _ in range(2)] == ["0", "1"]
+        while int((tmp_path / "ticks").read_text() or 0) < 3:
+            await trio.sleep(0)
+
+    play(agent, script)
+    assert {path.name for path in tmp_path.iterdir()} >= {"closed", "ended"}
+
+
 @pytest.mark.parametrize(
     ("body", "part"),
     [

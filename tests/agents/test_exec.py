@@ -93,7 +93,7 @@ def ends(pid: int, within: float = 20) -> bool:
         ("exec:python3?timeout=0", ["timeout", "greater than 0"]),
         ("exec:python3?timeout=nan", ["timeout"]),
         ("exec:python3?faketime=perhaps", ["faketime"]),
-        ("exec:python3?speed=7", ["unknown option 'speed'", "timeout, faketime"]),
+        ("exec:python3?speed=7", ["unknown option 'speed'", "timeout, at_once, faketime"]),
     ],
 )
 def test_the_error_for_a_missing_program_has_a_remedy(spec: str, parts: list[str]) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
@@ -329,6 +330,21 @@ def test_a_turn_is_repeated_only_for_a_repeatable_agent(serve: Callable[..., Ser
     with pytest.raises(AgentError, match=r"closed the connection|is unavailable"):
         ask(server.agent())
     assert len(server.asked) == 2
+
+
+def test_the_pause_that_a_server_asks_for_is_waited_for(serve: Callable[..., Server]) -> None:
+    busy = [plain(b"", "429 Too Many Requests", f"retry-after: {seconds}\r\n") for seconds in (1, 0, 0)]
+    server = serve(HELLO, *busy, plain(b"", "503 Service Unavailable", "retry-after: 0\r\n"), OK)
+    started = time.monotonic()
+    assert ask(server.agent()).text == "OK."
+    assert time.monotonic() - started >= 1
+    assert [body["call"] for _, body in server.asked] == ["hello", *["reply"] * 5], "also where the agent is not repeatable"
+
+
+def test_a_pause_beyond_the_timeout_is_an_error_at_once(serve: Callable[..., Server]) -> None:
+    server = serve(HELLO, plain(b"", "503 Service Unavailable", "retry-after: 3600\r\n"))
+    with pytest.raises(AgentError, match=r"reply: is unavailable \(503\); it asks for a pause of 3600 s, which exceeds \?timeout=SECONDS"):
+        ask(server.agent(timeout=20))
 
 
 def test_harmless_calls_are_retried_for_any_agent(serve: Callable[..., Server]) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -12,8 +13,8 @@ import pytest
 import trio
 import trio.testing
 
-from longspan.agents.base import Message, Usage
-from longspan.simulator.agent import Agent, has_snapshots
+from longspan.agents.base import Message, Reply, Usage
+from longspan.simulator.agent import Agent, close, has_snapshots
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import AgentError, InputError
 from longspan.simulator.live_agent import LiveAgent
@@ -45,12 +46,11 @@ class Mine:
 """
 
 ASYNC = """
-import trio
-import trio.testing
+import asyncio
 from longspan.simulator.messages import Reply, Usage
 class Mine:
     async def reply(self, message):
-        await trio.lowlevel.checkpoint()
+        await asyncio.sleep(0)
         return Reply(message.text.upper(), Usage(output_tokens=3), {"memories": []})
 """
 
@@ -166,11 +166,15 @@ def test_all_methods_of_the_class_are_used(module: Module, tmp_path: Path, a: st
         ("raise BaseExceptionGroup('all', [SystemExit(1), ValueError()])", "reply raised BaseExceptionGroup"),
         ("raise ValueError('x' * 10**6)", "reply raised ValueError: xxx"),
         ("raise StopIteration", "reply raised"),
-        ("return None", "reply returned NoneType; it must return a str or a Reply"),
-        ("return {'text': 'x'}", "reply returned dict; it must return a str or a Reply; return the text alone, or longspan.Reply("),
+        ("return None", "reply returned NoneType; it must return a str, a dict with text, usage and trace, or a longspan.Reply"),
+        ("return {'txet': 'x'}", "reply: gave an invalid answer: txet: unknown key"),
+        ("return {'text': 'x', 'trace': {'a': object()}}", "reply returned a dict that is not JSON: TypeError: Object of type object"),
         ("from longspan.simulator.messages import Reply; return Reply(7)", "text"),
         ("from longspan.simulator.messages import Reply; return Reply('x', trace=[])", "trace"),
-        ("import asyncio; asyncio.get_running_loop()", "asyncio.run"),
+        (
+            "import trio; trio.current_time()",
+            "must be called from async context; async methods run under asyncio",
+        ),
     ],
 )
 @pytest.mark.parametrize("a", ["", "async "])
@@ -208,11 +212,11 @@ def test_errors_of_the_other_methods_name_them(module: Module, method: str, tmp_
 @pytest.mark.parametrize("a", ["", "async "])
 def test_ctrl_c_interrupts_whatever_the_class_does(module: Module, a: str) -> None:
     source = f"""
-import signal, time, trio
+import asyncio, signal, time
 class Mine:
     {a}def reply(self, message):
         signal.raise_signal(signal.SIGINT)
-        {"await trio.sleep_forever()" if a else "time.sleep(0)"}
+        {"await asyncio.sleep(600)" if a else "time.sleep(0)"}
 """
     agent = _agent(module, source)
 
@@ -225,16 +229,127 @@ class Mine:
     assert caught.group_contains(KeyboardInterrupt) if isinstance(caught.value, BaseExceptionGroup) else caught.type is KeyboardInterrupt
 
 
-def test_a_call_can_be_cancelled(module: Module) -> None:
-    agent = _agent(module, "import trio\nclass Mine:\n    async def reply(self, message): await trio.sleep_forever()\n")
+def test_a_cancelled_call_cancels_its_asyncio_task(module: Module) -> None:
+    agent = _agent(
+        module,
+        """
+import asyncio
+class Mine:
+    begun, ended = [], []
+    async def reply(self, message):
+        self.begun.append(message.text)
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+            self.ended.append(message.text)
+            raise
+    def reset(self): pass
+""",
+    )
 
-    async def play() -> bool:
-        with trio.CancelScope() as scope:
-            scope.cancel()
+    mine = agent.agent._object  # type: ignore[attr-defined]
+
+    async def play() -> list[str]:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(agent.reply, _message("x"))
+            while not mine.begun:
+                await trio.sleep(0)
+            nursery.cancel_scope.cancel()
+        await agent.reset()
+        await close(agent)
+        ended: list[str] = mine.ended
+        return ended
+
+    assert _run(play) == ["x"]
+
+
+ONE_LOOP = """
+import asyncio, threading
+class Mine:
+    def __init__(self):
+        self.seen = {threading.get_ident()}
+        self.told = asyncio.Queue()
+        self.background = None
+    async def reply(self, message):
+        self.seen.add((threading.get_ident(), asyncio.get_running_loop())[0])
+        self.background = self.background or asyncio.create_task(self.count())
+        return f"{len(self.seen)} {await self.told.get()}"
+    async def count(self):
+        async def forever():
+            try:
+                await asyncio.sleep(600)
+            finally:
+                self.seen.add("ended")
+        other = asyncio.create_task(forever())
+        for number in range(10**9):
+            await self.told.put(number)
+            await asyncio.sleep(0.001)
+    def observe(self, message, reply):
+        self.seen.add(threading.get_ident())
+        async def alone(): return asyncio.get_running_loop()
+        assert asyncio.run(alone()) is not None
+    async def close(self):
+        self.seen.add("closed")
+"""
+
+
+def test_a_class_has_one_thread_and_one_loop_which_runs_between_calls_and_ends_its_tasks(module: Module) -> None:
+    agent = _agent(module, ONE_LOOP)
+
+    async def play() -> set[object]:
+        assert [(await agent.reply(_message("?"))).text for _ in range(3)] == ["1 0", "1 1", "1 2"]
+        await agent.observe(_message("told"), "OK.")
+        mine = agent.agent._object  # type: ignore[attr-defined]
+        while mine.told.empty():
+            await trio.sleep(0)
+        await close(agent)
+        assert mine.background.cancelled()
+        seen: set[object] = mine.seen
+        return seen
+
+    seen = _run(play)
+    assert len(seen) == 3
+    assert seen >= {"closed", "ended"}
+
+
+def test_an_agent_that_nobody_closes_leaves_neither_thread_nor_loop(module: Module) -> None:
+    before = set(threading.enumerate())
+    agent = _agent(module, PLAIN)
+    assert trio.run(agent.reply, _message("one")).text == "one"
+    (thread,) = (each for each in set(threading.enumerate()) - before if each.name == "longspan: an agent")
+    del agent
+    thread.join()
+
+
+def test_a_class_derived_from_base_agent_runs_under_trio(module: Module) -> None:
+    source = """
+import trio
+from longspan import BaseAgent, Reply
+class Mine(BaseAgent):
+    async def reply(self, message):
+        await trio.sleep(0)
+        return Reply(message.text)
+"""
+    assert trio.run(_agent(module, source).reply, _message("hello")).text == "hello"
+
+
+@pytest.mark.parametrize("waits", ["def reply(self, message): go.wait(20)", "async def reply(self, message): await asyncio.sleep(600)"])
+def test_a_call_that_does_not_return_in_time_ends_the_conversation(module: Module, waits: str) -> None:
+    agent = _agent(module, f"import asyncio, threading\ngo = threading.Event()\nclass Mine:\n    {waits}\n", options="?timeout=0.05")
+
+    async def play() -> None:
+        with pytest.raises(AgentError, match=r":Mine: reply: no complete answer within 0\.05 s; set \?timeout=SECONDS"):
             await agent.reply(_message("x"))
-        return scope.cancelled_caught
+        await close(agent)
 
-    assert _run(play)
+    _run(play)
+    sys.modules[type(agent.agent._object).__module__].go.set()  # type: ignore[attr-defined]
+
+
+def test_a_dict_is_a_reply_as_it_is_in_another_process(module: Module) -> None:
+    source = "class Mine:\n    def reply(self, m): return {'text': m.text, 'usage': {'output_tokens': 3}, 'trace': {'written': []}}\n"
+    assert trio.run(_agent(module, source).reply, _message("hello")) == Reply("hello", Usage(output_tokens=3), {"written": []})
 
 
 @pytest.mark.parametrize(

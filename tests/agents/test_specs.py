@@ -5,6 +5,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from importlib import import_module
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from longspan.agents.outside.remote import processors
 from longspan.agents.reference.silent import Silent
 from longspan.simulator.agent import Agent
-from longspan.simulator.agent_spec import GROUP, AgentSpec, make_agent
+from longspan.simulator.agent_spec import GROUP, AgentSpec, at_once, make_agent
 from longspan.simulator.errors import InputError
 from longspan.simulator.plugins import installed
 from longspan.simulator.sizes import Tokens, parse_size
@@ -90,7 +92,7 @@ def test_every_kind_that_the_project_declares_can_be_loaded() -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("notbook", ["'notbook'", "exec, http, https, human, notebook, oracle, python, silent, stateless"]),
+        ("notbook", ["'notbook'", "exec, http, https, human, notebook, oracle, python, runnable, silent, stateless"]),
         ("notebook?windows=8k", ["'windows'", "its options are window"]),
         ("notebook?window=many", ["window", "'many'", "8k"]),
         ("notebook?window=0", ["window", "from 1 to"]),
@@ -172,3 +174,17 @@ def test_a_size_is_a_field(value: object, size: int | None) -> None:
             _Sized.model_validate({"size": value})
     else:
         assert _Sized.model_validate({"size": value}).size == size
+
+
+@pytest.mark.usefixtures("install")
+def test_how_many_conversations_are_held_at_once_depends_on_kind_and_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    def limits(*specs: str) -> list[float]:
+        return [at_once(AgentSpec.parse(spec)) for spec in specs]
+
+    assert limits("silent", "python:m:C", "http://127.0.0.1/") == [inf] * 3
+    assert limits("exec:python3", "python:m:C?interpreter=python3") == [processors()] * 2
+    specs = [f"{spec}?at_once=5" for spec in ("python:m:C", "runnable:m:graph", "http://127.0.0.1/", "exec:python3")]
+    assert limits(*specs) == [5] * 4
+    monkeypatch.setenv("LONGSPAN_PROCESSES", "2")
+    assert limits(*specs) == [2] * 4
+    assert limits("silent", "exec:python3?at_once=1") == [inf, 1]

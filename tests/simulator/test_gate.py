@@ -71,7 +71,7 @@ def asks(run: Path) -> bool:
 def test_no_kind_of_ours_has_an_option_that_the_gate_does_not_know() -> None:
     """An option of text may name an address, a file or a program. If you add one that does, let its name end in `url`."""
     harmless = {"system", "memory", "embedder", "eviction", "overflow"}
-    asked = {"python", "exec", "http", "https", "gguf"}
+    asked = {"python", "runnable", "exec", "http", "https", "gguf"}
     points = [point for points in installed(GROUP).values() for point in points]
     kinds = {point.name: point.load() for point in points if origin(point) == "longspan"}
     assert kinds.keys() == {*REFERENCE, *MODELS, *asked, "ltm"}
@@ -100,7 +100,7 @@ def test_an_agent_that_can_do_no_harm_is_not_asked_about(spec: str) -> None:
     assert danger(spec) is None
 
 
-@given(st.sampled_from(["python", "exec", "http", "https", "gguf", "ltm", "ltm/gguf", "acme"]), st.text(max_size=20))
+@given(st.sampled_from(["python", "runnable", "exec", "http", "https", "gguf", "ltm", "ltm/gguf", "acme"]), st.text(max_size=20))
 @example("exec", "\n")
 @example("acme", "?x=%2Fbin%2Fsh")
 def test_no_target_makes_a_dangerous_kind_harmless(kind: str, rest: str) -> None:

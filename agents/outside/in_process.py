@@ -1,0 +1,72 @@
+"""The common base of agents that are a user's object in this Python: calls with a timeout, and errors that name the agent."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any
+
+import trio
+
+from longspan.agents.base import AgentError, BaseAgent, Reply
+from longspan.agents.outside.loop_thread import LoopThread
+from longspan.agents.outside.protocol import ReplyAnswer, read
+from longspan.agents.outside.remote import too_slow
+from longspan.simulator.errors import one_line
+from longspan.simulator.faults import is_fault
+
+__all__ = ["InProcessAgent"]
+
+
+class InProcessAgent(BaseAgent):
+    """An agent that is an object in this Python, which lives in `thread`, or under Trio if that is None.
+
+    `name` identifies it in errors. A call may take `timeout` seconds.
+    """
+
+    takes_target = True
+
+    def __init__(self, name: str, timeout: float, thread: LoopThread | None) -> None:
+        super().__init__(name)
+        self.name = name
+        self.thread = thread
+        self._timeout = timeout
+
+    def run_now(self, what: str, function: Callable[[], Any]) -> Any:
+        """Call a function where the object lives, and block until it returns. Its errors become AgentErrors that say `what` raised."""
+        try:
+            return function() if self.thread is None else self.thread.call_now(function)
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            raise self._failure(what, error) from error
+
+    async def run(self, what: str, function: Callable[[], Any]) -> Any:
+        """Call a function where the object lives, and await what it returns. Its errors become AgentErrors that say `what` raised."""
+        with trio.move_on_after(self._timeout):
+            try:
+                if self.thread is not None:
+                    return await self.thread.call(function)
+                result = function()
+                return await result if inspect.isawaitable(result) else result
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
+                raise self._failure(what, error) from error
+        raise AgentError(f"{self.name}: {what}: {too_slow(self._timeout)}")
+
+    def parsed(self, answer: dict[str, Any]) -> Reply:
+        """Return a dict as a Reply, validated as the answer of an agent in another process is. Raises AgentError."""
+        try:
+            return read(json.dumps(answer, allow_nan=False).encode(), ReplyAnswer).reply()
+        except AgentError as error:
+            raise AgentError(f"{self.name}: reply: {error}") from error.__cause__
+        except (TypeError, ValueError, RecursionError) as error:
+            raise AgentError(f"{self.name}: reply returned a dict that is not JSON: {one_line(error)}") from None
+
+    def _failure(self, what: str, error: BaseException) -> AgentError:
+        hint = ""
+        if isinstance(error, RuntimeError) and "must be called from async context" in str(error):
+            hint = "; async methods run under asyncio: to run under Trio, derive the class from longspan.BaseAgent"
+        return AgentError(f"{self.name}: {what} raised {one_line(error)}{hint}")

@@ -1,0 +1,214 @@
+"""runnable: an object with `ainvoke` or `invoke`, as LangChain and LangGraph have them, named `runnable:package.module:object`.
+
+An object of the module is shared by all conversations, and one asyncio loop runs them. A function of the module is called for each
+conversation, and returns an object of its own. Nothing of LangChain is imported: messages are dicts and what has their fields.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Final, final
+
+import trio
+
+from longspan.agents.base import AgentError, AgentOptions, InputError, Message, Reply, Usage
+from longspan.agents.outside.in_process import InProcessAgent
+from longspan.agents.outside.loop_thread import LoopThread
+from longspan.agents.outside.protocol import decode, printable
+from longspan.agents.outside.remote import DroppedUsage, RemoteOptions
+from longspan.simulator.plugins import find_object
+
+__all__ = ["RunnableAgent"]
+
+HISTORY: Final = "history.json"
+"""The file of a snapshot with the turns so far."""
+
+_Message = dict[str, str]
+"""A message as LangChain takes it: `role`, `content` and an `id`, the turn's."""
+
+
+@final
+class RunnableAgent(InProcessAgent):
+    """A LangChain runnable or a compiled LangGraph graph."""
+
+    class Options(RemoteOptions):
+        """`history`: what is sent is the conversation so far, which longspan keeps; by default for graphs without a checkpointer alone.
+
+        `timestamps`: each message begins with its virtual date and time. `observe`: False asks a graph that has a checkpointer to
+        reply to all turns, so that its nodes see them; else they are only added to its messages.
+        """
+
+        history: bool | None = None
+        timestamps: bool = True
+        observe: bool = True
+
+    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
+        settings = options if isinstance(options, self.Options) else self.Options()
+        named = find_object("runnable", target)
+        is_shared = _is_runnable(named)
+        super().__init__(f"runnable:{target}", settings.timeout, _shared_thread(target.partition(":")[0]) if is_shared else LoopThread())
+        self._settings = settings
+        self._is_shared = is_shared
+        self._object = named if is_shared else self._made(named)
+        self._is_graph = "messages" in (getattr(self._object, "channels", None) or ())
+        self._has_checkpointer = self._is_graph and bool(getattr(self._object, "checkpointer", None))
+        if settings.history and self._has_checkpointer:
+            raise InputError(f"{self.name}: history=true: the graph has a checkpointer, which keeps the messages; leave history out")
+        self._keeps_history = settings.history if settings.history is not None else self._is_graph and not self._has_checkpointer
+        self._history: list[_Message] = []
+        self._thread_id = token_hex(16)
+        self._dropped_usage = DroppedUsage()
+
+    @classmethod
+    def at_once(cls, options: AgentOptions) -> int | None:
+        """As many as the option says."""
+        return options.at_once if isinstance(options, RemoteOptions) else None
+
+    @property
+    def has_snapshots(self) -> bool:
+        """Whether longspan keeps the history."""
+        return self._keeps_history
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether longspan keeps the history: it has each turn once."""
+        return self._keeps_history
+
+    @property
+    def observes(self) -> bool:
+        """Whether turns can be added to the history without a reply."""
+        return self._keeps_history or (self._has_checkpointer and self._settings.observe)
+
+    async def reply(self, message: Message) -> Reply:
+        return self._dropped_usage.attach_to(await self._answer(message))
+
+    async def observe(self, message: Message, reply: str) -> None:
+        turn = [self._said(message), {"role": "assistant", "content": reply, "id": f"{message.turn_id}/reply"}]
+        if self._keeps_history:
+            self._history = [*self._before(message), *turn]
+        elif self.observes:
+            config = self._config(message)
+            await self.run("update_state", lambda: self._object.aupdate_state(config, {"messages": turn}, as_node="__start__"))
+        else:
+            self._dropped_usage.add(await self._answer(message))
+
+    async def reset(self) -> None:
+        self._history, self._thread_id, self._dropped_usage = [], token_hex(16), DroppedUsage()
+
+    async def save(self, folder: Path) -> None:
+        if self.has_snapshots:
+            await trio.Path(folder / HISTORY).write_text(json.dumps(self._history), "ascii")
+
+    async def load(self, folder: Path) -> None:
+        try:
+            history = decode(await trio.Path(folder / HISTORY).read_bytes())
+        except (OSError, AgentError):
+            history = None
+        if not self.has_snapshots or not isinstance(history, list) or not all(map(_is_message, history)):
+            raise AgentError(f"{folder}: not a snapshot of a runnable whose history longspan keeps")
+        self._history = history
+
+    async def close(self) -> None:
+        if self.thread is not None and not self._is_shared:
+            await self.thread.close()
+
+    def _made(self, function: Any) -> Any:
+        """Return the object that a function of the module returns. It is awaited if it is async."""
+        if not callable(function):
+            raise InputError(f"{self.name} has neither ainvoke nor invoke; name a runnable, or a function that returns one")
+        made = self.run_now("the function that makes it", function)
+        if not _is_runnable(made):
+            raise InputError(f"{self.name} returned {type(made).__name__}, which has neither ainvoke nor invoke")
+        return made
+
+    async def _answer(self, message: Message) -> Reply:
+        messages = [*self._before(message), self._said(message)]
+        sent = {"messages": messages} if self._is_graph else messages if self._keeps_history else messages[-1]["content"]
+        config = self._config(message)
+        returned = await self.run("invoke", lambda: _invoke(self._object, sent, config))
+        reply = self._read(returned)
+        if self._keeps_history:
+            self._history = [*messages, {"role": "assistant", "content": reply.text, "id": f"{message.turn_id}/reply"}]
+        return reply
+
+    def _before(self, message: Message) -> list[_Message]:
+        """Return the messages before this one, which may be sent again."""
+        return [each for each in self._history if each["id"] not in (message.turn_id, f"{message.turn_id}/reply")]
+
+    def _said(self, message: Message) -> _Message:
+        stamp = f"[{message.sent_at:%a %Y-%m-%d %H:%M:%S}] " if self._settings.timestamps else ""
+        return {"role": "user", "content": stamp + message.text, "id": message.turn_id}
+
+    def _config(self, message: Message) -> dict[str, Any]:
+        """Return the configuration of a call: the conversation, under both names that are in use, and the message's time and turn."""
+        names = {"thread_id": self._thread_id, "session_id": self._thread_id}
+        return {"configurable": names | {"sent_at": message.sent_at.isoformat(), "turn_id": message.turn_id}}
+
+    def _read(self, returned: Any) -> Reply:
+        """Return what a call returned as a Reply: text, a message, a state with messages, or an answer of the protocol."""
+        if isinstance(returned, str):
+            return Reply(returned)
+        if isinstance(returned, dict) and "text" in returned:
+            return self.parsed(returned)
+        messages = _new(returned.get("messages")) if isinstance(returned, Mapping) else [returned]
+        text = _text(messages[-1]) if messages else None
+        if text is None:
+            keys = f" with the keys {', '.join(map(str, returned))}" if isinstance(returned, Mapping) else ""
+            what = printable(f"{type(returned).__name__}{keys}")
+            raise AgentError(f"{self.name}: invoke returned {what}, expected text, a message, or a state whose last message is a reply")
+        usages = [usage for each in messages if (usage := _usage(each)) is not None]
+        total = Usage(*map(sum, zip(*[(each.input_tokens, each.cached_tokens, each.output_tokens) for each in usages], strict=True)))
+        return Reply(text, total if usages else None)
+
+
+@cache
+def _shared_thread(module: str) -> LoopThread:
+    """Return the thread for objects of a module. It lives as long as they do, since their clients may belong to its loop."""
+    return LoopThread()
+
+
+def _is_runnable(value: Any) -> bool:
+    return any(callable(getattr(value, name, None)) for name in ("ainvoke", "invoke"))
+
+
+def _invoke(runnable: Any, sent: Any, config: dict[str, Any]) -> Awaitable[Any]:
+    ainvoke: Callable[..., Awaitable[Any]] | None = getattr(runnable, "ainvoke", None)
+    return ainvoke(sent, config=config) if callable(ainvoke) else asyncio.to_thread(runnable.invoke, sent, config=config)
+
+
+def _new(messages: Any) -> list[Any]:
+    """Return the messages after the user's last one."""
+    found: list[Any] = []
+    for message in reversed(messages if isinstance(messages, list) else []):
+        if getattr(message, "type", None) == "human":
+            break
+        found.insert(0, message)
+    return found
+
+
+def _text(message: Any) -> str | None:
+    """Return the text of a message, whose content may have parts; None if it is no reply."""
+    content = getattr(message, "content", None)
+    if getattr(message, "type", "ai") not in ("ai", "AIMessageChunk"):
+        return None
+    if isinstance(content, list):
+        parts = [part if isinstance(part, str) else part.get("text", "") for part in content if isinstance(part, str | dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else None
+
+
+def _usage(message: Any) -> Usage | None:
+    usage = getattr(message, "usage_metadata", None)
+    if not isinstance(usage, Mapping):
+        return None
+    tokens, cached = usage.get("input_tokens", 0), (usage.get("input_token_details") or {}).get("cache_read") or 0
+    return Usage(tokens, min(cached, tokens), usage.get("output_tokens", 0))  # checked by the engine
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"role", "content", "id"} and all(isinstance(text, str) for text in value.values())

@@ -1,0 +1,48 @@
+"""What longspan reads of a trace: how an agent's reply came about (docs/agents.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Trace", "TracePart"]
+
+
+class TracePart(BaseModel):
+    """A part of a trace. The fields declared here are validated; others are kept unchanged."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+
+class WrittenMemory(TracePart):
+    """A memory that was written, and its turn if that is not the reply's own."""
+
+    id: str
+    text: str = ""
+    turn: str | None = None
+
+
+class ReadMemory(TracePart):
+    """A memory that was read, and its turns."""
+
+    id: str | None = None
+    text: str = ""
+    turns: list[str] | None = None
+
+
+class Recent(TracePart):
+    """The first of the recent turns, all of which were shown."""
+
+    since: str | None = None
+
+
+class Trace(TracePart):
+    """How a reply came about. `longspan.simulator.grading.needle_fates` uses it for grades."""
+
+    written: list[WrittenMemory] = Field(default_factory=list)
+    read: list[ReadMemory] = Field(default_factory=list)
+    recent: Recent | None = None
+    prompt_tokens: Annotated[int, Field(ge=0, le=10**12)] = 0
+    calls: Sequence[TracePart] = Field(default_factory=list)
