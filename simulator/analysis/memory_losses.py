@@ -124,7 +124,10 @@ class MemoryLosses:
         """Where the memory was lost, in words; None if no question needed anything."""
         if self.tells == "nothing":
             return _of_answers(self.answers) if self.answers.asked else None
-        return f"{_begun(self.needles)} {_lost(self.needles)}{_used(self.needles)}"
+        needles = self.needles
+        needed = f"Of {needles.needed:,} {'needle' if needles.needed == 1 else 'needles'} that questions needed,"
+        untold = f" Of {needles.unknown:,} the agent does not tell." if needles.unknown else ""
+        return f"{needed} {_lost(needles)}{_used(needles)}{untold}"
 
 
 def outcome(pair: Evidence) -> Outcome:
@@ -182,15 +185,10 @@ def _of_answers(answers: Answers) -> str:
     return f"The agent tells nothing of its memory. Of {asked}, {told}{undecided}."
 
 
-def _begun(needles: Needles) -> str:
-    needed = f"{needles.needed:,} {'needle' if needles.needed == 1 else 'needles'} that questions needed"
-    return f"The agent tells of {needles.told:,} of {needed}:" if needles.unknown else f"Of {needed},"
-
-
 def _lost(needles: Needles) -> str:
     lost = needles.told - needles.found
     if not lost:
-        return "all were found again."
+        return "none is known to be lost." if needles.unknown else "all were found again."
     ways = [
         (needles.not_stored, "had never been stored"),
         (needles.not_retrieved, f"{_were(needles.not_retrieved)} stored but not retrieved"),

@@ -58,11 +58,12 @@ class Piece(NamedTuple):
 def stages(losses: MemoryLosses) -> list[Stage]:
     """The funnel: the stages that needles pass, as far as the agent tells of them. The bar of what was lost starts at `start`."""
     needles, memory = losses.needles, losses.tells == "memory"
-    passed = [("needed", needles.told, ["unknown"])]
+    passed: list[tuple[str, int, list[str]]] = [("needed", needles.needed, [])]
     if memory:
         passed.append(("kept", needles.told - needles.not_stored, ["not_stored"]))
     passed.append(("found again" if memory else "in the prompt", needles.found, ["not_retrieved", "not_shown"]))
     passed.append(("used", needles.used, ["not_used"]))
+    passed[1][2].append("unknown")
     whole, counts = needles.needed or 1, needles._asdict()
     found = []
     for name, number, outcomes in passed:
