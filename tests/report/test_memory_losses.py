@@ -108,8 +108,8 @@ def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
 @pytest.mark.parametrize(
     ("needles", "sentence"),
     [
-        (Needles(11, 59, 0, 11, 50), "Of 131 needles that questions needed, 70 were never found again: 11 had never been stored and 59 were stored "
-         "but not retrieved. Of the 61 that were found, 50 were used."),
+        (Needles(11, 59, 0, 11, 50), "Of 131 needles that questions needed, 70 were never found again: 11 had never been stored "
+         "and 59 were stored but not retrieved. Of the 61 that were found, 50 were used."),
         (Needles(0, 0, 4, 0, 1), "Of 5 needles that questions needed, 4 were not in the prompt. The one that was found was used."),
         (Needles(used=2, unknown=3), "Of 5 needles that questions needed, none is known to be lost. All 2 that were found were used. "
          "Of 3 the agent does not tell."),
