@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, final
+from typing import Any, Final, Literal, NamedTuple, final, get_args
 
 from longspan.simulator import events
 from longspan.simulator.analysis.distances import Asked, asked
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.record import Award
 from longspan.simulator.report.excerpts import MAX_CHARS, TRACE_CHARS, Excerpt
+from longspan.simulator.report.recall import Recall
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.transcript import Change, Evidence, Transcript
 from longspan.simulator.transcript import Turn as TranscriptTurn
 
-__all__ = ["Conversation", "Reading", "Test", "Turn"]
+__all__ = ["Cause", "Conversation", "Reading", "Stretch", "Test", "Turn"]
+
+Stage = Literal["not stored", "not retrieved", "not in the prompt", "not used"]
+
+STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
+"""Where a needle can be lost, in order. "not in the prompt": the agent does not tell whether it was stored."""
 
 
 @final
@@ -25,7 +31,8 @@ __all__ = ["Conversation", "Reading", "Test", "Turn"]
 class Turn:
     """One turn as it is shown. `reply` is None if the conversation was interrupted before it.
 
-    `proves`: the tests whose grade it proves. `seconds` and `dollars`: latency and cost of the reply, None if unknown.
+    `memory`: what its trace tells (see `Recall`). `proves`: the tests whose grade it proves.
+    `seconds` and `dollars`: latency and cost of the reply, None if unknown.
     """
 
     conversation: str
@@ -39,6 +46,7 @@ class Turn:
     seconds: float | None = None
     dollars: float | None = None
     trace: Excerpt | None = None
+    memory: Mapping[str, Any] | None = None
     proves: list[str] = field(default_factory=list)
 
     @classmethod
@@ -82,6 +90,7 @@ class Turn:
             "seconds": self.seconds,
             "dollars": self.dollars,
             "trace": self.trace.data() if self.trace is not None else None,
+            "memory": self.memory,
             "proves": self.proves,
             "jumps": [{"test": jump.test, "to": f"{jump.to:%Y-%m-%d %H:%M}"} for jump in self.jumps],
         }
@@ -101,6 +110,7 @@ class Conversation:
     turns: list[Turn] = field(default_factory=list)
     by_test: dict[str, list[Turn]] = field(default_factory=lambda: defaultdict(list))
     transcript: Transcript = field(default_factory=Transcript)
+    recall: Recall = field(default_factory=Recall)
 
     @property
     def tokens(self) -> int:
@@ -120,6 +130,7 @@ class Conversation:
         if not isinstance(change, TranscriptTurn):
             return
         turn = Turn.of(self.id, change)
+        turn.memory = self.recall.of(change, transcript)
         self.turns[turn.number :] = [turn]
         if (test := turn.message.test) is not None:
             turns = self.by_test[test]
@@ -131,6 +142,14 @@ class Stretch(NamedTuple):
 
     first: int
     last: int
+
+
+class Cause(NamedTuple):
+    """Where a memory was lost, and for how many of a test's pairs of needle and question: `lost` of those whose fate is `known`."""
+
+    stage: Stage
+    lost: int
+    known: int
 
 
 @final
@@ -182,6 +201,33 @@ class Test:
         return asked(self.result)
 
     @property
+    def questions(self) -> list[Turn]:
+        """Its questions and the turns that prove its grade; its last turn if there are neither."""
+        return [turn for turn in self.turns if turn.number in self.proof or self._has(turn, "question")] or self.turns[-1:]
+
+    @property
+    def needles(self) -> list[Turn]:
+        """Its needles that are not shown among its questions."""
+        shown = {turn.number for turn in self.questions}
+        return [turn for turn in self.turns if self._has(turn, "needle") and turn.number not in shown]
+
+    def _has(self, turn: Turn, kind: str) -> bool:
+        return turn.message.test == self.result.id and kind in turn.kinds
+
+    @property
+    def stretch(self) -> Stretch | None:
+        """The turns from its first one to its last, or to the last that it watched; None if it was not started."""
+        own = [turn.number for turn in self.turns if turn.message.test == self.result.id and turn.message.kind != "farewell"]
+        return Stretch(own[0], max([own[-1], *(stretch.last for stretch in self.watched)])) if own else None
+
+    @property
+    def causes(self) -> list[Cause]:
+        """Where its needles were lost, by the first stage that failed, if traces tell and it has not all points."""
+        pairs = [pair for pair in self.result.evidence if (pair.stored, pair.retrieved, pair.used) != (None, None, None)]
+        lost = Counter(stage for pair in pairs if (stage := _lost(pair)) is not None)
+        return [Cause(stage, lost[stage], len(pairs)) for stage in STAGES if lost[stage] and self.result.score != 1]
+
+    @property
     def needle_outcomes(self) -> list[tuple[str, int, int]]:
         """For "stored", "retrieved" and "used": how many pairs of needle and question were so, and of how many traces tell."""
         outcomes = {name: [getattr(pair, name) for pair in self.result.evidence] for name in ("stored", "retrieved", "used")}
@@ -211,6 +257,17 @@ class Reading:
     def forget(self, conversation: str) -> None:
         """Drop everything that was added to a conversation."""
         self.conversations[conversation] = Conversation(conversation, self._files[conversation])
+
+
+def _lost(pair: Evidence) -> Stage | None:
+    """Where a question's needle was lost; None if it was used, or if the traces do not tell."""
+    if pair.retrieved:
+        return "not used" if pair.used is False else None
+    if pair.stored is False:
+        return "not stored"
+    if pair.retrieved is None:
+        return None
+    return "not retrieved" if pair.stored else "not in the prompt"
 
 
 def stretches(numbers: Iterable[int]) -> list[Stretch]:
