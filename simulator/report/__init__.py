@@ -20,14 +20,14 @@ from longspan.simulator.report.memory import OUTCOMES, memory_map, split, stages
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.reading import Reading, Test
 from longspan.simulator.report.summary import failures, score_interval, times, without_score
-from longspan.simulator.report.timeline import grade_of, panels
+from longspan.simulator.report.timeline import grade_of, panels, played_in
 from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["POLICY", "Reading", "report_of", "write_report"]
 
 FILE_NAME: Final = "report.html"
 
-SCRIPTS: Final = ("turns.js", "conversation.js", "timeline.js")
+SCRIPTS: Final = ("markdown.js", "turns.js", "conversation.js", "timeline.js", "tests.js", "playback.js")
 STYLES: Final = ("base.css", "run.css", "result.css")
 
 DISTANCES_NOTE: Final = "Graded questions by their evidence distance. Each row has questions of other scenarios."
@@ -81,6 +81,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None) ->
         memory_map=memory_map(result.tests, result.span, conversations),
         panels=panels([test for group in tests.values() for test in group], conversations),
         conversations=conversations,
+        played_in=played_in([test for group in tests.values() for test in group], conversations),
         interval=score_interval(run.manifest, result.tests),
         failures=failures(run, conversations),
         times=times(conversations.values()),
