@@ -34,10 +34,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a run at a span of 500k."""
+    """The report of a run at a span of 500k with an agent whose replies are long."""
     suite = load_suite("ltm").changed([], [], ["colours", "jokes", "name_list", "shopping", "spy_meeting"], 3)
     out = tmp_path_factory.mktemp("long")
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=500_000, seed=0, agent="oracle"), out)]))
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=500_000, seed=0, agent="python:benchmarks._wordy:Wordy"), out)]))
     assert outcome.result is not None
     assert outcome.result.tokens > 1_300_000
     return outcome.folder / "report.html"
@@ -89,6 +89,7 @@ def test_a_run_of_more_than_a_million_tokens_opens_and_scrolls_with_little_more_
     assert played[0] > 50 * played[1], "of the report, scripts and styles are the same"
     assert min(opened[long]) < size / 2 * min(opened[mixed])
     assert elements[long] < 5 * elements[mixed]
+    assert seen.page.evaluate("document.getElementById('tests').parentElement.offsetHeight") < 6 * 800
     count = int((seen.page.locator("#matches").text_content() or "").removesuffix(" turns").replace(",", ""))
     assert 0 < seen.page.evaluate(SCROLL) < count / 2
 
