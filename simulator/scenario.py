@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,7 +18,7 @@ from longspan.simulator.script import Line, Script, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.tables import Table
 
-__all__ = ["Award", "Exchange", "Grade", "Record", "Scenario", "Skill", "Test"]
+__all__ = ["Award", "Exchange", "Grade", "Record", "Scenario", "Skill", "Test", "description"]
 
 Skill = Literal[
     "recall",
@@ -97,6 +98,16 @@ class Scenario(BaseModel, ABC):
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
         """Return further tables for a report or a comparison. `runs` are the tests of each run, by the run's name."""
         return ()
+
+
+def description(scenario: Scenario | type[Scenario]) -> str:
+    """Return what a scenario tests, in a sentence: the first line of its docstring. That of an instance has its parameters' values."""
+    first = (scenario.__doc__ or "").strip().partition("\n")[0]
+    if isinstance(scenario, type):
+        return first
+    values = {name: value for name, value in scenario if isinstance(value, str | int | float)}
+    text = re.sub("`([a-z_]+)`", lambda named: str(values.get(named[1], named[1])), first)
+    return text[:1].upper() + text[1:]
 
 
 @final

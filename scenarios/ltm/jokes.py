@@ -29,7 +29,7 @@ MIN_PAUSE, MAX_PAUSE = 30, 240
 
 @final
 class Jokes(Scenario):
-    """Several `jokes` are told with time in between; then one is asked for by how long ago it was told.
+    """`jokes` jokes are told with time in between; then one is asked for by how long ago it was told.
 
     How long ago that was is known only while the test is played.
     """

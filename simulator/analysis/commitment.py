@@ -131,8 +131,9 @@ def _published(manifest: Manifest, result: Result) -> Published:
         isolated=manifest.isolated,
         tokenizer=manifest.tokenizer,
         versions=manifest.versions,
+        scenarios={name: scenario.model_copy(update={"about": ""}) for name, scenario in result.scenarios.items()},
         tests=[PublishedTest.model_validate(test.model_dump(include=set(PublishedTest.model_fields))) for test in result.tests],
-        **{name: getattr(result, name) for name in ("suite", "span", "agent", "score", "score_bounds", "max_score", "scenarios")},
+        **{name: getattr(result, name) for name in ("suite", "span", "agent", "score", "score_bounds", "max_score")},
     )
 
 

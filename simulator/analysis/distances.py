@@ -8,7 +8,21 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.grading.grades import Result, TestResult
 
-__all__ = ["NARROW", "Asked", "Distances", "Point", "Range", "asked", "narrow", "points", "range_of", "short", "spans_kept", "spans_said"]
+__all__ = [
+    "MAX_TOKENS",
+    "NARROW",
+    "Asked",
+    "Distances",
+    "Point",
+    "Range",
+    "asked",
+    "narrow",
+    "points",
+    "range_of",
+    "short",
+    "spans_kept",
+    "spans_said",
+]
 
 NARROW: Final = 0.2
 """Of the span: a scenario whose evidence distances lie within so little of it is seen only at some distances."""
@@ -35,7 +49,8 @@ class Asked(NamedTuple):
 
 @final
 class Point(NamedTuple):
-    """A graded question: its evidence distance in tokens as said, the `share` of the span as dealt, and its score, None if undecided.
+    """A graded question, by its turn: its evidence distance in tokens as said, the `share` of the span as dealt, and its score, None if
+    undecided.
 
     `share` is 0 for a test that has no span, or nothing to fill it with.
     """
@@ -47,6 +62,7 @@ class Point(NamedTuple):
     share: float
     score: float | None
     chance: float
+    turn: int
 
     @property
     def lowest(self) -> float:
@@ -107,6 +123,7 @@ def _points(test: TestResult, span: int) -> Iterator[Point]:
             share=questions[turn].dealt / span if span and test.exempt not in ("alone", "isolated") else 0.0,
             score=fmean(decided) if len(decided) == len(items) else None,
             chance=test.chance,
+            turn=turn,
         )
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar, final
 from longspan.simulator.analysis.distances import Point
 from longspan.simulator.grading.grades import TestResult
 
-__all__ = ["Group", "by_distance", "by_scenario", "by_skill", "group", "grouped", "in_order"]
+__all__ = ["Group", "by_distance", "by_scenario", "by_skill", "distance_bin", "group", "grouped", "in_order"]
 
 DISTANCES: Final = (0, 1_000, 4_000, 16_000, 64_000, 256_000)
 """The lower limits of the bins of evidence distances, in tokens."""
@@ -43,7 +43,12 @@ def by_skill(test: TestResult) -> Sequence[str]:
 
 def by_distance(point: Point) -> Sequence[str]:
     """Return the bin of a graded question's evidence distance."""
-    return [_label(max(number for number, start in enumerate(DISTANCES) if point.distance >= start or number == 0))]
+    return [distance_bin(point.distance)]
+
+
+def distance_bin(tokens: int) -> str:
+    """Return the name of the bin of an evidence distance in tokens."""
+    return _label(max(number for number, start in enumerate(DISTANCES) if tokens >= start or number == 0))
 
 
 def group(tests: Sequence[Scored]) -> Group:

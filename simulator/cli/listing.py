@@ -24,6 +24,7 @@ def scenarios() -> None:
     """List the installed scenarios with their skills and parameters."""
     from longspan.simulator.errors import InputError
     from longspan.simulator.plugins import SCENARIOS, installed, scenario_class
+    from longspan.simulator.scenario import description
 
     table = _table("scenario", "skills", "parameters", "description")
     for name in installed(SCENARIOS):
@@ -33,8 +34,7 @@ def scenarios() -> None:
             table.add_row(name, "", "", str(error))
             continue
         parameters = ", ".join(f"{field}={info.get_default(call_default_factory=True)}" for field, info in cls.model_fields.items())
-        about = (cls.__doc__ or "").strip().splitlines()[0] if cls.__doc__ else ""
-        table.add_row(name, ", ".join(cls.skills), parameters, about)
+        table.add_row(name, ", ".join(cls.skills), parameters, description(cls))
     _print(table)
 
 

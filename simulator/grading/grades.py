@@ -27,7 +27,7 @@ from longspan.simulator.plugins import make_scenario
 from longspan.simulator.queries import JudgeAnswers
 from longspan.simulator.record import Grade, Item, Marked
 from longspan.simulator.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
-from longspan.simulator.scenario import Scenario
+from longspan.simulator.scenario import Scenario, description
 from longspan.simulator.tables import Table
 from longspan.simulator.transcript import Change, Evidence, PlayedTest, Transcript, Turn
 
@@ -101,12 +101,13 @@ class TestResult(_Frozen):
 
 @final
 class ScenarioResult(_Frozen):
-    """The mean and population standard deviation of a scenario's scores; None if a test has no score."""
+    """The mean and population standard deviation of a scenario's scores; None if a test has no score. `about`: what it tests."""
 
     score: float | None
     std: float | None
     chance: float
     tests: int
+    about: str = ""
 
 
 @final
@@ -262,7 +263,7 @@ class Gradebook:
             },
             tables=[table for name, group in sorted(by_scenario.items()) for table in tables_of(scenarios[name], {manifest.agent: group})],
             costs=tally([*(entry for t in transcripts for entry in t.used), *judge_costs(run)]),
-            scenarios={name: scenario_result(group) for name, group in sorted(by_scenario.items())},
+            scenarios={name: scenario_result(group, description(scenarios[name])) for name, group in sorted(by_scenario.items())},
             tests=tests,
             left_out=list(manifest.left_out),
             damage=list(self.damage.values()),
@@ -335,8 +336,8 @@ def tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> l
         return [Table(title=f"{scenario.name}: its tables failed", columns=["error"], rows=[[why]])]
 
 
-def scenario_result(tests: Sequence[TestResult]) -> ScenarioResult:
-    """Return the mean and the standard deviation of a scenario's scores."""
+def scenario_result(tests: Sequence[TestResult], about: str = "") -> ScenarioResult:
+    """Return the mean and the standard deviation of a scenario's scores. `about` says what it tests."""
     scores = [test.score for test in tests if test.score is not None]
     complete = len(scores) == len(tests)
     return ScenarioResult(
@@ -344,6 +345,7 @@ def scenario_result(tests: Sequence[TestResult]) -> ScenarioResult:
         std=_rounded(pstdev(scores)) if complete else None,
         chance=_rounded(fmean(test.chance for test in tests)),
         tests=len(tests),
+        about=about,
     )
 
 

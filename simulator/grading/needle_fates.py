@@ -35,18 +35,19 @@ class Traces:
     Three optional keys of a trace are read. "written": the memories created, objects with an "id" and optionally the "turn" (a
     turn id) that they are from, by default that of the reply. "read": the memories in the prompt, objects with an "id" or with
     the "turns" that they are from. "recent": {"since": turn id}, the first of the latest turns that were all in the prompt.
+    Whether a needle was stored is unknown until a trace has "written", be it empty.
     """
 
     def __init__(self) -> None:
         self._number: dict[str, int] = {}
         self._memories: dict[int, set[str]] = defaultdict(set)
-        self._any = False
+        self._told = False
 
     def add(self, number: int, turn_id: str, trace: Mapping[str, Any] | None) -> None:
         """Add the trace of turn `number`."""
         self._number[turn_id] = number
+        self._told = self._told or isinstance((trace or {}).get("written"), list)
         for memory in _objects(trace, "written"):
-            self._any = True
             source = self._number.get(str(memory.get("turn", turn_id)))
             if source is not None and isinstance(memory.get("id"), str):
                 self._memories[source].add(memory["id"])
@@ -61,7 +62,7 @@ class Traces:
         return {needle: self._fate(needle, text, new_words, trace) for needle, text in needles.items()}
 
     def _fate(self, needle: int, needle_text: str, new_words: set[str], trace: Mapping[str, Any] | None) -> Fate:
-        stored = needle in self._memories if self._any else None
+        stored = needle in self._memories if self._told else None
         if trace is None or not ({"read", "recent"} & trace.keys()):
             return Fate(stored)
         retrieved = self._shown(needle, trace)

@@ -10,23 +10,25 @@ from typing import Final
 
 from longspan.simulator.analysis.distances import Distances, narrow, points, spans_kept, spans_said
 from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
+from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.files import write_text
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.judging.calibration import calibration_notes
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.report.chart import chart
+from longspan.simulator.report.memory import OUTCOMES, memory_map, split, stages
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.reading import Reading, Test
 from longspan.simulator.report.summary import failures, score_interval, times, without_score
-from longspan.simulator.report.timeline import grade_of, panels
+from longspan.simulator.report.timeline import grade_of, panels, played_in
 from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["POLICY", "Reading", "report_of", "write_report"]
 
 FILE_NAME: Final = "report.html"
 
-SCRIPTS: Final = ("turns.js", "conversation.js", "timeline.js")
-STYLES: Final = ("base.css", "run.css")
+SCRIPTS: Final = ("markdown.js", "turns.js", "conversation.js", "timeline.js", "tests.js", "playback.js")
+STYLES: Final = ("base.css", "run.css", "result.css")
 
 DISTANCES_NOTE: Final = "Graded questions by their evidence distance. Each row has questions of other scenarios."
 
@@ -53,6 +55,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None) ->
     conversations = (reading or Reading.of(run)).conversations
     asked = points(result.tests, result.span)
     tests = {name: [Test.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
+    losses = MemoryLosses.of(result.tests, result.span)
     page = environment().get_template("run.html.j2")
     pieces = page.stream(
         manifest=run.manifest,
@@ -60,18 +63,26 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None) ->
         chance=fsum(scenario.chance for scenario in result.scenarios.values()),
         scenarios=tests,
         bounds={name: _bounds(group) for name, group in tests.items()},
+        intervals={name: score_interval(run.manifest, [test.result for test in group]) for name, group in tests.items()},
         evidence={name: Distances.of([test.result for test in group], result.span) for name, group in tests.items()},
         all_evidence=Distances.of(result.tests, result.span),
         kinds=[
             ("skills", "Skills", "A test counts for each skill of its scenario.", grouped(result.tests, by_skill)),
             ("distances", "Evidence distances", DISTANCES_NOTE, grouped(asked, by_distance)),
         ],
+        kept=result.certified == 1,
         spans=[sentence for sentence in (spans_kept(result), spans_said(result)) if sentence],
         curve=chart(asked),
         narrow=narrow(asked),
+        losses=losses,
+        stages=stages(losses),
+        split=split,
+        outcomes=OUTCOMES,
+        memory_map=memory_map(result.tests, result.span, conversations),
         panels=panels([test for group in tests.values() for test in group], conversations),
         conversations=conversations,
-        interval=score_interval(run.manifest, result),
+        played_in=played_in([test for group in tests.values() for test in group], conversations),
+        interval=score_interval(run.manifest, result.tests),
         failures=failures(run, conversations),
         times=times(conversations.values()),
         cost=total_cost(part.cost_usd for part in result.costs.values()),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import NamedTuple, final
 
-from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
+from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate, distance_curve
 from longspan.simulator.analysis.distances import Point
 from longspan.simulator.report.timeline import Tick, ticks
 
@@ -24,14 +24,17 @@ class Dot(NamedTuple):
 
 @final
 class Chart(NamedTuple):
-    """A figure, in shares of its width and height: its `dots`, the `line` and the `band` as points of SVG in percent."""
+    """A figure, in shares of its width and height: its `dots`, the `line` and the `band` as points of SVG in percent.
+
+    `half`: where the line falls to one half, with its interval as far as it lies in the figure; None if it does not.
+    """
 
     curve: DistanceCurve
     dots: list[Dot]
     ticks: list[Tick]
     line: str
     band: str
-    half: float | None
+    half: Estimate | None
 
 
 def chart(points: Sequence[Point]) -> Chart | None:
@@ -49,7 +52,7 @@ def chart(points: Sequence[Point]) -> Chart | None:
         ticks=ticks(int(width)),
         line=_path(zip(across, (score.value for score in curve.scores), strict=True)),
         band=_path(band),
-        half=curve.half.value / width if 0 < curve.half.value < inf else None,
+        half=Estimate(*(min(1.0, at / width) for at in curve.half)) if 0 < curve.half.value < inf else None,
     )
 
 

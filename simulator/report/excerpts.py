@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, final
 
@@ -23,6 +24,13 @@ TRACE_CHARS: Final = 4_000
 
 _SCRIPT_ENDING: Final = "<>&\u2028\u2029"
 """Characters that could end a script or start a comment in it, or that older JavaScript treats as line ends."""
+
+
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
+
+ASCII_SHARE: Final = 0.95
+"""A text with fewer bytes than its characters divided by this is escaped to ASCII: a browser reads a page of one-byte characters
+faster. One with more would grow."""
 
 
 @final
@@ -65,4 +73,12 @@ def script_json(value: Any) -> Markup:
     text = to_json(value).decode()
     for character in _SCRIPT_ENDING:
         text = text.replace(character, f"\\u{ord(character):04x}")
+    if not text.isascii() and ASCII_SHARE * len(text.encode()) < len(text):
+        text = _NOT_ASCII.sub(_escaped, text)
     return Markup(text)  # noqa: S704
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """A character as JSON's escapes: two if it is beyond the basic plane."""
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

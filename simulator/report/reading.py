@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator import events
 from longspan.simulator.analysis.distances import Asked, asked
+from longspan.simulator.analysis.memory_losses import Outcome, outcome
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.record import Award
 from longspan.simulator.report.excerpts import MAX_CHARS, TRACE_CHARS, Excerpt
+from longspan.simulator.report.recall import Recall
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.transcript import Change, Evidence, Transcript
 from longspan.simulator.transcript import Turn as TranscriptTurn
 
-__all__ = ["Conversation", "Reading", "Test", "Turn"]
+__all__ = ["Cause", "Conversation", "Reading", "Stretch", "Test", "Turn"]
+
+STAGES: Final[Mapping[Outcome, str]] = {
+    "not_stored": "not stored",
+    "not_retrieved": "not retrieved",
+    "not_shown": "not in the prompt",
+    "not_used": "not used",
+}
+"""Outcomes of needles that were lost (see `Outcome`), in the order in which they are, as a row says them."""
 
 
 @final
@@ -25,7 +35,8 @@ __all__ = ["Conversation", "Reading", "Test", "Turn"]
 class Turn:
     """One turn as it is shown. `reply` is None if the conversation was interrupted before it.
 
-    `proves`: the tests whose grade it proves. `seconds` and `dollars`: latency and cost of the reply, None if unknown.
+    `memory`: what its trace tells (see `Recall`). `proves`: the tests whose grade it proves.
+    `seconds` and `dollars`: latency and cost of the reply, None if unknown.
     """
 
     conversation: str
@@ -39,6 +50,7 @@ class Turn:
     seconds: float | None = None
     dollars: float | None = None
     trace: Excerpt | None = None
+    memory: Mapping[str, Any] | None = None
     proves: list[str] = field(default_factory=list)
 
     @classmethod
@@ -82,6 +94,7 @@ class Turn:
             "seconds": self.seconds,
             "dollars": self.dollars,
             "trace": self.trace.data() if self.trace is not None else None,
+            "memory": self.memory,
             "proves": self.proves,
             "jumps": [{"test": jump.test, "to": f"{jump.to:%Y-%m-%d %H:%M}"} for jump in self.jumps],
         }
@@ -101,6 +114,7 @@ class Conversation:
     turns: list[Turn] = field(default_factory=list)
     by_test: dict[str, list[Turn]] = field(default_factory=lambda: defaultdict(list))
     transcript: Transcript = field(default_factory=Transcript)
+    recall: Recall = field(default_factory=Recall)
 
     @property
     def tokens(self) -> int:
@@ -120,6 +134,7 @@ class Conversation:
         if not isinstance(change, TranscriptTurn):
             return
         turn = Turn.of(self.id, change)
+        turn.memory = self.recall.of(change, transcript)
         self.turns[turn.number :] = [turn]
         if (test := turn.message.test) is not None:
             turns = self.by_test[test]
@@ -131,6 +146,14 @@ class Stretch(NamedTuple):
 
     first: int
     last: int
+
+
+class Cause(NamedTuple):
+    """Where a memory was lost, and for how many of a test's pairs of needle and question: `lost` of those whose fate is `known`."""
+
+    stage: str
+    lost: int
+    known: int
 
 
 @final
@@ -180,6 +203,33 @@ class Test:
     def asked(self) -> list[Asked]:
         """Its questions that need a needle, with their evidence distances."""
         return asked(self.result)
+
+    @property
+    def questions(self) -> list[Turn]:
+        """Its questions and the turns that prove its grade; its last turn if there are neither."""
+        return [turn for turn in self.turns if turn.number in self.proof or self._has(turn, "question")] or self.turns[-1:]
+
+    @property
+    def needles(self) -> list[Turn]:
+        """Its needles that are not shown among its questions."""
+        shown = {turn.number for turn in self.questions}
+        return [turn for turn in self.turns if self._has(turn, "needle") and turn.number not in shown]
+
+    def _has(self, turn: Turn, kind: str) -> bool:
+        return turn.message.test == self.result.id and kind in turn.kinds
+
+    @property
+    def stretch(self) -> Stretch | None:
+        """The turns from its first one to its last, or to the last that it watched; None if it was not started."""
+        own = [turn.number for turn in self.turns if turn.message.test == self.result.id and turn.message.kind != "farewell"]
+        return Stretch(own[0], max([own[-1], *(stretch.last for stretch in self.watched)])) if own else None
+
+    @property
+    def causes(self) -> list[Cause]:
+        """Where its needles were lost, by the first stage that failed, if traces tell and it has not all points."""
+        lost = Counter(map(outcome, self.result.evidence))
+        known = lost.total() - lost["unknown"]
+        return [Cause(name, lost[how], known) for how, name in STAGES.items() if lost[how] and self.result.score != 1]
 
     @property
     def needle_outcomes(self) -> list[tuple[str, int, int]]:

@@ -8,7 +8,7 @@ from math import ceil, fsum
 from typing import NamedTuple, final
 
 from longspan.simulator.analysis.statistics import Interval, Observed, interval
-from longspan.simulator.grading.grades import Result
+from longspan.simulator.grading.grades import Result, TestResult
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.report.reading import Conversation
 from longspan.simulator.run_folder import RunFolder
@@ -35,11 +35,11 @@ def times(conversations: Iterable[Conversation]) -> Times | None:
     return Times(len(seconds), fsum(seconds), seconds[ceil(0.5 * len(seconds)) - 1], seconds[ceil(0.95 * len(seconds)) - 1])
 
 
-def score_interval(manifest: Manifest, result: Result) -> Interval | None:
-    """The interval of the run's score; None if it cannot be estimated (see `interval`)."""
+def score_interval(manifest: Manifest, tests: Iterable[TestResult]) -> Interval | None:
+    """The interval of the score of a run's tests, all or those of a scenario; None if it cannot be estimated (see `interval`)."""
     played_in = {plan.id: id for id, plans in manifest.conversations.items() for plan in plans}
-    tests = [(test, test.conversation or played_in.get(test.id, "")) for test in result.tests]
-    return interval([Observed(test.scenario, conversation, test.lowest, test.highest) for test, conversation in tests])
+    placed = [(test, test.conversation or played_in.get(test.id, "")) for test in tests]
+    return interval([Observed(test.scenario, conversation, test.lowest, test.highest) for test, conversation in placed])
 
 
 def without_score(result: Result) -> dict[str, int]:

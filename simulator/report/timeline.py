@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, final
+from typing import Any, Literal, NamedTuple, final
 
 from longspan.simulator.report.reading import Conversation, Stretch, Test, Turn, stretches
+from longspan.simulator.terminal import visible
 
-__all__ = ["Lane", "Mark", "Panel", "Tick", "grade_of", "panels", "ticks"]
+__all__ = ["Lane", "Mark", "Panel", "Tick", "grade_of", "panels", "played_in", "ticks"]
 
 Grade = Literal["full", "part", "low", "none"]
 """A test's grade: all points, more than chance, no more than chance, or no score."""
@@ -76,6 +77,17 @@ def panels(tests: Sequence[Test], conversations: Mapping[str, Conversation]) -> 
     shared = [_shared(conversations[id], group) for id, group in by_conversation.items() if len(group) > 1]
     single = [group[0] for group in by_conversation.values() if len(group) == 1]
     return shared + ([_single(single, conversations)] if single else [])
+
+
+def played_in(tests: Iterable[Test], conversations: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """By conversation: its tests as JSON, for the page's script. A test is open from its `first` turn to its `last`."""
+    found: dict[str, list[dict[str, Any]]] = {id: [] for id in conversations}
+    for test in tests:
+        if test.stretch is not None:
+            result = test.result
+            data = {"id": visible(result.id), "grade": grade_of(result.score, result.chance)}
+            found[str(result.conversation)].append(data | test.stretch._asdict())
+    return found
 
 
 def _shared(conversation: Conversation, tests: Iterable[Test]) -> Panel:

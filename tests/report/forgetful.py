@@ -1,4 +1,4 @@
-"""A scenario whose needles lie anywhere in the span, and an agent whose memory is known: what the curve of scores must recover."""
+"""A scenario whose needles lie anywhere in the span, and agents whose memory is known: what a report must find out about it."""
 
 from __future__ import annotations
 
@@ -65,3 +65,25 @@ class Window(BaseAgent):
             code, end = self._codes[asked[1]]
             return code if begin - end <= WINDOW else "I do not know."
         return "OK."
+
+
+class Hollow(BaseAgent):
+    """Stores nothing, and says so."""
+
+    async def reply(self, message: Message) -> Reply:
+        return Reply("OK.", trace={"written": [], "read": []})
+
+
+class Recent(BaseAgent):
+    """Repeats the message before the last, and tells that its prompt has the last five turns. It has no memory to tell of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._turns: list[Message] = []
+
+    async def observe(self, message: Message, reply: str) -> None:
+        self._turns.append(message)
+
+    async def reply(self, message: Message) -> Reply:
+        self._turns.append(message)
+        return Reply(self._turns[-2:][0].text, trace={"recent": {"since": self._turns[-5:][0].turn_id}})

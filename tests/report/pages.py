@@ -131,6 +131,17 @@ def replying(text: str, turn: int = 1) -> Callable[[list[dict[str, Any]]], None]
     return change
 
 
+def question(folder: Path, test: str = "colours-1") -> int:
+    """The turn of a test's last question."""
+    return [entry["turn"] for entry in journal(folder) if entry.get("test") == test and entry.get("kind") == "question"][-1]
+
+
+def answering(folder: Path, to: Path, text: str) -> Page:
+    """The report of a copy of a run, with the same results, but another reply to the question of colours-1."""
+    result = grade_run(RunFolder(folder))
+    return report(altered(folder, to, replying(text, question(folder))), lambda manifest, _: (manifest, result))
+
+
 def data_of(page: Page, conversation: str = "main") -> dict[str, Any]:
     """The JSON of a conversation in the report."""
     scripts = [json.loads(script.text) for script in page.root.all("script", type="application/json")]

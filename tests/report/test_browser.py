@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -18,7 +19,8 @@ from longspan.simulator.runner import play
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from tests.browser import Open, Visit
-from tests.report.pages import altered, journal, played, replying
+from tests.report.pages import Page as PlainPage
+from tests.report.pages import altered, data_of, journal, played, question, replying
 
 PHONE = {"width": 390, "height": 844}
 
@@ -32,10 +34,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a run at a span of 500k."""
+    """The report of a run at a span of 500k with an agent whose replies are long."""
     suite = load_suite("ltm").changed([], [], ["colours", "jokes", "name_list", "shopping", "spy_meeting"], 3)
     out = tmp_path_factory.mktemp("long")
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=500_000, seed=0, agent="oracle"), out)]))
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=500_000, seed=0, agent="python:benchmarks._wordy:Wordy"), out)]))
     assert outcome.result is not None
     assert outcome.result.tokens > 1_300_000
     return outcome.folder / "report.html"
@@ -53,16 +55,18 @@ def spoken(report: Path, kind: str) -> list[int]:
 
 def turns(tab: Tab) -> list[int]:
     """The numbers of the turns that are rendered."""
-    ids = tab.locator(".turns li").evaluate_all("items => items.map((item) => item.id)")
+    ids = tab.locator(".turns .turn").evaluate_all("items => items.map((item) => item.id)")
     return [int(id.rpartition("-")[2]) for id in ids]
 
 
 SCROLL = """async () => {
+    document.getElementById("tools").scrollIntoView();
+    await new Promise(requestAnimationFrame);
     let [most, y] = [0, document.querySelector(".turns").getBoundingClientRect().top + scrollY];
     for (let n = 0; n < 10; n++) {
         scrollTo(0, y += 400);
         await new Promise(requestAnimationFrame);
-        most = Math.max(most, document.querySelectorAll(".turns li").length);
+        most = Math.max(most, document.querySelectorAll(".turns .turn").length);
     }
     return most;
 }"""
@@ -81,9 +85,11 @@ def test_a_run_of_more_than_a_million_tokens_opens_and_scrolls_with_little_more_
         opened[report].append(seen.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd"))
         elements[report] = seen.page.evaluate("document.querySelectorAll('*').length")
     size = long.stat().st_size / mixed.stat().st_size
-    assert size > 40
+    played = [(report.parent / "conversations" / "main" / "journal.jsonl").stat().st_size for report in (long, mixed)]
+    assert played[0] > 50 * played[1], "of the report, scripts and styles are the same"
     assert min(opened[long]) < size / 2 * min(opened[mixed])
     assert elements[long] < 5 * elements[mixed]
+    assert seen.page.evaluate("document.getElementById('tests').parentElement.offsetHeight") < 6 * 800
     count = int((seen.page.locator("#matches").text_content() or "").removesuffix(" turns").replace(",", ""))
     assert 0 < seen.page.evaluate(SCROLL) < count / 2
 
@@ -108,21 +114,28 @@ def test_it_fits_a_phone(visit: Open, mixed: Path) -> None:
     expect(seen.page.locator("#preview dd").first).not_to_be_empty()
     assert "#t-" not in seen.page.url, "a tap shows the turn and stays"
     seen.page.locator("#preview a").first.tap()
-    expect(seen.page.locator(".turns li.target")).to_be_in_viewport()
+    expect(seen.page.locator(".turn.target")).to_be_in_viewport()
     seen.picture("report-phone-turn")
     assert seen.faults() == []
 
 
-def test_it_prints_everything_except_the_controls(visit: Open, mixed: Path) -> None:
+def test_it_prints_the_result_the_scenarios_and_what_failed_and_the_conversation_on_request(visit: Open, mixed: Path) -> None:
     seen = visit(mixed)
-    assert len(seen.page.pdf()) > 50_000
+    short = len(seen.page.pdf())
     seen.page.emulate_media(media="print")
-    assert turns(seen.page) == list(range(len(turns(seen.page))))
-    assert len(turns(seen.page)) == len([e for e in journal(mixed.parent) if e["type"] == "message"])
-    for hidden in ("#tools", "nav", "#preview"):
+    for hidden in ("#tools", "nav", "#preview", "#player", "#conversations", ".choice", "#tests-tools"):
         expect(seen.page.locator(hidden)).to_be_hidden()
-    assert all(seen.page.locator("ol.said").evaluate_all("lists => lists.map((list) => list.checkVisibility())"))
+    tests = grade_run(RunFolder(mixed.parent)).tests
+    failed = [test.score != 1 for test in tests]
+    assert True in failed
+    assert False in failed
+    assert [seen.page.locator(f"#test-{test.id} .questions").is_visible() for test in tests] == failed
+    assert all(seen.page.locator(".reason").evaluate_all("reasons => reasons.map((reason) => reason.checkVisibility())"))
     seen.picture("report-print", whole=True)
+    seen.page.emulate_media(media="screen")
+    seen.page.get_by_label("Print the conversation").check()
+    assert len(seen.page.pdf()) > short
+    assert turns(seen.page) == [entry["turn"] for entry in journal(mixed.parent) if entry["type"] == "message"]
 
 
 def test_without_scripts_the_essentials_are_there(visit: Open, mixed: Path) -> None:
@@ -130,8 +143,15 @@ def test_without_scripts_the_essentials_are_there(visit: Open, mixed: Path) -> N
     result = grade_run(RunFolder(mixed.parent))
     for test in result.tests:
         expect(seen.page.locator(f"#test-{test.id}")).to_contain_text(" ".join(test.reason.split()))
-    expect(seen.page.locator("#tools")).to_be_hidden()
+    for scripted in ("#tools", "#tests-tools", "#player"):
+        expect(seen.page.locator(scripted)).to_be_hidden()
     expect(seen.page.locator("#no-script")).to_contain_text("conversations/main/journal.jsonl")
+    seen.page.locator("#test-colours-1 summary").first.click()
+    expect(seen.page.locator("#test-colours-1 .questions")).to_be_visible()
+    seen.page.locator("#only-low").check()
+    failed = [test.id for test in result.tests if test.score is not None and test.score <= test.chance]
+    shown = seen.page.locator(".tests .test:visible")
+    assert shown.evaluate_all("tests => tests.map((test) => test.id)") == [f"test-{id}" for id in failed]
 
 
 def test_search_finds_text_and_marks_it(tab: Tab, mixed: Path) -> None:
@@ -155,13 +175,182 @@ def test_search_finds_text_in_collapsed_filler(tab: Tab, mixed: Path) -> None:
     tab.get_by_label("Search").fill(wanted)
     shown = tab.locator(f"#t-main-{filler['turn']}")
     expect(shown.locator("summary mark")).to_have_text(wanted)
-    expect(shown.locator("dd")).to_have_count(0)
-    shown.locator("summary").click()
-    expect(shown.locator("dd mark").first).to_have_text(re.compile(re.escape(wanted).replace("\\ ", r"\s+")))
+    expect(shown.locator("dd mark.current")).to_have_text(re.compile(re.escape(wanted).replace("\\ ", r"\s+")))
+    expect(shown.locator("dd mark.current")).to_be_in_viewport()
+
+
+def test_search_goes_from_hit_to_hit(tab: Tab, mixed: Path) -> None:
+    said = [text for turn in data(mixed)["turns"] for text in (turn["text"], turn["reply"])]
+    count = sum(text.lower().count("colour") for text in said)
+    assert count > 3
+    search, hits = tab.get_by_label("Search"), tab.locator("#hits")
+    search.fill("colour")
+    expect(hits).to_have_text(f"hit 1 of {count}")
+    expect(tab.locator("mark.current")).to_be_in_viewport()
+    first = tab.locator("mark.current").evaluate("mark => mark.closest('.turn').id")
+    for _ in range(count - 1):
+        search.press("Enter")
+    expect(hits).to_have_text(f"hit {count} of {count}")
+    expect(tab.locator("mark.current")).to_be_in_viewport()
+    tab.get_by_role("button", name="Next hit").click()
+    expect(hits).to_have_text(f"hit 1 of {count}")
+    assert tab.locator("mark.current").evaluate("mark => mark.closest('.turn').id") == first
+    search.press("Shift+Enter")
+    expect(hits).to_have_text(f"hit {count} of {count}")
+
+
+def test_tests_that_failed_are_gone_through_by_key_but_not_while_typing(tab: Tab, mixed: Path) -> None:
+    order = tab.locator(".tests .test:not(.full)").evaluate_all("tests => tests.map((test) => test.id)")
+    assert len(order) > 1
+    for id in [*order, order[0]]:
+        tab.keyboard.press("n")
+        expect(tab.locator(f"#{id} summary:focus")).to_be_in_viewport()
+        expect(tab.locator(f"#{id} .questions")).to_be_visible()
+        assert tab.url.endswith(f"#{id}")
+    tab.keyboard.press("p")
+    assert tab.url.endswith(f"#{order[-1]}")
+    tab.get_by_label("Search").press("n")
+    tab.get_by_label("Search").press("Shift+Tab")
+    assert tab.url.endswith(f"#{order[-1]}")
+    tab.get_by_label("by key").uncheck()
+    tab.keyboard.press("n")
+    assert tab.url.endswith(f"#{order[-1]}"), "single keys can be turned off (WCAG 2.2, 2.1.4)"
+    tab.locator(f"#{order[0]} .self").focus()
+    expect(tab.locator(f"#{order[0]} .self")).to_have_css("opacity", "1")
+
+
+def test_a_test_shows_all_that_was_said_when_it_is_asked_for(tab: Tab, mixed: Path) -> None:
+    test = tab.locator("#test-jokes-1")
+    test.locator(".why").click()
+    test.get_by_text("All that was said").click()
+    own = [turn for turn in data(mixed)["turns"] if turn.get("test") == "jokes-1"]
+    expect(test.locator(".whole .turn")).to_have_count(len(own))
+    expect(test.locator(".whole dd").first).to_have_text(own[0]["text"], use_inner_text=True)
+
+
+def test_the_conversation_is_played_back(visit: Open, mixed: Path) -> None:
+    """What is shown at a turn is what the traces told until then; nothing has to be in sight twice for that."""
+    seen = visit(mixed, reduced_motion="reduce")
+    tab, read = seen.page, data(mixed)
+    turns = read["turns"]
+    slider = tab.get_by_role("slider")
+    slider.scroll_into_view_if_needed()
+    expect(tab.locator("#play-where")).to_contain_text(f"Turn 0 of {len(turns) - 1}")
+    expect(tab.get_by_label("Speed")).to_have_value("0.5")
+    recalled = next(turn for turn in turns if turn.get("memory", {}).get("read"))
+    slider.focus()
+    tab.evaluate("document.getElementById('play-at').valueAsNumber = " + str(recalled["number"] - 1))
+    slider.press("ArrowRight")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^Turn {recalled['number']} of "))
+    expect(tab.locator("#play-turn dd").first).to_have_text(recalled["text"], use_inner_text=True)
+    sources = [turn for memory in recalled["memory"]["read"] for turn in memory["turns"]]
+    expect(tab.locator("#play-read li a[href^='#t-']")).to_have_text([f"#{turn}" for turn in sources])
+    stored = sum(len(turn.get("memory", {}).get("written", [])) for turn in turns[: recalled["number"] + 1])
+    expect(tab.locator("#play-stored p").first).to_contain_text(f"{stored} memories")
+    now = [test["id"] for test in read["tests"] if test["first"] <= recalled["number"] <= test["last"]]
+    expect(tab.locator("#play-tests a")).to_have_text(now)
+    tab.get_by_label("Speed").select_option("10")
+    tab.locator("#play-kind").select_option("questions")
+    tab.get_by_role("button", name="Play", exact=True).click()
+    expect(tab.get_by_role("button", name="Pause")).to_be_visible()
+    last = [turn["number"] for turn in turns if "question" in turn["kinds"]][-1]
+    expect(tab.locator("#play-turn a").first).to_have_text(f"#{last}")
+    expect(tab.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    seen.picture("report-playback")
+
+
+def data(report: Path) -> dict[str, Any]:
+    return data_of(PlainPage(report))
+
+
+MARKDOWN = """# Title
+Some *soft* and **hard** words, `co<de>` and [a place](javascript:owned).
+- one
+  - **two**
+1. first
+
+> quoted <img src=x onerror=alert(1)>
+
+| a | b |
+| - | - |
+| 1 | <b>2</b> |
+
+```
+<script>alert(1)</script>
+```
+***both*** 2 * 3 * 4 snake_case_name **open
+"""
+
+
+def test_replies_are_shown_as_rendered_markdown_on_request(visit: Open, woven: Path, tmp_path: Path) -> None:
+    answered = question(woven)
+    run = RunFolder(altered(woven, tmp_path, replying(MARKDOWN, answered)))
+    seen = visit(f"{write_report(run, grade_run(run)).as_uri()}#t-main-{answered}")
+    reply = seen.page.locator(f"#t-main-{answered} dd.reply")
+    assert reply.inner_text() == MARKDOWN
+    seen.page.locator("#tools").get_by_label("Markdown").check()
+    found = {tag: reply.locator(tag).all_inner_texts() for tag in ("em", "strong", "code", "ul > li", "ol > li", "blockquote", "td", "pre")}
+    assert found["em"] == ["soft", "both"]
+    assert found["strong"] == ["hard", "two", "both"]
+    assert found["code"] == ["co<de>", "<script>alert(1)</script>"]
+    assert [item.split("\n")[0] for item in found["ul > li"] + found["ol > li"]] == ["one", "two", "first"]
+    assert found["blockquote"] == ["quoted <img src=x onerror=alert(1)>"]
+    assert found["td"] == ["1", "<b>2</b>"]
+    expect(reply).to_contain_text("a place (javascript:owned)")
+    expect(reply).to_contain_text("2 * 3 * 4 snake_case_name **open")
+    assert reply.locator("a, img, script, b").count() == 0
+    seen.picture("report-markdown")
+    seen.page.locator("#test-colours-1 .why").click()
+    expect(seen.page.locator("#test-colours-1 dd.reply strong").first).to_have_text("hard")
+    seen.page.locator("#tests-tools").get_by_label("Markdown").uncheck()
+    assert seen.page.locator("#test-colours-1 dd.reply").inner_text() == MARKDOWN
+
+
+NESTED = (
+    "*a",
+    "**a *b ",
+    "> ",
+    "- ",
+    "  - a\n",
+    "[",
+    "![a](",
+    "`",
+    "``a`",
+    "_a_",
+    "|-",
+    "a|\n-|\n",
+    "~~~\n",
+    "\\",
+    "* * ",
+    "1. ",
+    "***",
+    "# ",
+    "[a](b)",
+)
+
+
+def test_markdown_that_is_made_to_take_long_takes_linear_time(visit: Open, woven: Path) -> None:
+    tab = visit(report_path(woven)).page
+    took = """([unit, size]) => {
+        const text = unit.repeat(size / unit.length);
+        const times = [0, 1, 2].map(() => { const began = performance.now(); Markdown.render(text); return performance.now() - began; });
+        return Math.min(...times);
+    }"""
+
+    def slow(unit: str) -> bool:
+        short, long = tab.evaluate(took, [unit, 20_000]), tab.evaluate(took, [unit, 80_000])
+        return bool(long > 10 and long > 10 * short)
+
+    found = [unit for unit in NESTED if slow(unit) and slow(unit) and slow(unit)]
+    assert found == [], "four times the text takes sixteen times as long where the time is quadratic"
+
+
+def report_path(folder: Path) -> Path:
+    return write_report(RunFolder(folder), grade_run(RunFolder(folder)))
 
 
 def test_turns_are_filtered_by_kind_and_by_test(tab: Tab, mixed: Path) -> None:
-    shown = tab.locator(".turns li")
+    shown = tab.locator(".turns .turn")
     tab.locator("#tools").scroll_into_view_if_needed()
     tab.get_by_label("Show").select_option("questions")
     expect(tab.locator("#matches")).to_contain_text(f"{len(spoken(mixed, 'question'))} of ")
@@ -192,13 +381,15 @@ def test_going_to_a_turn_ignores_filters(tab: Tab, mixed: Path) -> None:
 
 def test_links_lead_from_a_test_to_its_turns_and_back(tab: Tab) -> None:
     test = tab.locator("#test-shopping-1")
+    test.locator("summary").first.click()
     link = test.locator("dl.facts a").first
     number = link.inner_text().lstrip("#")
     link.click()
     turn = tab.locator(f"#t-main-{number}")
     expect(turn).to_be_in_viewport()
     turn.get_by_role("link", name="shopping-1").first.click()
-    expect(test.get_by_role("heading")).to_be_in_viewport()
+    expect(test.locator(".questions")).to_be_visible()
+    expect(test.locator(".opener summary")).to_be_in_viewport()
     tab.go_back()
     expect(turn).to_be_in_viewport()
     tab.locator("#tools").scroll_into_view_if_needed()
@@ -245,6 +436,7 @@ def test_one_of_several_conversations_can_be_selected(visit: Open, isolated: Pat
     expect(seen.page.locator("section.conversation")).to_have_count(2)
     seen.page.locator("select[name=conversation]").select_option("colours-2")
     expect(seen.page.locator("section.conversation:not([hidden]) h3")).to_have_text(["colours-2"])
+    seen.page.locator("#test-colours-1 .why").click()
     seen.page.locator("#test-colours-1 dl.facts a").first.click()
     expect(seen.page.locator("#c-colours-1")).to_be_visible()
     expect(seen.page.locator(".target")).to_have_attribute("id", re.compile("^t-colours-1-"))

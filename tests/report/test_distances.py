@@ -156,7 +156,7 @@ def drawn(remembers: Callable[[float], float], tests: int, seed: int, conversati
     distances = [random.randint(100, 1_900) for _ in range(tests * conversations)]
     scores = [float(random.random() < remembers(distance)) for distance in distances]
     pairs = enumerate(zip(distances, scores, strict=True))
-    return [Point(f"t-{n}", "made", f"c{n % conversations}", distance, 0, score, 0) for n, (distance, score) in pairs]
+    return [Point(f"t-{n}", "made", f"c{n % conversations}", distance, 0, score, 0, n) for n, (distance, score) in pairs]
 
 
 @pytest.mark.parametrize(

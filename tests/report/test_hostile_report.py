@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.manifest import Manifest
-from tests.report.pages import Page, altered, reply_of, replying, report
+from tests.report.pages import Page, altered, answering, question, reply_of, report
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -40,10 +40,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_reply_is_shown_unchanged_and_changes_nothing_else(woven: Path, page: Page, tmp_path: Path, text: str) -> None:
-    changed = report(altered(woven, tmp_path, replying(text)))
-    assert reply_of(changed) == text
-    (exchange,) = (turn for turn in changed.root.one("article", id="test-colours-1").all("dl", class_="exchange") if text in turn.text)
-    assert exchange.all("dd")[1].text == text
+    changed = answering(woven, tmp_path, text)
+    assert reply_of(changed, question(woven)) == text
+    assert changed.root.one("tbody", id="test-colours-1").one("dd", class_="reply").text == text
     assert changed.root.skeleton == page.root.skeleton
     assert not changed.comments
 
@@ -53,10 +52,10 @@ def test_a_reply_is_shown_unchanged_and_changes_nothing_else(woven: Path, page: 
 def test_no_reply_changes_the_page(woven: Path, page: Page, text: str) -> None:
     text = f"-{text}-"
     with TemporaryDirectory() as folder:
-        changed = report(altered(woven, Path(folder), replying(text)))
+        changed = answering(woven, Path(folder), text)
     assert changed.root.skeleton == page.root.skeleton
     assert not re.search("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", changed.source)
-    assert reply_of(changed).startswith("-")
+    assert reply_of(changed, question(woven)).startswith("-")
 
 
 @pytest.mark.parametrize(
@@ -72,28 +71,28 @@ def test_no_reply_changes_the_page(woven: Path, page: Page, text: str) -> None:
     ],
 )
 def test_invisible_characters_are_made_visible(woven: Path, tmp_path: Path, text: str, shown: str) -> None:
-    changed = report(altered(woven, tmp_path, replying(text)))
-    assert reply_of(changed) == shown
-    assert shown in changed.root.one("article", id="test-colours-1").text
+    changed = answering(woven, tmp_path, text)
+    assert reply_of(changed, question(woven)) == shown
+    assert shown in changed.root.one("tbody", id="test-colours-1").text
 
 
 @pytest.mark.parametrize(("text", "shown"), [("", "(empty)"), (" \n\t ", "(white space)")])
 def test_an_empty_reply_is_labelled(woven: Path, tmp_path: Path, text: str, shown: str) -> None:
-    changed = report(altered(woven, tmp_path, replying(text)))
-    assert reply_of(changed) == text
-    assert shown in changed.root.one("article", id="test-colours-1").words
+    changed = answering(woven, tmp_path, text)
+    assert reply_of(changed, question(woven)) == text
+    assert shown in changed.root.one("tbody", id="test-colours-1").words
 
 
 def test_a_reply_of_ten_megabytes_is_shortened_and_its_length_shown(woven: Path, page: Page, tmp_path: Path) -> None:
     text = "begin " + "<b>" * 3_333_330 + " the end"
-    changed = report(altered(woven, tmp_path, replying(text)))
-    head, tail, length = reply_of(changed)
+    changed = answering(woven, tmp_path, text)
+    head, tail, length = reply_of(changed, question(woven))
     assert head.startswith("begin <b><b>")
     assert tail.endswith("<b> the end")
     assert (len(head) + len(tail), length) == (20_000, len(text))
     assert len(changed.source) < len(page.source) + 200_000
-    test = next(turns for turns in changed.root.all("ol", class_="said") if "begin <b>" in turns.text)
-    assert f"{len(text) - 800:,} of {len(text):,} characters left out; turn #1 has more" in test.words
+    test = changed.root.one("tbody", id="test-colours-1")
+    assert f"{len(text) - 800:,} of {len(text):,} characters left out; turn #{question(woven)} has more" in test.words
 
 
 def test_a_trace_is_shown_as_text_and_shortened(woven: Path, page: Page, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_its_structure_is_accessible(page: Page) -> None:
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
-    assert all(cell.attributes.get("scope") in ("col", "row") for cell in root.all("th"))
+    assert all(cell.attributes.get("scope") in ("col", "row", "rowgroup") for cell in root.all("th"))
     firsts = [next(part for part in element.inside if isinstance(part, Element)) for element in root.all("details")]
     assert {first.tag for first in firsts} == {"summary"}
     assert all(label.words for label in root.one("form").all("label"))

@@ -18,7 +18,7 @@ from longspan.simulator.ledger import Spending
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.report import write_report
 from longspan.simulator.run_folder import Correction, RunFolder
-from tests.report.pages import Element, Page, altered, data_of, journal, reply_of, report
+from tests.report.pages import Element, Page, altered, data_of, journal, question, reply_of, report
 from tests.sealing import change_lines
 
 
@@ -27,6 +27,7 @@ def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: P
     summary = page.root.one("section", **{"aria-labelledby": "result"})
     chance = sum(scenario.chance for scenario in result.scenarios.values())
     assert summary.one("p", class_="score").words == "2.00 of 2"
+    assert summary.one("p", class_="share").words == "100% of full marks"
     assert f"would score about {chance:.2f}; this is {2 - chance:.2f} above that" in summary.words
     figures = figures_of(page)
     assert figures["Tokens"] == f"{result.tokens:,} in {result.turns:,} turns"
@@ -39,16 +40,16 @@ def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: P
         f"{tokens.median:,.0f} tokens at the median, {tokens.low:,} to {tokens.high:,}; of the span"
     )
     assert summary.one("p", id="spans").words == f"{spans_kept(result)} {spans_said(result)}"
-    assert figures["Without a score"] == "0 all 4 tests have a score"
+    assert "Without a score" not in figures
     assert figures["Cost"] == "– no usage reported"
     asked = sum(entry["type"] == "reply" and entry["asked"] for entry in journal(woven))
     assert f" for {asked} replies: median " in figures["Time"]
-    assert "Left out" not in summary.words
+    assert not summary.all(id="left-out")
 
 
 def figures_of(page: Page) -> dict[str, str]:
-    figures = page.root.one("section", **{"aria-labelledby": "result"}).one("dl", class_="figures")
-    return {figure.one("dt").words: figure.one("dd").words for figure in figures.all("div")}
+    lists = page.root.one("section", **{"aria-labelledby": "result"}).all("dl", class_="figures")
+    return {figure.one("dt").words: figure.one("dd").words for figures in lists for figure in figures.all("div")}
 
 
 def test_the_score_has_the_interval_that_the_statistics_give(woven: Path) -> None:
@@ -72,29 +73,39 @@ def test_cost_and_time_are_those_of_the_results_and_the_journal(woven: Path, tmp
             else:
                 entry["measured"] = {"latency_s": 90.0 if number == 0 else 2.0 if number == 1 else 1.0}
 
-    costs = {"agent": Spending(input_tokens=7, cost_usd=1.25), "embedder": Spending(input_tokens=3, cost_usd=0.003)}
+    costs = {"agent": Spending(input_tokens=1007, cached_tokens=5, output_tokens=2, cost_usd=1.25)}
+    costs["embedder"] = Spending(input_tokens=3, cost_usd=0.003)
     page = report(altered(woven, tmp_path, slow), lambda m, r: (m, r.model_copy(update={"costs": costs})))
     assert figures_of(page)["Cost"] == "$1.25 agent $1.25, embedder $0.0030"
     assert figures_of(page)["Time"] == "2 min for 20 replies: median 1.0 s, 95% within 2.0 s"
+    tokens = "1,010 read 5 of them cached; 2 written: agent 1,007, 5, 2; embedder 3, 0, 0"
+    assert figures_of(page)["Models' tokens"] == tokens
     costs["judge"] = Spending(cost_usd=None)
     page = report(woven, lambda m, r: (m, r.model_copy(update={"costs": costs})))
     assert figures_of(page)["Cost"] == "unknown agent $1.25, embedder $0.0030, judge unknown"
+    assert figures_of(page)["Models' tokens"] == f"{tokens}; judge 0, 0, 0"
 
 
 def test_the_table_has_a_row_for_each_scenario_and_their_sum(woven: Path, page: Page) -> None:
     result = grade_run(RunFolder(woven))
     table = page.root.one("table", class_="scenarios")
     assert [cell.words for cell in table.one("thead").all("th")] == [
-        *("Scenario", "Score", "Std", "Chance", "Over chance", "Tests", "Evidence distance", "Of span")
+        *("Scenario", "What it tests", "Score", "95% interval", "Chance", "Tests", "Evidence distance", "Of span")
     ]
     rows = {row.one("th").words: [cell.words for cell in row.all("td", class_="n")] for row in table.all("tr")[1:]}
     colours = result.scenarios["colours"]
-    over = f"+{1 - colours.chance:.2f}"
     evidence = {name: Distances.of([test for test in result.tests if name in ("Sum", test.scenario)], 2000) for name in ("colours", "Sum")}
-    ends = {name: [distances.in_tokens, distances.of_span] for name, distances in evidence.items()}
-    assert rows["colours"] == ["1.00", "0.00", f"{colours.chance:.2f}", over, "2", *ends["colours"]]
+    between = {
+        name: interval([Observed(test.scenario, "main", 1, 1) for test in result.tests if name in ("Sum", test.scenario)])
+        for name in evidence
+    }
+    ends = {name: "–".join(found.ends()) for name, found in between.items() if found is not None}
+    distances = {name: [found.in_tokens, found.of_span] for name, found in evidence.items()}
+    assert rows["colours"] == ["1.00 100%", ends["colours"], f"{colours.chance:.2f}", "2", *distances["colours"]]
     chance = sum(scenario.chance for scenario in result.scenarios.values())
-    assert rows["Sum"] == ["2.00", "", f"{chance:.2f}", f"+{2 - chance:.2f}", "4", *ends["Sum"]]
+    assert rows["Sum"] == ["2.00 100%", ends["Sum"], f"{chance:.2f}", "4", *distances["Sum"]]
+    about = "The favourite colour is stated 3 times, never the same one twice in a row, and then asked for."
+    assert table.one("tbody").all("td", class_="what")[0].words == about
     bar = table.one("tbody").all("tr")[0].one("svg", class_="bar")
     assert bar.one("rect", class_="got").attributes["width"] == "100.00%"
     assert bar.one("rect", class_="chance").attributes["x"] == f"{100 * colours.chance:.2f}%"
@@ -117,54 +128,79 @@ def test_scores_by_skill_and_by_evidence_distance_are_those_of_the_tests(woven: 
 def test_a_score_below_chance_is_no_better(isolated: Path) -> None:
     page = report(isolated)
     assert "this is no better" in page.root.one("main").words
-    assert page.root.one("table", class_="scenarios").one("tbody").all("td", class_="n")[3].words.startswith("−0.0")
 
 
-def test_a_test_shows_its_grade_its_turns_in_order_and_what_was_expected(woven: Path, page: Page) -> None:
+def cells(test: Element) -> list[str]:
+    """The words of a test's row in the table."""
+    row = test.all("tr")[0]
+    return [cell.words for cell in row.inside if isinstance(cell, Element)]
+
+
+def test_a_test_is_a_row_that_opens_its_question_what_was_expected_and_its_needles(woven: Path, page: Page) -> None:
     result = {test.id: test for test in grade_run(RunFolder(woven)).tests}["colours-2"]
-    test = page.root.one("article", id="test-colours-2")
+    test = page.root.one("tbody", id="test-colours-2")
     messages = [entry for entry in journal(woven) if entry["type"] == "message" and entry.get("test") == "colours-2"]
     replies = {entry["turn"]: entry["text"] for entry in journal(woven) if entry["type"] == "reply"}
     opened = next(entry for entry in journal(woven) if entry["type"] == "open" and entry["test"] == "colours-2")
-    assert test.one("h4").words == "colours-2 ●score 1.00"
+    (question_asked,) = asked(result)
+    assert cells(test) == ["colours-2#", "●1.00", " ".join(result.reason.split()), f"{question_asked.tokens:,}", ""]
     assert test.one("p", class_="reason").text == result.reason
-    facts = {fact.one("dt").words: fact.one("dd").words for fact in test.one("dl", class_="facts").all("div")}
+    facts = facts_of(test)
     assert facts["Status"] == "scored"
-    (question,) = asked(result)
     assert facts["Span"] == f"dealt {result.span_dealt:,} of 2,000 tokens; with its replies {result.span_used:,} tokens"
-    assert facts["Evidence distance"] == f"{question.tokens:,} tokens; dealt as {question.dealt:,}"
+    assert facts["Evidence distance"] == f"{question_asked.tokens:,} tokens; dealt as {question_asked.dealt:,}"
     assert "Played" not in facts
     assert facts["Proof"] == f"turn #{result.turns[0]}"
-    children = test.one("ol", class_="said").inside
-    turns = [element for element in children if isinstance(element, Element)]
-    assert [turn.all("a")[0].attributes["href"] for turn in turns] == [f"#t-main-{message['turn']}" for message in messages]
-    shown = [[m["text"], replies[m["turn"]]] for m in messages]
-    shown[-1].append(opened["lines"][-1]["ideal"])
-    assert [[dd.text for dd in turn.all("dd")] for turn in turns] == shown
-    assert [[label.words for label in turn.all("span", class_="label")] for turn in turns] == [
-        ["needle"], ["needle"], ["needle"], ["question", "proof"]]  # fmt: skip
-    assert turns[0].one("time").attributes["datetime"] == messages[0]["sent_at"]
+    (shown,) = test.one("ol", class_="questions").all("li")
+    assert shown.all("a")[0].attributes["href"] == f"#t-main-{messages[-1]['turn']}"
+    assert [dd.text for dd in shown.all("dd")] == [messages[-1]["text"], opened["lines"][-1]["ideal"], replies[messages[-1]["turn"]]]
+    assert [label.words for label in shown.all("span", class_="label")] == ["question", "proof"]
+    assert shown.one("time").attributes["datetime"] == messages[-1]["sent_at"]
+    needles = [element for element in test.one("ol", class_="needles").inside if isinstance(element, Element)]
+    assert [needle.one("bdi").text for needle in needles] == [message["text"] for message in messages[:-1]]
+    assert test.one("details", class_="whole").attributes["data-turns"] == " ".join(str(message["turn"]) for message in messages)
     assert json.loads(test.one("pre").text) == opened["facts"]
     for pair in result.evidence:
-        (needle,) = (turn for turn in turns if turn.all("a")[0].words == f"#{pair.needle_turn}")
+        (needle,) = (needle for needle in needles if needle.all("a")[0].words == f"#{pair.needle_turn}")
         text = f"{pair.tokens:,} tokens before #{pair.question_turn}, dealt as {pair.dealt:,}, {(pair.dealt or 0) / 20:.0f}% of the span"
         assert needle.one("ul", class_="evidence").words == text
 
 
-def test_needles_have_the_outcomes_that_traces_tell(woven: Path) -> None:
+def facts_of(test: Element) -> dict[str, str]:
+    return {fact.one("dt").words: fact.one("dd").words for fact in test.one("dl", class_="facts").all("div")}
+
+
+def test_needles_beyond_six_are_folded(woven: Path, tmp_path: Path) -> None:
+    def change(entries: list[dict[str, Any]]) -> None:
+        first = next(entry["turn"] for entry in entries if entry["type"] == "message" and entry.get("test") == "colours-1")
+        for entry in entries:
+            if entry["type"] == "message" and first < entry["turn"] < question(woven):
+                entry |= {"test": "colours-1", "needle": True, "kind": "line"}
+
+    result = grade_run(RunFolder(woven))
+    page = report(altered(woven, tmp_path, change), lambda manifest, _: (manifest, result))
+    needles = page.root.one("tbody", id="test-colours-1").one("ol", class_="needles")
+    more = len(needles.all("bdi")) - 6
+    assert more > 0
+    assert [len(part.all("bdi")) for part in needles.inside if isinstance(part, Element)] == [1] * 6 + [more]
+    assert needles.one("li", class_="rest").one("summary").words == f"{more} more needle{'s' if more > 1 else ''}"
+
+
+def test_where_needles_were_lost_is_in_the_row_and_with_each_needle(woven: Path) -> None:
     def change(manifest: Manifest, result: Result) -> tuple[Manifest, Result]:
         fates = [{"stored": True, "retrieved": True, "used": False}, {"stored": True, "retrieved": False}]
         test = next(test for test in result.tests if test.id == "colours-1")
-        question = test.evidence[0].question_turn
+        asked_at = test.evidence[0].question_turn
         turns = data_of(report(woven))["turns"]
         needles = [turn["number"] for turn in turns if turn.get("test") == "colours-1" and "needle" in turn["kinds"]]
-        evidence = [type(test.evidence[0])(needle, question, 10, **fate) for needle, fate in zip(needles, fates, strict=False)]
-        tests = [other if other.id != test.id else other.model_copy(update={"evidence": evidence}) for other in result.tests]
+        evidence = [type(test.evidence[0])(needle, asked_at, 10, **fate) for needle, fate in zip(needles, fates, strict=False)]
+        changed = {"evidence": evidence, "score": 0.0}
+        tests = [other if other.id != test.id else other.model_copy(update=changed) for other in result.tests]
         return manifest, result.model_copy(update={"tests": tests})
 
-    test = report(woven, change).root.one("article", id="test-colours-1")
-    facts = {fact.one("dt").words: fact.one("dd").words for fact in test.one("dl", class_="facts").all("div")}
-    assert {name: value for name, value in facts.items() if name.startswith("Needles")} == {
+    test = report(woven, change).root.one("tbody", id="test-colours-1")
+    assert cells(test)[-1] == "not retrieved 1 of 2not used 1 of 2"
+    assert {name: value for name, value in facts_of(test).items() if name.startswith("Needles")} == {
         "Needles stored": "2 of 2", "Needles retrieved": "1 of 2", "Needles used": "0 of 1"}  # fmt: skip
     outcomes = [[label.words for label in evidence.all("span", class_="label")] for evidence in test.all("ul", class_="evidence")]
     assert outcomes == [["stored", "retrieved", "not used"], ["stored", "not retrieved"]]
@@ -176,13 +212,39 @@ def test_a_watched_turn_that_proves_a_grade_is_shown_with_its_test(woven: Path, 
     own = {entry["turn"] for entry in entries if entry["type"] == "message" and entry.get("test") == result.id}
     (foreign,) = set(result.turns) - own
     reply = next(entry["text"] for entry in entries if entry["type"] == "reply" and entry["turn"] == foreign)
-    test = page.root.one("article", id="test-prospective_memory-1")
-    shown = next(turn for turn in test.one("ol", class_="said").all("li") if turn.all("a")[0].words == f"#{foreign}")
-    assert shown.all("dd")[1].text == reply
+    test = page.root.one("tbody", id="test-prospective_memory-1")
+    shown = next(turn for turn in test.one("ol", class_="questions").all("li") if turn.all("a")[0].words == f"#{foreign}")
+    assert shown.one("dd", class_="reply").text == reply
     assert shown.one("span", class_="proof").words == "proof"
     watched = next(entry for entry in entries if entry["type"] == "end" and entry["test"] == result.id)["watched"]
     assert f"turns #{watched[0]} to #{watched[-1]}" in test.one("dl", class_="facts").words
     assert result.id in data_of(page)["turns"][foreign]["proves"]
+    (data,) = (data for data in data_of(page)["tests"] if data["id"] == result.id)
+    assert (data["grade"], data["first"], data["last"]) == ("full", min(own), watched[-1])
+
+
+def test_what_the_traces_tell_of_the_agents_memory_is_there_to_be_played_back(woven: Path, tmp_path: Path) -> None:
+    """Texts that the page has already are not repeated."""
+    said = [entry for entry in journal(woven) if entry["type"] == "message"]
+    ids = [entry["turn_id"] for entry in said]
+    told = [
+        {"written": [{"id": "a", "text": said[0]["text"][:30] + "…"}, {"id": "b\u202e", "text": "gist <b>", "turn": ids[0]}]},
+        {"read": [{"id": "b\u202e", "text": "gist <b>"}, {"turns": [ids[0], "of another time"], "text": "x" * 1000}, 5]},
+        {"written": [], "read": [{"id": str(number)} for number in range(40)], "recent": {"since": ids[1]}},
+        {"written": "all", "read": None, "recent": [], "calls": []},
+    ]
+
+    def change(entries: list[dict[str, Any]]) -> None:
+        replies = [entry for entry in entries if entry["type"] == "reply"]
+        for reply, trace in zip(replies, told, strict=False):
+            reply["trace"] = trace
+
+    turns = data_of(report(altered(woven, tmp_path, change)))["turns"]
+    assert turns[0]["memory"] == {"written": [{"id": "a", "turns": [0]}, {"id": "b[U+202E]", "turns": [0], "text": "gist <b>"}]}
+    assert turns[1]["memory"] == {"read": [{"id": "b[U+202E]"}, {"turns": [0], "text": ["x" * 225, "x" * 75, 1000]}]}
+    assert turns[2]["memory"] == {"written": [], "read": [{"id": str(number)} for number in range(30)], "unread": 10, "since": 1}
+    assert "memory" not in turns[3]
+    assert "memory" not in turns[4]
 
 
 def test_the_script_gets_the_whole_conversation(woven: Path, page: Page) -> None:
@@ -211,8 +273,8 @@ def test_without_javascript_the_essentials_are_there(woven: Path, page: Page) ->
 def test_each_of_several_conversations_has_anchors_of_its_own(isolated: Path) -> None:
     page = report(isolated)
     assert [section.one("h3").words for section in page.root.all("section", class_="conversation")] == ["colours-1", "colours-2"]
-    test = page.root.one("article", id="test-colours-2")
-    assert {a.attributes["href"].rpartition("-")[0] for a in test.all("a")} == {"#t-colours-2"}
+    test = page.root.one("tbody", id="test-colours-2")
+    assert {a.attributes["href"].rpartition("-")[0] for a in test.all("a")} == {"#t-colours-2", "#test-colours"}
     assert "with filler only where it waits for turns" in page.root.words
 
 
@@ -223,11 +285,11 @@ def test_exempt_tests_and_those_left_out_are_explained(woven: Path) -> None:
         return manifest, result.model_copy(update={"tests": tests, "left_out": ["colours-3 is left out: it is <too> long"]})
 
     page = report(woven, change)
-    words = page.root.one("section", **{"aria-labelledby": "result"}).words
-    tests = [page.root.one("article", id=f"test-{test.id}").words for test in grade_run(RunFolder(woven)).tests]
+    tests = [page.root.one("tbody", id=f"test-{test.id}").words for test in grade_run(RunFolder(woven)).tests]
     assert ["Playedplayed without a pause" in test for test in tests] == [True, False, False, False]
     assert ["Playedended before all of its outline" in test for test in tests] == [False, True, True, False]
-    assert "Left out colours-3 is left out: it is <too> long" in words
+    assert page.root.one("p", id="left-out").words == "colours-3 is left out: it is <too> long."
+    assert not page.root.all("div", class_="notice")
 
 
 def test_a_persons_correction_is_shown_with_the_graders_score(woven: Path) -> None:
@@ -239,8 +301,8 @@ def test_a_persons_correction_is_shown_with_the_graders_score(woven: Path) -> No
         tests[place] = tests[place].model_copy(update={"score": 0.5, "correction": correction})
         return manifest, result.model_copy(update={"tests": tests})
 
-    test = report(woven, change).root.one("article", id="test-colours-1")
-    assert test.one("h4").words == "colours-1 ◐score 0.50"
+    test = report(woven, change).root.one("tbody", id="test-colours-1")
+    assert cells(test)[:2] == ["colours-1#", "◐0.50"]
     assert test.one("p", class_="notice").words == "Corrected by Ada from a score of 1.00: it <hedged>"
 
 
@@ -256,7 +318,7 @@ def test_awards_verdicts_and_clock_jumps_are_shown(woven: Path, tmp_path: Path) 
             entry["seq"] = number
 
     page = report(altered(woven, tmp_path, change))
-    notes = page.root.one("article", id="test-colours-1").one("ul", class_="notes")
+    notes = page.root.one("tbody", id="test-colours-1").one("ul", class_="notes")
     assert [note.words for note in notes.all("li")] == ["0.25 points at #0: ordered <soup>", "Judged undecided: a joke (no judge)"]
     (turn,) = (turn for turn in data_of(page)["turns"] if "jumps" in turn)
     assert turn["test"] == "colours-1"
@@ -281,12 +343,13 @@ def test_an_interrupted_conversation_is_shown_as_far_as_it_went(woven: Path, tmp
     assert len(data_of(page)["turns"]) == 5
     assert "reply" not in data_of(page)["turns"][4]
     assert "tokens; interrupted" in page.root.words
-    begun = page.root.one("article", id="test-colours-1")
-    assert begun.one("h4").words == "colours-1 –the agent failed before it ended"
+    begun = page.root.one("tbody", id="test-colours-1")
+    assert cells(begun)[:2] == ["colours-1#", "–agent error"]
+    assert facts_of(begun)["Status"] == "the agent failed before it ended"
     assert begun.all("ol", class_="said")
-    never = page.root.one("article", id="test-colours-2")
+    never = page.root.one("tbody", id="test-colours-2")
     assert never.one("p", class_="reason").text == "the conversation ended before the test did"
-    assert not never.all("details")
+    assert not never.all("ol", class_="said")
 
 
 def test_a_conversation_that_never_started_is_shown_as_interrupted(isolated: Path, tmp_path: Path) -> None:

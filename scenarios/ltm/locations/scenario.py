@@ -32,7 +32,7 @@ _BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
 
 @final
 class Locations(Scenario):
-    """Each of `places` is 1 to 4 km north, south, east or west of the one before; the route past all of them is asked for."""
+    """Each of `places` places is 1 to 4 km north, south, east or west of the one before; the route past all of them is asked for."""
 
     name: ClassVar[str] = "locations"
     skills: ClassVar[tuple[Skill, ...]] = ("spatial memory", "information integration")

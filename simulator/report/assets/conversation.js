@@ -1,20 +1,50 @@
 "use strict";
-// The conversations of a report: turns are rendered when they come near the window; search, filters, links to a turn.
+// The conversations of a report: they are read and rendered when they come near the window; search, filters, links to a turn.
 
 const Conversations = (() => {
   const BATCH = 50; // turns that are rendered together
+  const NEAR = "1500px 0px"; // what is no further from the window is rendered
 
-  const all = [...document.querySelectorAll("section.conversation")].map((section) => {
-    const data = JSON.parse(section.querySelector("script").textContent);
-    return { ...data, section, list: section.querySelector(".turns"), where: `; see ${data.file}` };
-  });
+  /** A conversation, whose JSON is read when it is first used. */
+  class Conversation {
+    #data = null;
+
+    constructor(section) {
+      this.section = section;
+      this.id = section.dataset.id;
+      this.length = Number(section.dataset.turns);
+      this.list = section.querySelector(".turns");
+    }
+
+    get data() { return this.#data ??= JSON.parse(this.section.querySelector("script").textContent); }
+    get turns() { return this.data.turns; }
+    get tests() { return this.data.tests; }
+    get where() { return `; see ${this.data.file}`; }
+  }
+
+  const all = [...document.querySelectorAll("section.conversation")].map((section) => new Conversation(section));
+  const byAnchor = (anchor) => all.find((conversation) => Turns.anchor(conversation.id) === anchor);
   const tools = document.getElementById("tools");
   const matches = document.getElementById("matches");
+  const hits = document.getElementById("hits");
   const fields = tools.elements;
   const pending = new Map(); // lists whose turns are not rendered yet, with the functions that render them
   const observer = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) fill(entry.target);
-  }, { rootMargin: "1500px 0px" });
+  }, { rootMargin: NEAR });
+  let listed = false; // whether the turns were listed
+  let found = []; // the turns that the search found: the conversation, the turn's number, how often
+  let current = -1; // the hit that was gone to
+
+  /** Call `action` once, when an element comes near the window. */
+  function near(element, action) {
+    const waiting = new IntersectionObserver((entries) => {
+      if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+      waiting.disconnect();
+      action();
+    }, { rootMargin: NEAR });
+    waiting.observe(element);
+  }
 
   /** Estimate a turn's height in pixels, so that the scroll bar is right before it is rendered. */
   function height(turn) {
@@ -69,6 +99,9 @@ const Conversations = (() => {
     const chosen = fields.conversation?.value;
     const filtered = Boolean(pattern || chosen || fields.kind.value || fields.test.value);
     let count = 0;
+    listed = true;
+    found = [];
+    current = -1;
     observer.disconnect();
     pending.clear();
     for (const conversation of all) {
@@ -76,9 +109,34 @@ const Conversations = (() => {
       count += turns.length;
       conversation.section.hidden = filtered && !turns.length;
       conversation.list.replaceChildren(...lists(conversation, turns, pattern));
+      if (pattern) found.push(...turns.map((turn) => ({ conversation, number: turn.number, hits: hitsIn(turn, pattern) })));
     }
-    const total = all.reduce((sum, conversation) => sum + conversation.turns.length, 0);
     matches.textContent = filtered ? `${Turns.number(count)} of ${Turns.number(total)} turns` : `${Turns.number(total)} turns`;
+    showHits();
+  }
+
+  const hitsIn = (turn, pattern) => Turns.texts(turn).reduce((sum, text) => sum + [...text.matchAll(pattern)].length, 0);
+  const hitCount = () => found.reduce((sum, turn) => sum + turn.hits, 0);
+
+  function showHits() {
+    const count = hitCount();
+    for (const id of ["hit-before", "hit-after"]) document.getElementById(id).disabled = !count;
+    hits.textContent = !fields.text.value.trim() ? "" : current < 0 ? `${Turns.number(count)} hits` : `hit ${Turns.number(current + 1)} of ${Turns.number(count)}`;
+  }
+
+  /** Go to a hit of the search; after the last comes the first. */
+  function goToHit(number) {
+    const count = hitCount();
+    if (!count) return;
+    current = (number + count) % count;
+    let left = current;
+    const at = found.find((turn) => left < turn.hits || ((left -= turn.hits), false));
+    const turn = reveal(at.conversation, at.number, { focus: false });
+    const marks = [...turn.querySelectorAll("dd mark")];
+    for (const mark of document.querySelectorAll("mark.current")) mark.classList.remove("current");
+    marks[left]?.classList.add("current");
+    (marks[left] ?? turn).scrollIntoView({ block: "center" });
+    showHits();
   }
 
   function clear() {
@@ -88,56 +146,92 @@ const Conversations = (() => {
 
   const holds = (list, number) => Number(list.dataset.first) <= number && number <= Number(list.dataset.last);
 
-  /** Scroll to a turn and focus it. Returns false if there is no such turn. */
-  function reveal(conversation, number) {
-    if (!conversation?.turns[number]) return false;
+  /** Scroll to a turn and focus it. Returns its element, or null if there is no such turn. */
+  function reveal(conversation, number, { focus = true } = {}) {
+    if (!conversation?.turns[number]) return null;
+    if (!listed) show();
     const listOf = () => [...conversation.list.children].find((list) => holds(list, number));
     const element = () => document.getElementById(Turns.address(conversation.id, number));
     if (listOf()) fill(listOf());
     if (!element()) clear();
     for (const list of [listOf().previousElementSibling, listOf(), listOf().nextElementSibling]) if (list) fill(list);
     const turn = element();
-    for (const other of document.querySelectorAll(".target")) other.classList.remove("target");
+    for (const other of document.querySelectorAll(".turn.target")) other.classList.remove("target");
     turn.classList.add("target");
     const fold = turn.querySelector("details.filler");
-    if (fold) fold.open = true;
-    turn.focus({ preventScroll: true });
+    if (fold && !fold.open) {
+      fold.open = true;
+      fold.unfold();
+    }
+    if (focus) turn.focus({ preventScroll: true });
     turn.scrollIntoView();
-    return true;
+    return turn;
   }
 
   /** Follow an address such as #t-main-12. */
   function follow(hash) {
     const match = /^#t-(.+)-(\d+)$/.exec(hash);
-    if (match) reveal(all.find((conversation) => Turns.anchor(conversation.id) === match[1]), Number(match[2]));
+    if (match) reveal(byAnchor(match[1]), Number(match[2]));
   }
 
-  function go(event) {
-    event.preventDefault();
+  function go() {
     if (fields.turn.value === "") return;
     const conversation = all.find(({ id }) => id === fields.conversation?.value) ?? all[0];
     if (!reveal(conversation, fields.turn.valueAsNumber)) {
-      matches.textContent = `No such turn: turns are numbered from 0 to ${conversation.turns.length - 1}.`;
+      matches.textContent = `No such turn: turns are numbered from 0 to ${conversation.length - 1}.`;
     }
   }
 
+  const total = all.reduce((sum, conversation) => sum + conversation.length, 0);
   let typing = 0;
+  const search = () => {
+    clearTimeout(typing);
+    typing = 0;
+    show();
+  };
   fields.text.addEventListener("input", () => {
     clearTimeout(typing);
-    typing = setTimeout(show, 120);
+    typing = setTimeout(() => {
+      search();
+      goToHit(0);
+    }, 120);
   });
+  fields.text.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    if (typing || !listed) search();
+    goToHit(current + (event.shiftKey ? -1 : 1));
+  });
+  document.getElementById("hit-before").addEventListener("click", () => goToHit(current - 1));
+  document.getElementById("hit-after").addEventListener("click", () => goToHit(current + 1));
   tools.addEventListener("change", (event) => { if (event.target.matches("select")) show(); });
-  tools.addEventListener("submit", go);
+  tools.addEventListener("submit", (event) => {
+    event.preventDefault();
+    go();
+  });
+  document.addEventListener("change", (event) => {
+    if (!event.target.matches("input.as-markdown")) return;
+    Turns.choice.rendered = event.target.checked;
+    for (const other of document.querySelectorAll("input.as-markdown")) other.checked = event.target.checked;
+    if (listed) show();
+    document.dispatchEvent(new Event("rendered"));
+  });
   addEventListener("hashchange", () => follow(location.hash));
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#t-']");
     if (link && (link.getAttribute("href") === location.hash)) follow(location.hash);
   });
-  addEventListener("beforeprint", () => { for (const list of [...pending.keys()]) fill(list); });
+  addEventListener("beforeprint", () => {
+    if (!document.getElementById("print-turns").checked) return;
+    if (!listed) show();
+    for (const list of [...pending.keys()]) fill(list);
+  });
   document.getElementById("no-script").remove();
-  tools.hidden = false;
-  show();
+  for (const element of document.querySelectorAll(".conversations [hidden]")) element.hidden = false;
+  matches.textContent = `${Turns.number(total)} turns`;
+  showHits();
+  near(tools, () => { if (!listed) show(); });
   follow(location.hash);
 
-  return { all };
+  return { all, near };
 })();

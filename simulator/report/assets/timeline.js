@@ -54,7 +54,7 @@
       const conversation = lane && conversationOf(lane.dataset.conversation);
       const box = ruler.getBoundingClientRect();
       const place = (event.clientX - box.left) / box.width;
-      if (!conversation?.turns.length || place < -0.01 || place > 1.01) return null;
+      if (!conversation?.length || place < -0.01 || place > 1.01) return null;
       const distance = (mark) => Math.abs(placeOf(mark) - place) * box.width;
       const near = marksOf(lane).reduce((best, mark) => (best && distance(best) <= distance(mark) ? best : mark), null);
       const turn = near && distance(near) <= NEAR ? conversation.turns[numberOf(near)] : turnAt(conversation.turns, place * Number(lane.dataset.tokens));

@@ -3,6 +3,8 @@
 
 const Turns = (() => {
   const MAX_MARKS = 200;
+  const FOLDS = { trace: "Trace", prompt: "What the model was sent" };
+  const choice = { rendered: false }; // whether replies are shown as rendered Markdown
 
   /** Create an element with attributes and children: elements and texts. */
   function make(tag, attributes, ...children) {
@@ -46,20 +48,31 @@ const Turns = (() => {
     return nodes;
   }
 
-  function shown(text, pattern, where) {
+  function cut(text, where) {
     const { head, tail, length } = parts(text);
+    return make("span", { class: "cut" }, `… ${number(length - head.length - tail.length)} of ${number(length)} characters left out${where} …`);
+  }
+
+  function shown(text, pattern, where) {
+    const { head, tail } = parts(text);
     if (!tail) return head.trim() ? marked(head, pattern) : [make("em", { class: "blank" }, head ? "(white space)" : "(empty)")];
-    const cut = `… ${number(length - head.length - tail.length)} of ${number(length)} characters left out${where} …`;
-    return [...marked(head, pattern), make("span", { class: "cut" }, cut), ...marked(tail, pattern)];
+    return [...marked(head, pattern), cut(text, where), ...marked(tail, pattern)];
+  }
+
+  /** A turn's reply as nodes: as it is, or as rendered Markdown if that is chosen. */
+  function reply(turn, pattern = null, where = "") {
+    if (turn.reply === undefined) return [make("em", { class: "blank" }, turn.waiting ? "(no reply yet)" : "(no reply: interrupted here)")];
+    const { head, tail } = parts(turn.reply);
+    if (!choice.rendered || !head.trim()) return shown(turn.reply, pattern, where);
+    const leaf = (text) => marked(text, pattern);
+    return [Markdown.render(head, leaf), ...(tail ? [cut(turn.reply, where), Markdown.render(tail, leaf)] : [])];
   }
 
   /** A turn's message and reply. `where`: where the whole text of a shortened one is. */
   function exchange(turn, pattern = null, where = "") {
-    const missing = turn.waiting ? "(no reply yet)" : "(no reply: interrupted here)";
-    const reply = turn.reply === undefined ? make("em", { class: "blank" }, missing) : shown(turn.reply, pattern, where);
     return make("dl", { class: "exchange" },
       make("dt", {}, "User"), make("dd", { dir: "auto" }, shown(turn.text, pattern, where)),
-      make("dt", {}, "Agent"), make("dd", { dir: "auto" }, reply));
+      make("dt", {}, "Agent"), make("dd", { class: "reply", dir: "auto" }, reply(turn, pattern, where)));
   }
 
   /** The line above a turn: its number, kind, test, time and figures. */
@@ -89,16 +102,17 @@ const Turns = (() => {
     return [parts(turn.text).head.slice(0, 200).replace(/\s+/g, " ")];
   }
 
-  function trace(turn) {
-    if (turn.trace === undefined) return null;
-    return make("details", {}, make("summary", {}, "Trace"), make("pre", { tabindex: "0" }, shown(turn.trace, null, "")));
+  /** What a turn has besides its message and reply, folded. */
+  function folds(turn) {
+    return Object.entries(FOLDS).filter(([key]) => turn[key] !== undefined).map(([key, title]) =>
+      make("details", {}, make("summary", {}, title), make("pre", { tabindex: "0" }, shown(turn[key], null, ""))));
   }
 
   /** A turn as a list item. Filler is collapsed, and rendered when it is opened. */
   function item(conversation, turn, pattern = null, where = "") {
     const shell = make("li", { class: "turn", id: address(conversation, turn.number), tabindex: "-1" });
     for (const jump of turn.jumps ?? []) shell.append(make("p", { class: "jump" }, `The clock jumps to ${jump.to} for ${jump.test}.`));
-    const whole = () => [about(conversation, turn), exchange(turn, pattern, where), trace(turn)].filter((node) => node !== null);
+    const whole = () => [about(conversation, turn), exchange(turn, pattern, where), ...folds(turn)];
     if (!turn.kinds.includes("filler")) {
       shell.append(...whole());
       return shell;
@@ -106,10 +120,11 @@ const Turns = (() => {
     const summary = make("summary", {}, make("span", { class: "label" }, "filler"),
       ` #${turn.number} · ${number(turn.tokens)} tokens · `, make("bdi", {}, excerpt(turn, pattern)));
     const fold = make("details", { class: "filler" }, summary);
-    fold.addEventListener("toggle", () => { if (fold.childElementCount === 1) fold.append(...whole()); });
+    fold.unfold = () => { if (fold.childElementCount === 1) fold.append(...whole()); };
+    fold.addEventListener("toggle", fold.unfold);
     shell.append(fold);
     return shell;
   }
 
-  return { about, address, anchor, exchange, item, make, number, parts, texts };
+  return { about, address, anchor, choice, exchange, excerpt, item, link, make, number, parts, reply, texts };
 })();

@@ -1,0 +1,217 @@
+"""Where a memory was lost: what became of the needles that questions needed, summed over tests.
+
+How much is known depends on what the agent tells in its traces (see `needle_fates`): of its memory, at least of its prompt, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeVar, final
+
+from longspan.simulator.analysis.distances import Point, points
+from longspan.simulator.analysis.groups import Group, by_distance, distance_bin, group, in_order
+from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.transcript import Evidence
+
+__all__ = ["Answers", "MemoryLosses", "Needles", "Outcome", "Tells", "outcome"]
+
+Outcome = Literal["not_stored", "not_retrieved", "not_shown", "not_used", "used", "unknown"]
+"""What became of a needle when a question needed it.
+
+`not_stored`: no memory had been made of it, and it was not in the prompt. `not_retrieved`: one had been made, but was not in the
+prompt. `not_shown`: it was not in the prompt, and the agent does not tell what it stores. `not_used`: it was in the prompt, but
+nothing of it in the reply. `used`: it was in both. `unknown`: the agent does not tell.
+"""
+
+Tells = Literal["memory", "prompt", "nothing"]
+"""What an agent tells of: what it stored, at least what was in its prompt, or neither."""
+
+
+@final
+class Needles(NamedTuple):
+    """The needles that questions needed, by outcome. A needle counts once for each question that needs it."""
+
+    not_stored: int = 0
+    not_retrieved: int = 0
+    not_shown: int = 0
+    not_used: int = 0
+    used: int = 0
+    unknown: int = 0
+
+    @classmethod
+    def of(cls, pairs: Iterable[Evidence]) -> Needles:
+        found: Counter[str] = Counter(map(outcome, pairs))
+        return cls(*(found[name] for name in cls._fields))
+
+    @property
+    def needed(self) -> int:
+        return sum(self)
+
+    @property
+    def told(self) -> int:
+        """Those whose outcome is known."""
+        return self.needed - self.unknown
+
+    @property
+    def found(self) -> int:
+        """Those that were in the prompt of their question."""
+        return self.not_used + self.used
+
+
+@final
+class Answers(NamedTuple):
+    """Graded questions by their score: 1, between, 0, or none."""
+
+    right: int = 0
+    partly: int = 0
+    wrong: int = 0
+    undecided: int = 0
+
+    @classmethod
+    def of(cls, points: Iterable[Point]) -> Answers:
+        found = Counter(map(_verdict, points))
+        return cls(*(found[name] for name in cls._fields))
+
+    @property
+    def asked(self) -> int:
+        return sum(self)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MemoryLosses:
+    """The needles that the questions of some tests needed, and the graded questions: in all, by scenario and by evidence distance.
+
+    `tells` is what the agent tells of. `shown` are the graded questions in whose prompt all needles were that they need, `hidden`
+    those where one was missing; None without any.
+    """
+
+    tells: Tells
+    needles: Needles
+    needles_by_scenario: Mapping[str, Needles]
+    needles_by_distance: Mapping[str, Needles]
+    answers: Answers
+    answers_by_scenario: Mapping[str, Answers]
+    answers_by_distance: Mapping[str, Answers]
+    shown: Group | None
+    hidden: Group | None
+
+    @classmethod
+    def of(cls, tests: Sequence[TestResult], span: int) -> MemoryLosses:
+        """Sum up the results of tests. `span` is in tokens, as in `points`."""
+        asked, pairs = points(tests, span), [(test.scenario, pair) for test in tests for pair in test.evidence]
+        prompts = _prompts(tests)
+        shown, hidden = ([point for point in asked if prompts.get((point.test, point.turn)) is value] for value in (True, False))
+        scenarios = _gathered(pairs, lambda each: each[0])
+        distances = _gathered(pairs, lambda each: distance_bin(each[1].tokens))
+        places = _gathered(asked, lambda point: by_distance(point)[0])
+        return cls(
+            tells=_tells([pair for _, pair in pairs]),
+            needles=Needles.of(pair for _, pair in pairs),
+            needles_by_scenario={name: Needles.of(pair for _, pair in scenarios[name]) for name in sorted(scenarios)},
+            needles_by_distance={name: Needles.of(pair for _, pair in distances[name]) for name in in_order(distances)},
+            answers=Answers.of(asked),
+            answers_by_scenario={name: Answers.of(group) for name, group in sorted(_gathered(asked, lambda point: point.scenario).items())},
+            answers_by_distance={name: Answers.of(places[name]) for name in in_order(places)},
+            shown=group(shown) if shown else None,
+            hidden=group(hidden) if hidden else None,
+        )
+
+    @property
+    def sentence(self) -> str | None:
+        """Where the memory was lost, in words; None if no question needed anything."""
+        if self.tells == "nothing":
+            return _of_answers(self.answers) if self.answers.asked else None
+        needles = self.needles
+        needed = f"Of {needles.needed:,} {'needle' if needles.needed == 1 else 'needles'} that questions needed,"
+        untold = f" Of {needles.unknown:,} the agent does not tell." if needles.unknown else ""
+        return f"{needed} {_lost(needles)}{_used(needles)}{untold}"
+
+
+def outcome(pair: Evidence) -> Outcome:
+    """Return what became of a needle when the question needed it."""
+    if pair.retrieved:
+        return "unknown" if pair.used is None else "used" if pair.used else "not_used"
+    if pair.stored is False:
+        return "not_stored"
+    if pair.retrieved is None:
+        return "unknown"
+    return "not_retrieved" if pair.stored else "not_shown"
+
+
+def _tells(pairs: Sequence[Evidence]) -> Tells:
+    if any(pair.stored is not None for pair in pairs):
+        return "memory"
+    return "prompt" if any(pair.retrieved is not None for pair in pairs) else "nothing"
+
+
+def _prompts(tests: Iterable[TestResult]) -> dict[tuple[str, int], bool | None]:
+    """Whether all needles of a question, by test and turn, were in its prompt; None if unknown."""
+    found: dict[tuple[str, int], bool | None] = {}
+    for test in tests:
+        for pair in test.evidence:
+            question = test.id, pair.question_turn
+            known = found.get(question, True)
+            found[question] = False if False in (known, pair.retrieved) else None if None in (known, pair.retrieved) else True
+    return found
+
+
+def _verdict(point: Point) -> str:
+    if point.score is None:
+        return "undecided"
+    return "right" if point.score == 1 else "partly" if point.score > 0 else "wrong"
+
+
+Item = TypeVar("Item")
+Name = TypeVar("Name", bound=Hashable)
+
+
+def _gathered(items: Iterable[Item], name: Callable[[Item], Name]) -> dict[Name, list[Item]]:
+    found: dict[Name, list[Item]] = {}
+    for item in items:
+        found.setdefault(name(item), []).append(item)
+    return found
+
+
+# ---- in words
+
+
+def _of_answers(answers: Answers) -> str:
+    undecided = f", and {answers.undecided:,} {'is' if answers.undecided == 1 else 'are'} undecided" if answers.undecided else ""
+    asked = f"{answers.asked:,} graded {'question' if answers.asked == 1 else 'questions'}"
+    told = f"{answers.right:,} {_were(answers.right)} answered in full, {answers.partly:,} in part and {answers.wrong:,} not at all"
+    return f"The agent tells nothing of its memory. Of {asked}, {told}{undecided}."
+
+
+def _lost(needles: Needles) -> str:
+    lost = needles.told - needles.found
+    if not lost:
+        return "none is known to be lost." if needles.unknown else "all were found again."
+    ways = [
+        (needles.not_stored, "had never been stored"),
+        (needles.not_retrieved, f"{_were(needles.not_retrieved)} stored but not retrieved"),
+        (needles.not_shown, f"{_were(needles.not_shown)} not in the prompt"),
+    ]
+    parts = [(number, how) for number, how in ways if number]
+    if len(parts) == 1:
+        return f"{lost:,} {parts[0][1]}."
+    return f"{lost:,} were never found again: {_listed([f'{number:,} {how}' for number, how in parts])}."
+
+
+def _used(needles: Needles) -> str:
+    found, were = needles.found, _were(needles.found)
+    if not found:
+        return ""
+    if needles.not_used:
+        return f" Of the {found:,} that {were} found, {needles.used:,} {_were(needles.used)} used."
+    return f" {'The one' if found == 1 else f'All {found:,}'} that {were} found {were} used."
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"

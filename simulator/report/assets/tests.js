@@ -1,0 +1,103 @@
+"use strict";
+// The table of tests: rows that open, links to a test, the next test that failed, replies as rendered Markdown.
+
+{
+  const table = document.querySelector("table.tests");
+  const place = document.getElementById("test-place");
+  const openerOf = (test) => test.querySelector("details.opener");
+  const conversationOf = (test) => Conversations.all.find(({ id }) => id === test.dataset.conversation);
+  const raw = new WeakMap(); // replies that are shown as rendered Markdown: what they were before
+  let current = null;
+
+  /** Show the replies of an open test as they are, or rendered. */
+  function showReplies(test) {
+    for (const reply of test.querySelectorAll("dd.reply[data-turn]")) {
+      const turn = conversationOf(test)?.turns[Number(reply.dataset.turn)];
+      if (!turn || Turns.choice.rendered === raw.has(reply)) continue;
+      if (Turns.choice.rendered) {
+        raw.set(reply, [...reply.childNodes]);
+        reply.replaceChildren(...Turns.reply(turn, null, conversationOf(test).where));
+      } else {
+        reply.replaceChildren(...raw.get(reply));
+        raw.delete(reply);
+      }
+    }
+  }
+
+  function fill(whole) {
+    const conversation = conversationOf(whole.closest(".test"));
+    const items = whole.dataset.turns.split(" ").map((number) => {
+      const item = Turns.item(conversation.id, conversation.turns[Number(number)], null, conversation.where);
+      item.removeAttribute("id");
+      return item;
+    });
+    whole.querySelector("ol")?.remove();
+    whole.append(Turns.make("ol", { class: "said" }, items));
+  }
+
+  function open(test) {
+    openerOf(test).open = true;
+    if (Turns.choice.rendered) showReplies(test);
+  }
+
+  /** Open a test and go to it. */
+  function goTo(test) {
+    current = test;
+    open(test);
+    openerOf(test).querySelector("summary").focus({ preventScroll: true });
+    test.scrollIntoView();
+  }
+
+  function follow(hash) {
+    const target = hash.startsWith("#test-") ? document.getElementById(hash.slice(1)) : null;
+    if (target?.matches(".test")) goTo(target);
+  }
+
+  /** Go to the test that failed after, or before, the one that was gone to or has the focus. */
+  function step(by) {
+    const failed = [...table.querySelectorAll("tbody.test:not(.full)")].filter((test) => test.checkVisibility());
+    if (!failed.length) {
+      place.textContent = "No test failed.";
+      return;
+    }
+    const from = document.activeElement?.closest("tbody.test") ?? current;
+    const after = failed.findIndex((test) => from && (from.compareDocumentPosition(test) & Node.DOCUMENT_POSITION_FOLLOWING));
+    const here = failed.indexOf(from);
+    const next = !from ? (by > 0 ? 0 : -1) : by > 0 ? after : here >= 0 ? here - 1 : after - 1;
+    const number = next < 0 ? (by > 0 ? 0 : failed.length - 1) : next;
+    goTo(failed[number]);
+    history.replaceState(null, "", `#${failed[number].id}`);
+    place.textContent = `${number + 1} of ${failed.length}`;
+  }
+
+  table.addEventListener("toggle", ({ target }) => {
+    if (target.matches("details.opener") && target.open) showReplies(target.closest(".test"));
+    if (target.matches("details.whole") && target.open && !target.querySelector("ol")) fill(target);
+  }, true);
+  table.addEventListener("click", (event) => {
+    const row = event.target.closest("tr");
+    const test = row?.parentElement;
+    if (!test?.matches(".test") || row.matches(".more") || event.target.closest("a, summary") || String(getSelection())) return;
+    openerOf(test).open = !openerOf(test).open;
+  });
+  document.getElementById("test-after").addEventListener("click", () => step(1));
+  document.getElementById("test-before").addEventListener("click", () => step(-1));
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest?.("input:not([type=checkbox], [type=radio], [type=range]), select, textarea");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || !document.getElementById("test-keys").checked) return;
+    if (event.key === "n") step(1);
+    if (event.key === "p") step(-1);
+  });
+  document.addEventListener("rendered", () => {
+    for (const opener of table.querySelectorAll("details.opener[open]")) showReplies(opener.closest(".test"));
+    for (const whole of table.querySelectorAll("details.whole[open]")) fill(whole);
+    for (const whole of table.querySelectorAll("details.whole:not([open]) > ol")) whole.remove();
+  });
+  addEventListener("hashchange", () => follow(location.hash));
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#test-']");
+    if (link && link.getAttribute("href") === location.hash) follow(location.hash);
+  });
+  document.getElementById("tests-tools").hidden = false;
+  follow(location.hash);
+}

@@ -1,0 +1,144 @@
+"""The pictures of where a memory was lost: a funnel, a bar for each group, and a map of scores by a needle's depth and distance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, final
+
+from longspan.simulator.analysis.distances import MAX_TOKENS, Point, points
+from longspan.simulator.analysis.groups import Group, group
+from longspan.simulator.analysis.memory_losses import MemoryLosses
+from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.report.reading import Conversation
+
+__all__ = ["OUTCOMES", "Cell", "MemoryMap", "Piece", "Stage", "memory_map", "split", "stages"]
+
+OUTCOMES: Final = {
+    "used": "used",
+    "not_used": "found, not used",
+    "not_retrieved": "stored, not retrieved",
+    "not_shown": "not in the prompt",
+    "not_stored": "never stored",
+    "unknown": "not told",
+    "right": "in full",
+    "partly": "in part",
+    "wrong": "not at all",
+    "undecided": "undecided",
+}
+"""What each outcome of a needle or of a question is called, in the order in which bars show them."""
+
+MIN_QUESTIONS: Final = 6
+"""The fewest graded questions that a map is made of."""
+
+MAX_STEPS: Final = 6
+"""Columns, and rows, of a map."""
+
+
+@final
+class Stage(NamedTuple):
+    """A stage that needles pass: how many passed it, and how many were lost at it, by outcome. `start` and `width` are shares of all."""
+
+    name: str
+    passed: int
+    lost: Mapping[str, int]
+    start: float
+    width: float
+
+
+@final
+class Piece(NamedTuple):
+    """A part of a bar: an outcome, how many had it, and its start and width as shares of the bar."""
+
+    outcome: str
+    number: int
+    start: float
+    width: float
+
+
+def stages(losses: MemoryLosses) -> list[Stage]:
+    """The funnel: the stages that needles pass, as far as the agent tells of them. The bar of what was lost starts at `start`."""
+    needles, memory = losses.needles, losses.tells == "memory"
+    passed: list[tuple[str, int, list[str]]] = [("needed", needles.needed, [])]
+    if memory:
+        passed.append(("kept", needles.told - needles.not_stored, ["not_stored"]))
+    passed.append(("found again" if memory else "in the prompt", needles.found, ["not_retrieved", "not_shown"]))
+    passed.append(("used", needles.used, ["not_used"]))
+    passed[1][2].append("unknown")
+    whole, counts = needles.needed or 1, needles._asdict()
+    found = []
+    for name, number, outcomes in passed:
+        lost = {outcome: counts[outcome] for outcome in outcomes if counts[outcome]}
+        found.append(Stage(name, number, lost, number / whole, sum(lost.values()) / whole))
+    return found
+
+
+def split(counts: Mapping[str, int]) -> list[Piece]:
+    """The bar of how many had each outcome."""
+    whole, start, found = sum(counts.values()) or 1, 0, []
+    for outcome in OUTCOMES:
+        if number := counts.get(outcome, 0):
+            found.append(Piece(outcome, number, start / whole, number / whole))
+            start += number
+    return found
+
+
+# ---- the map
+
+
+@final
+class Cell(NamedTuple):
+    """Graded questions at similar depths and distances."""
+
+    group: Group
+    questions: Sequence[Point]
+
+
+@final
+class MemoryMap(NamedTuple):
+    """Graded questions by the depth of the nearest needle that each needs (columns) and by its distance (rows), in tokens."""
+
+    columns: list[str]
+    rows: list[tuple[str, list[Cell | None]]]
+
+
+def memory_map(tests: Sequence[TestResult], span: int, conversations: Mapping[str, Conversation]) -> MemoryMap | None:
+    """The map of the graded questions of tests; None if there are too few, or all of them are in one cell."""
+    found = list(_placed(tests, span, conversations))
+    if len(found) < MIN_QUESTIONS:
+        return None
+    step, high = _step(max(depth for depth, _, _ in found)), _step(max(distance for _, distance, _ in found))
+    cells: dict[tuple[int, int], list[Point]] = {}
+    for depth, distance, point in found:
+        cells.setdefault((distance // high, depth // step), []).append(point)
+    if len(cells) < 2:
+        return None
+    across = range(max(column for _, column in cells) + 1)
+    down = range(max(row for row, _ in cells), -1, -1)  # distances grow upward, as in a chart
+    made = {place: Cell(group(questions), questions) for place, questions in cells.items()}
+    rows = [(_range(row, high), [made.get((row, column)) for column in across]) for row in down]
+    return MemoryMap([_range(column, step) for column in across], rows)
+
+
+def _placed(tests: Iterable[TestResult], span: int, conversations: Mapping[str, Conversation]) -> Iterator[tuple[int, int, Point]]:
+    """Graded questions, each after the depth and the distance of the nearest needle that it needs, in tokens."""
+    needles = {
+        (test.id, pair.question_turn): pair.needle_turn
+        for test in tests
+        for pair in sorted(test.evidence, key=lambda pair: pair.tokens, reverse=True)  # so that the nearest is the last
+    }
+    for point in points(tests, span):
+        needle, conversation = needles[point.test, point.turn], conversations.get(point.conversation)
+        if conversation is not None and 0 <= needle < len(conversation.turns):
+            yield max(0, min(conversation.turns[needle].message.start, MAX_TOKENS)), point.distance, point
+
+
+def _step(most: int) -> int:
+    """A round number of tokens, no more than `MAX_STEPS` of which reach `most`."""
+    steps = (first * 10**power for power in range(15) for first in (1, 2, 5))
+    found: int = next(step for step in steps if most // step < MAX_STEPS)
+    return found
+
+
+def _range(number: int, step: int) -> str:
+    start, end = ((f"{at // 1000:,}k" if step >= 1000 and at else f"{at:,}") for at in (number * step, (number + 1) * step))
+    return f"{start}–{end}"

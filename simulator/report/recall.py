@@ -1,0 +1,80 @@
+"""What the agent's traces tell of its memory turn by turn: what it stored, and what its prompt showed it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, final
+
+from longspan.simulator.report.excerpts import MAX_CHARS, Excerpt
+from longspan.simulator.terminal import visible
+from longspan.simulator.transcript import Transcript, Turn
+
+__all__ = ["MAX_MEMORIES", "MEMORY_CHARS", "Recall"]
+
+MAX_MEMORIES: Final = 30
+"""Memories shown of those that a turn wrote, and of those that it read."""
+
+MAX_TURNS: Final = 10
+"""Turns shown of those that a memory comes from."""
+
+MAX_ID_CHARS: Final = 80
+
+MEMORY_CHARS: Final = 300
+"""Characters shown of a memory."""
+
+
+@final
+class Recall:
+    """Reads the traces of one conversation's turns, in order. A text that the page has already is not repeated."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._known: set[str] = set()
+
+    def of(self, turn: Turn, transcript: Transcript) -> dict[str, Any] | None:
+        """What a turn's trace tells, as JSON; None if nothing. `transcript` has the turn.
+
+        "written" and "read" are lists of memories: "id", the numbers of the "turns" it comes from, and "text" unless it is part of
+        its turn, or a memory with that id was shown before. "unwritten" and "unread" are how many memories are
+        left out of the lists; "since" is the first of the latest turns that were all in the prompt.
+        """
+        self._numbers[turn.message.turn_id] = turn.number
+        trace = turn.reply.trace if turn.reply is not None else None
+        if not trace:
+            return None
+        told: dict[str, Any] = {}
+        for key, left_out in (("written", "unwritten"), ("read", "unread")):
+            if isinstance(trace.get(key), list):
+                memories = [memory for memory in trace[key] if isinstance(memory, Mapping)]
+                default = [turn.message.turn_id] if key == "written" else []
+                told[key] = [self._memory(memory, default, transcript) for memory in memories[:MAX_MEMORIES]]
+                told |= {left_out: len(memories) - MAX_MEMORIES} if len(memories) > MAX_MEMORIES else {}
+        recent = trace.get("recent")
+        since = self._numbers.get(str(recent.get("since"))) if isinstance(recent, Mapping) else None
+        return (told if since is None else told | {"since": since}) or None
+
+    def _memory(self, memory: Mapping[str, Any], default: list[str], transcript: Transcript) -> dict[str, Any]:
+        id = memory["id"] if isinstance(memory.get("id"), str) else ""
+        turns = list(self._turns(memory, default))[:MAX_TURNS]
+        text = memory["text"] if isinstance(memory.get("text"), str) else ""
+        shown: dict[str, Any] = {"id": visible(id[:MAX_ID_CHARS])} if id else {}
+        if turns:
+            shown["turns"] = turns
+        if text and id not in self._known and not (len(turns) == 1 and _says(transcript, turns[0], text)):
+            shown["text"] = Excerpt.of(text, MEMORY_CHARS).data()
+        if id:
+            self._known.add(id)
+        return shown
+
+    def _turns(self, memory: Mapping[str, Any], default: list[str]) -> Iterator[int]:
+        named = memory.get("turns") if isinstance(memory.get("turns"), list) else [memory["turn"]] if "turn" in memory else default
+        for turn_id in named or []:
+            if (number := self._numbers.get(str(turn_id))) is not None:
+                yield number
+
+
+def _says(transcript: Transcript, number: int, text: str) -> bool:
+    """Whether a memory is part of what is shown of a turn, apart from its being cut."""
+    turn = transcript.history[number]
+    part = text.removesuffix("…")
+    return part in turn.text[:MAX_CHARS] or part in turn.reply[:MAX_CHARS]

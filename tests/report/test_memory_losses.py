@@ -1,0 +1,143 @@
+"""Where a memory was lost: the sums, the sentence, the funnel and the map, against the journal."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from longspan.simulator.analysis.distances import points
+from longspan.simulator.analysis.memory_losses import MemoryLosses, Needles, outcome
+from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.report.memory import split, stages
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.transcript import Evidence
+from tests.browser import Open
+from tests.report.pages import journal, played, report
+
+SCENARIOS = ("colours", "shopping", "name_list", "jokes")
+
+
+def by_hand(folder: Path) -> Counter[tuple[str, str]]:
+    """The outcome of each needle that a question needed, with its scenario, from the journal's lines alone."""
+    said, memories, told, scenario = {}, {}, False, {}
+    numbers: dict[str, int] = {}
+    found: Counter[tuple[str, str]] = Counter()
+    for entry in journal(folder):
+        if entry["type"] == "open":
+            scenario[entry["test"]] = entry["scenario"]
+        elif entry["type"] == "message":
+            said[entry["turn"]], numbers[entry["turn_id"]] = entry, entry["turn"]
+        elif entry["type"] == "reply":
+            message, trace = said[entry["turn"]], entry.get("trace") or {}
+            told = told or "written" in trace
+            for memory in trace.get("written", []):
+                memories[memory["id"]] = numbers[memory.get("turn", message["turn_id"])]
+            for needle in (message.get("needs") or []) if message["kind"] == "question" else []:
+                name = _outcome(needle, said[needle]["text"], message["text"], entry["text"], trace, memories if told else None, numbers)
+                found[scenario[message["test"]], name] += 1
+    return found
+
+
+def _outcome(
+    needle: int, text: str, question: str, reply: str, trace: dict[str, Any], memories: dict[str, int] | None, numbers: dict[str, int]
+) -> str:
+    stored = None if memories is None else needle in memories.values()
+    if "read" not in trace and "recent" not in trace:
+        return "not_stored" if stored is False else "unknown"
+    in_prompt = {numbers[turn] for memory in trace.get("read", []) for turn in memory["turns"]}
+    if "recent" in trace:
+        in_prompt |= set(range(numbers[trace["recent"]["since"]], len(numbers)))
+    if needle not in in_prompt:
+        return "not_shown" if stored is None else "not_retrieved" if stored else "not_stored"
+    words = [{word for word in re.findall(r"\w+", said.lower()) if len(word) > 3 or word.isdigit()} for said in (text, reply, question)]
+    return "used" if words[0] & (words[1] - words[2]) else "not_used"
+
+
+@pytest.mark.parametrize(
+    ("agent", "tells", "lost"),
+    [
+        ("notebook", "memory", {"not_retrieved"}),
+        ("silent", "nothing", {"unknown"}),
+        ("python:tests.report.forgetful:Hollow", "memory", {"not_stored"}),
+        ("python:tests.report.forgetful:Recent", "prompt", {"not_shown", "not_used"}),
+    ],
+)
+def test_the_sums_are_those_of_the_journal(tmp_path: Path, agent: str, tells: str, lost: set[str]) -> None:
+    folder = played(tmp_path, *SCENARIOS, agent=agent, tests=1)
+    losses = MemoryLosses.of(grade_run(RunFolder(folder)).tests, 2000)
+    expected = by_hand(folder)
+    named = {name: dict(zip(Needles._fields, needles, strict=True)) for name, needles in losses.needles_by_scenario.items()}
+    assert Counter({(name, how): number for name, counts in named.items() for how, number in counts.items() if number}) == expected
+    assert losses.tells == tells
+    assert {how for _, how in expected} >= lost
+    assert losses.needles == tuple(map(sum, zip(*losses.needles_by_distance.values(), strict=True)))
+    if agent != "notebook":
+        assert {how for _, how in expected} <= lost | {"used"}
+
+    page = report(folder)
+    figure = page.root.one("figure", class_="losses")
+    assert figure.one("figcaption").words == losses.sentence
+    if tells == "nothing":
+        assert not figure.all("ol")
+        right, partly, wrong, _ = losses.answers
+        counts = [(right, "in full"), (partly, "in part"), (wrong, "not at all")]
+        assert figure.one("ul").words == " ".join(f"{number} {how}" for number, how in counts if number)
+    else:
+        rows = [[li.one("span", class_="name").words, int(li.one("b").words)] for li in figure.one("ol").all("li")]
+        assert rows == [[stage.name, stage.passed] for stage in stages(losses)]
+        assert rows[0] == ["needed", sum(expected.values())]
+        assert rows[-1] == ["used", sum(number for (_, how), number in expected.items() if how == "used")]
+        assert ("kept" in [name for name, _ in rows]) == (tells == "memory")
+        assert ("never stored" in page.root.words) == ("not_stored" in {how for _, how in expected})
+
+
+def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
+    def of(stored: bool | None, retrieved: bool | None, used: bool | None) -> str:
+        return outcome(Evidence(1, 2, 10, 10, stored, retrieved, used))
+
+    assert of(False, True, True) == "used", "still in the prompt, it need not have been stored"
+    assert [of(None, None, None), of(True, None, None), of(None, True, None)] == ["unknown"] * 3
+    assert [of(stored, False, False) for stored in (False, True, None)] == ["not_stored", "not_retrieved", "not_shown"]
+
+
+@pytest.mark.parametrize(
+    ("needles", "sentence"),
+    [
+        (Needles(11, 59, 0, 11, 50), "Of 131 needles that questions needed, 70 were never found again: 11 had never been stored "
+         "and 59 were stored but not retrieved. Of the 61 that were found, 50 were used."),
+        (Needles(0, 0, 4, 0, 1), "Of 5 needles that questions needed, 4 were not in the prompt. The one that was found was used."),
+        (Needles(used=2, unknown=3), "Of 5 needles that questions needed, none is known to be lost. All 2 that were found were used. "
+         "Of 3 the agent does not tell."),
+        (Needles(1), "Of 1 needle that questions needed, 1 had never been stored."),
+    ],
+)  # fmt: skip
+def test_the_sentence_says_where_most_was_lost(needles: Needles, sentence: str) -> None:
+    losses = MemoryLosses.of([], 0)
+    object.__setattr__(losses, "needles", needles)
+    object.__setattr__(losses, "tells", "memory")
+    assert losses.sentence == sentence
+    pieces = split(needles._asdict())
+    assert sum(piece.number for piece in pieces) == needles.needed
+    assert pieces[-1].start + pieces[-1].width == pytest.approx(1)
+
+
+def test_a_cell_of_the_map_opens_its_tests_without_a_script(visit: Open, tmp_path: Path) -> None:
+    folder = played(tmp_path, *SCENARIOS, agent="notebook")
+    seen = visit(folder / "report.html", viewport={"width": 390, "height": 844}, java_script_enabled=False)
+    asked = points(grade_run(RunFolder(folder)).tests, 2000)
+    cells = seen.page.locator(".map a")
+    questions = [int(re.findall(r"(\d+) asked", text)[0]) for text in cells.all_inner_texts()]
+    assert sum(questions) == len(asked)
+    cells.first.click()
+    tests = seen.page.locator(".cell:target li")
+    expect(tests).to_have_count(questions[0])
+    name = tests.locator("a").first.inner_text()
+    tests.locator("a").first.click()
+    assert seen.page.url.endswith(f"#test-{name}")
+    expect(seen.page.locator(f"#test-{name}")).to_be_in_viewport()
+    expect(tests).to_have_count(0)
