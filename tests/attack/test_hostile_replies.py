@@ -190,7 +190,7 @@ def protocol_answer(reply: str) -> object:
 
 def server_error(body: str) -> object:
     data = body.encode("utf-8", "replace")
-    return web._read_error(data), web._retry_after({}, data), web.PROMPT_TOO_LONG.search(body)
+    return web._read_error(data), web.retry_after({}, data), web.PROMPT_TOO_LONG.search(body)
 
 
 def notebook(reply: str) -> object:
