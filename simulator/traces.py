@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Trace", "TracePart"]
+__all__ = ["ReadMemory", "Recent", "Trace", "TracePart", "WrittenMemory"]
 
 
 class TracePart(BaseModel):

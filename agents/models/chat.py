@@ -10,7 +10,7 @@ import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError, Core, clean
+from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError, Core, clean, stamped
 from longspan.agents.models.dry import DryCore
 from longspan.agents.models.window import Eviction, Window
 from longspan.simulator.errors import first_problem
@@ -187,9 +187,9 @@ class ChatAgent(BaseAgent):
     # One message.
 
     def _displayed(self, message: Message) -> str:
-        """Return a message as the model sees it. Its time is absolute, so that it stays the same in all later prompts."""
+        """Return a message as the model sees it."""
         text = clean(message.text)
-        return f"[{message.sent_at:%a %Y-%m-%d %H:%M:%S}] {text}" if self.options.timestamps else text
+        return stamped(text, message.sent_at) if self.options.timestamps else text
 
     def _size(self, text: str) -> int:
         return self.core.count(text) + self.core.overhead

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from longspan.agents.base import AgentError, AgentOptions, Usage
 from longspan.simulator.plugins import load
 
-__all__ = ["CORES", "ChatMessage", "Completion", "ContextOverflowError", "Core", "CoreOptions", "clean", "core_class"]
+__all__ = ["CORES", "ChatMessage", "Completion", "ContextOverflowError", "Core", "CoreOptions", "clean", "core_class", "stamped"]
 
 CORES = "longspan.cores"
 """The entry-point group of cores: openai, anthropic, google, gguf. Each is a class with nested `Options(CoreOptions)`, whose
@@ -67,6 +68,11 @@ class Core(Protocol):
 def core_class(kind: str) -> Any:
     """Return the class of the core registered as `kind`. Raises InputError if there is none."""
     return load(CORES, "kind of model", kind)
+
+
+def stamped(text: str, sent_at: datetime) -> str:
+    """Return a message with its virtual time, which is absolute so that the message stays the same in all later prompts."""
+    return f"[{sent_at:%a %Y-%m-%d %H:%M:%S}] {text}"
 
 
 def clean(text: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Final, final
 import trio
 
 from longspan.agents.base import AgentError, AgentOptions, InputError, Message, Reply, Usage
+from longspan.agents.models.core import stamped
 from longspan.agents.outside.in_process import InProcessAgent
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import decode, printable
@@ -141,8 +142,8 @@ class RunnableAgent(InProcessAgent):
         return [each for each in self._history if each["id"] not in (message.turn_id, f"{message.turn_id}/reply")]
 
     def _said(self, message: Message) -> _Message:
-        stamp = f"[{message.sent_at:%a %Y-%m-%d %H:%M:%S}] " if self._settings.timestamps else ""
-        return {"role": "user", "content": stamp + message.text, "id": message.turn_id}
+        text = stamped(message.text, message.sent_at) if self._settings.timestamps else message.text
+        return {"role": "user", "content": text, "id": message.turn_id}
 
     def _config(self, message: Message) -> dict[str, Any]:
         """Return the configuration of a call: the conversation, under both names that are in use, and the message's time and turn."""

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, TypeVar, final
 
 from longspan.simulator.analysis.distances import Point, points
 from longspan.simulator.analysis.groups import Group, by_distance, distance_bin, group, in_order
+from longspan.simulator.filler.draws import listed
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.transcript import Evidence
 
@@ -197,7 +198,7 @@ def _lost(needles: Needles) -> str:
     parts = [(number, how) for number, how in ways if number]
     if len(parts) == 1:
         return f"{lost:,} {parts[0][1]}."
-    return f"{lost:,} were never found again: {_listed([f'{number:,} {how}' for number, how in parts])}."
+    return f"{lost:,} were never found again: {listed([f'{number:,} {how}' for number, how in parts])}."
 
 
 def _used(needles: Needles) -> str:
@@ -211,7 +212,3 @@ def _used(needles: Needles) -> str:
 
 def _were(number: int) -> str:
     return "was" if number == 1 else "were"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"

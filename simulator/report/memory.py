@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.analysis.distances import MAX_TOKENS, Point, points
+from longspan.simulator.analysis.distances import MAX_TOKENS, Point
 from longspan.simulator.analysis.groups import Group, group
 from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.grading.grades import TestResult
@@ -101,9 +101,9 @@ class MemoryMap(NamedTuple):
     rows: list[tuple[str, list[Cell | None]]]
 
 
-def memory_map(tests: Sequence[TestResult], span: int, conversations: Mapping[str, Conversation]) -> MemoryMap | None:
-    """The map of the graded questions of tests; None if there are too few, or all of them are in one cell."""
-    found = list(_placed(tests, span, conversations))
+def memory_map(asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, Conversation]) -> MemoryMap | None:
+    """The map of the graded questions of tests, `asked`; None if there are too few, or all of them are in one cell."""
+    found = list(_placed(asked, tests, conversations))
     if len(found) < MIN_QUESTIONS:
         return None
     step, high = _step(max(depth for depth, _, _ in found)), _step(max(distance for _, distance, _ in found))
@@ -119,14 +119,16 @@ def memory_map(tests: Sequence[TestResult], span: int, conversations: Mapping[st
     return MemoryMap([_range(column, step) for column in across], rows)
 
 
-def _placed(tests: Iterable[TestResult], span: int, conversations: Mapping[str, Conversation]) -> Iterator[tuple[int, int, Point]]:
+def _placed(
+    asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, Conversation]
+) -> Iterator[tuple[int, int, Point]]:
     """Graded questions, each after the depth and the distance of the nearest needle that it needs, in tokens."""
     needles = {
         (test.id, pair.question_turn): pair.needle_turn
         for test in tests
         for pair in sorted(test.evidence, key=lambda pair: pair.tokens, reverse=True)  # so that the nearest is the last
     }
-    for point in points(tests, span):
+    for point in asked:
         needle, conversation = needles[point.test, point.turn], conversations.get(point.conversation)
         if conversation is not None and 0 <= needle < len(conversation.turns):
             yield max(0, min(conversation.turns[needle].message.start, MAX_TOKENS)), point.distance, point

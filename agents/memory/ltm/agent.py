@@ -26,11 +26,11 @@ from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.memory import Memories, ScoredMemory
 from longspan.agents.memory.ltm.notes import Notes
 from longspan.agents.memory.ltm.options import LtmOptions, make_core
-from longspan.agents.memory.ltm.prompts import ago, prompt, stamped
+from longspan.agents.memory.ltm.prompts import ago, prompt
 from longspan.agents.memory.ltm.scratchpad import make_pad
 from longspan.agents.memory.ltm.snapshot import Snapshot, State, read_snapshot, write_snapshot
 from longspan.agents.models.chat import cut_middle
-from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean
+from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean, stamped
 from longspan.agents.models.dry import DryCore
 from longspan.simulator.errors import one_line
 from longspan.simulator.grading.lenient_json import find_json

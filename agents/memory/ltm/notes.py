@@ -9,10 +9,10 @@ from typing import Final, final
 from longspan.agents.memory.ltm.calls import Calls
 from longspan.agents.memory.ltm.fragments import Count, Turn
 from longspan.agents.memory.ltm.history import History
-from longspan.agents.memory.ltm.prompts import prompt, stamped
+from longspan.agents.memory.ltm.prompts import prompt
 from longspan.agents.memory.ltm.scratchpad import Pad
 from longspan.agents.models.chat import cut_middle
-from longspan.agents.models.core import ChatMessage
+from longspan.agents.models.core import ChatMessage, stamped
 
 __all__ = ["Notes"]
 

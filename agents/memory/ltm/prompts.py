@@ -11,7 +11,7 @@ from jinja2 import Environment
 
 from longspan.simulator.templating import environment
 
-__all__ = ["ago", "prompt", "stamped"]
+__all__ = ["ago", "prompt"]
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -26,11 +26,6 @@ def _environment() -> Environment:
 def prompt(template: str, **values: Any) -> str:
     """Render a template with `values`."""
     return _environment().get_template(f"{template}.j2").render(values)
-
-
-def stamped(text: str, sent_at: datetime) -> str:
-    """Return a message with its virtual time, which is absolute so that the message stays the same in all later prompts."""
-    return f"[{sent_at:%a %Y-%m-%d %H:%M:%S}] {text}"
 
 
 def ago(then: datetime, now: datetime) -> str:
