@@ -221,7 +221,7 @@ def test_tests_that_failed_are_gone_through_by_key_but_not_while_typing(tab: Tab
 
 def test_a_test_shows_all_that_was_said_when_it_is_asked_for(tab: Tab, mixed: Path) -> None:
     test = tab.locator("#test-jokes-1")
-    test.locator(".why").click()
+    test.locator(".grounds").click()
     test.get_by_text("All that was said").click()
     own = [turn for turn in data(mixed)["turns"] if turn.get("test") == "jokes-1"]
     expect(test.locator(".whole .turn")).to_have_count(len(own))
@@ -300,7 +300,7 @@ def test_replies_are_shown_as_rendered_markdown_on_request(visit: Open, woven: P
     expect(reply).to_contain_text("2 * 3 * 4 snake_case_name **open")
     assert reply.locator("a, img, script, b").count() == 0
     seen.picture("report-markdown")
-    seen.page.locator("#test-colours-1 .why").click()
+    seen.page.locator("#test-colours-1 .grounds").click()
     expect(seen.page.locator("#test-colours-1 dd.reply strong").first).to_have_text("hard")
     seen.page.locator("#tests-tools").get_by_label("Markdown").uncheck()
     assert seen.page.locator("#test-colours-1 dd.reply").inner_text() == MARKDOWN
@@ -436,7 +436,7 @@ def test_one_of_several_conversations_can_be_selected(visit: Open, isolated: Pat
     expect(seen.page.locator("section.conversation")).to_have_count(2)
     seen.page.locator("select[name=conversation]").select_option("colours-2")
     expect(seen.page.locator("section.conversation:not([hidden]) h3")).to_have_text(["colours-2"])
-    seen.page.locator("#test-colours-1 .why").click()
+    seen.page.locator("#test-colours-1 .grounds").click()
     seen.page.locator("#test-colours-1 dl.facts a").first.click()
     expect(seen.page.locator("#c-colours-1")).to_be_visible()
     expect(seen.page.locator(".target")).to_have_attribute("id", re.compile("^t-colours-1-"))
