@@ -26,6 +26,7 @@ from longspan.simulator.cli import (
     reproduce,
     run,
     runs,
+    show,
     sweep,
     view,
     write,
@@ -98,7 +99,7 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "check": check.check,
         "chat": chat.chat,
     },
-    "Look": {"view": view.view, "plot": plot.plot},
+    "Look": {"show": show.show, "view": view.view, "plot": plot.plot},
     "Compare": {
         "compare": compare.compare,
         "arena": arena.arena,

@@ -1,10 +1,9 @@
-"""A run at the terminal: its progress while it plays, and its scores afterwards."""
+"""The progress of runs at the terminal while they are played."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
@@ -15,26 +14,17 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
-from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.tables import print_table
 from longspan.simulator.dry_run import Length, dry_run
-from longspan.simulator.errors import AgentError, InputError
-from longspan.simulator.gate import is_trusted
-from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.planning import Plan, setting_of
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, RunEvent
-from longspan.simulator.terminal import as_line, complain
+from longspan.simulator.runner import RunEvent
+from longspan.simulator.terminal import as_line
 
-__all__ = ["Progress", "print_outcome", "print_scores", "tell_interruption"]
+__all__ = ["Progress"]
 
 FIGURES: Final = {"done": 68, "left": 77, "turn": 85, "tokens": 61, "virtual time": 111, "open": 92, "score so far": 0}
 """Columns of the live table, each with the least width of the terminal at which it is shown."""
-
-MAX_ROWS: Final = 20
-"""Rows of a scenario's own table. A longer one is only in the report."""
 
 MARGIN: Final = 2
 GAP: Final = 3
@@ -189,76 +179,3 @@ def _duration(seconds: float) -> str:
 def _cut(name: str, room: int) -> str:
     """A run's name cut to `room` characters. Its end, which has the seed, is kept."""
     return name if len(name) <= room else f"{name[: max(1, room - 9)]}…{name[-8:]}"
-
-
-def print_outcome(outcome: Outcome, console: Console | None = None) -> None:
-    """Print a run's scores and the paths of its folder and report. Why it was interrupted goes to standard error."""
-    console = console or Console()
-    if outcome.result is not None:
-        print_scores(outcome.result, console)
-    if outcome.error is not None:
-        tell_interruption(outcome)
-        if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
-            console.say(f"details {outcome.folder / 'incidents.jsonl'}")
-        code = " --trust" if _needs_trust(outcome.folder) else ""
-        console.say(f"resume  longspan resume {outcome.folder}{code}")
-    for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
-        console.say(f"{label:8}{path}")
-
-
-def tell_interruption(outcome: Outcome) -> None:
-    """Print why a run was interrupted on standard error. Does nothing if it was not."""
-    if outcome.error is not None:
-        complain(f"longspan: {outcome.folder.name}: interrupted: {outcome.error}")
-
-
-def _needs_trust(folder: Path) -> bool:
-    """Return whether resuming a run asks for --trust."""
-    with suppress(InputError):
-        return not is_trusted(folder, RunFolder(folder).manifest)
-    return False
-
-
-def print_scores(result: Result, console: Console | None = None) -> None:
-    """Print a run's scores by scenario, its scenarios' own tables, and the total."""
-    console = console or Console()
-    span = "" if all(test.exempt == "alone" for test in result.tests) else f" at {result.span:,} tokens"
-    title = as_line(f"{result.suite}{span} · {result.agent} · seed {result.seed}")
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("scenario")
-    for column in ("score", "std", "chance", "tests", "evidence distance", *(["of span"] if span else [])):
-        table.add_column(column, justify="right")
-    for name, scenario in result.scenarios.items():
-        evidence = Distances.of([test for test in result.tests if test.scenario == name], result.span)
-        table.add_row(
-            name,
-            _figure(scenario.score),
-            _figure(scenario.std),
-            _figure(scenario.chance),
-            str(scenario.tests),
-            evidence.in_tokens,
-            *([evidence.of_span] if span else []),
-        )
-    console.print(table)
-    for own in result.tables:
-        if len(own.rows) <= MAX_ROWS:
-            print_table(console, own)
-    if left := [own.title for own in result.tables if len(own.rows) > MAX_ROWS]:
-        console.print(as_line(f"in the report: {', '.join(left)}"), style="dim")
-    for test in result.tests:
-        if test.status in ("unscored", "scenario_error"):
-            console.say(f"{test.id} has no score: {test.reason}", "yellow")
-    if unfinished := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
-        text = f"{unfinished} of {len(result.tests)} tests have no score: the conversation ended before they did"
-        console.print(text, style="yellow")
-    for sentence in result.damage:
-        console.say(sentence, "red")
-    low, high = result.score_bounds
-    total = f"{result.score:.2f}" if result.score is not None else f"between {low:.2f} and {high:.2f}"
-    console.print(
-        f"score {total} of {result.max_score} · {result.turns:,} turns · {result.tokens:,} tokens, {result.filler_tokens:,} of them filler"
-    )
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longspan.simulator.cli.run import FailedOption
 from longspan.simulator.terminal import complain, confirm, say, say_json
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def resume(
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole run, including earlier cost.", min=0, metavar="USD")
     ] = None,
+    failed: FailedOption = 5,
     json_: Annotated[bool, typer.Option("--json", help="Only print the result, as a JSON list.")] = False,
 ) -> int:
     """Continue an interrupted run exactly where it stopped.
@@ -68,7 +70,7 @@ def resume(
     changed = _changes(before, outcome.result) if outcome.result is not None else {}
     if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
         complain(f"longspan: {run}: {_describe(graded_otherwise)}")
-    return finish([outcome], json_)
+    return finish([outcome], json_, failed)
 
 
 def replay(
@@ -125,7 +127,7 @@ def score(
     import trio
 
     from longspan.simulator.answer_store import AnswerStore
-    from longspan.simulator.cli.progress import print_scores
+    from longspan.simulator.cli.scores import print_scores
     from longspan.simulator.judging.background import judge_run
     from longspan.simulator.judging.cached_model import CachedModel
     from longspan.simulator.scoring import Scoring
@@ -142,7 +144,7 @@ def score(
     if json_:
         say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
-        print_scores(result)
+        print_scores(folder.manifest, result)
         say(_describe(changed))
     return 0
 

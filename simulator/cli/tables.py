@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.table import Table as Grid
 
 from longspan.simulator.cli.console import Console
 from longspan.simulator.tables import Table
 from longspan.simulator.terminal import as_line
 
-__all__ = ["print_table"]
+__all__ = ["cut", "print_table"]
 
 MAX_SHADED: Final = 10
 """Shaded columns up to which a heatmap is printed as figures; wider ones are drawn as characters."""
@@ -21,6 +21,11 @@ UNBROKEN: Final = 12
 
 BLOCKS: Final = "·░▒▓█"
 """Characters for shades from 0 to 1."""
+
+
+def cut(line: str, width: int) -> str:
+    """Cut a line to `width` characters of the terminal, the last of which then is an ellipsis."""
+    return line if cell_len(line) <= width else f"{set_cell_size(line, width - 1).rstrip()}…"
 
 
 def print_table(console: Console, table: Table) -> None:
