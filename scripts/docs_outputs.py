@@ -75,6 +75,9 @@ json.dump(found, sys.stdout)
 """Runs commands one after the other and tells their exit codes and what they print; longspan's in one process, to save time.
 Those that end in `&` run beside the others."""
 
+_PROGRESS: Final = re.compile(r"\S+: (?:\d+ tests to play|\d+/\d+ tests, .*)")
+"""Lines that a terminal does not show, or no longer, when a run is over."""
+
 _EXAMPLES: Final = re.compile(
     r"^```console\n(?P<console>.*?)^```$|^<!-- (?P<command>longspan .*) -->\n```\n(?P<output>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -122,7 +125,8 @@ def blocks(page: Path) -> list[Block]:
 def files() -> dict[str, Block]:
     """Return the files that the guides show, by path. What is marked `diff` changes a file."""
     found = [block for name in GUIDES for block in blocks(DOCS / name) if block.file and block.language != "diff"]
-    assert len({block.file for block in found}) == len(found), "two blocks have the same file name"
+    if len({block.file for block in found}) < len(found):
+        raise ValueError("two blocks have the same file name")
     return {block.file: block for block in found if block.file}
 
 
@@ -165,10 +169,8 @@ def run(wanted: Iterable[Command], folder: Path, bin: Path) -> list[Printed]:
     for path in folder.glob("*_server.py"):
         path.write_text(path.read_text("utf-8").replace(PORT, port), "utf-8")
     given = json.dumps([command.text.replace(PORT, port) for command in wanted])
-    done = subprocess.run(
-        [bin / "python", "-c", DRIVER], cwd=folder, env=environment(bin), input=given, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    command = [bin / "python", "-c", DRIVER]
+    done = subprocess.run(command, cwd=folder, env=environment(bin), input=given, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
     return [Printed(code, _tidy(text.replace(port, PORT))) for code, text in json.loads(done.stdout)]
 
 
@@ -179,7 +181,7 @@ def is_as_shown(command: Command, printed: Printed) -> bool:
 
 
 def _tidy(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines() if not _PROGRESS.fullmatch(line))
 
 
 def _as_shown(shown: str) -> re.Pattern[str]:

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FailedOption", "exit_code", "finish", "run"]
 
-FailedOption = Annotated[
-    int, typer.Option(help="Failed tests to print with their reasons.", parser=whole(0, 1_000_000), metavar="N")
-]
+FailedOption = Annotated[int, typer.Option(help="Failed tests to print with their reasons.", parser=whole(0, 1_000_000), metavar="N")]
 
 
 @takes_grid

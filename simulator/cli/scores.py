@@ -69,11 +69,11 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     `compared`: the folders to compare, runs or folders of runs.
     """
     console = console or Console()
-    with_result = [outcome for outcome in outcomes if outcome.result is not None]
-    rows = [_row(outcome.folder, outcome.result, outcome.error is None) for outcome in with_result if outcome.result is not None]
-    mixed = len({outcome.result.max_score for outcome in with_result if outcome.result is not None}) > 1
+    rows = [_row(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
+    mixed = len({outcome.result.max_score for outcome in outcomes if outcome.result is not None}) > 1
     columns = [name for name in _Row._fields if (name != "share" or mixed) and (name != "cost" or any(row.cost for row in rows))]
-    lines = [["95% interval" if name == "interval" else name for name in columns], *([getattr(row, name) for name in columns] for row in rows)]
+    heads = ["95% interval" if name == "interval" else name for name in columns]
+    lines = [heads, *([getattr(row, name) for name in columns] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     for number, line in enumerate(lines):  # the run comes last: its name is never broken
         figures = "  ".join(f"{' ' * (width - cell_len(cell))}{cell}" for cell, width in zip(line[:-1], widths, strict=False))
@@ -82,7 +82,7 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
         _print_interruption(outcome, console)
     if rows:
         console.say(f"compare longspan compare {' '.join(map(str, compared))}")
-        console.say(f"show    longspan show {with_result[0].folder}")
+        console.say(f"show    longspan show {next(outcome.folder for outcome in outcomes if outcome.result is not None)}")
 
 
 @final
@@ -98,20 +98,22 @@ class _Row(NamedTuple):
     run: str
 
 
-def _row(folder: Path, result: Result, finished: bool) -> _Row:
+def _row(outcome: Outcome, result: Result) -> _Row:
     dollars = total_cost([part.cost_usd for part in result.costs.values()]) if result.costs else None
     return _Row(
         score=f"{_range(result)} of {result.max_score}",
         share=f"{result.score / result.max_score:.1%}" if result.score is not None and result.max_score else "",
-        interval=_between(_interval(folder, result)),
+        interval=_between(_interval(outcome.folder, result)),
         chance=f"{_chance(result):.2f}",
         cost=f"${dollars:.4f}" if dollars is not None else "",
         failed=f"{sum(test.score == 0 for test in result.tests)} of {len(result.tests)}",
-        run=f"{folder}{'' if finished else ' (interrupted)'}",
+        run=f"{outcome.folder}{'' if outcome.error is None else ' (interrupted)'}",
     )
 
 
 def _interval(folder: Path, result: Result) -> Interval | None:
+    if not all(0 <= test.lowest <= test.highest <= 1 for test in result.tests):  # read from a sweep's folder
+        return None
     with suppress(InputError):
         return score_interval(RunFolder(folder).manifest, result.tests)
     return None

@@ -36,7 +36,7 @@ def show(
     from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.suggestions import meant
 
-    assert RunFolder(run).manifest  # raises InputError for a folder of runs
+    _ = RunFolder(run).manifest  # a folder of runs is an error
     (graded,), _ = load([run])
     if test is None:
         _print_tests(graded, run, Console())

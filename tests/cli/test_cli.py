@@ -60,6 +60,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "--scenario", "colours", "--out", "wrong.yaml"], "cannot create the run's folder"),
         (["frobnicate"], "No such command 'frobnicate'"),
         (["list", "runs", "nowhere"], "nowhere: folder does not exist"),
+        (["show", "nowhere"], "manifest.json: cannot be read"),
         (["resume", "nowhere"], "manifest.json: cannot be read"),
         (["replay", "nowhere"], "manifest.json: cannot be read"),
         (["score", "nowhere"], "manifest.json: cannot be read"),

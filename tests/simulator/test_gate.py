@@ -17,7 +17,7 @@ from tests.sealing import change_json
 
 from longspan.simulator.agent_spec import GROUP, AgentSpec
 from longspan.simulator.cli import main
-from longspan.simulator.cli.progress import print_outcome
+from longspan.simulator.cli.scores import print_outcome
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.gate import MODELS, REFERENCE, admit, clear, danger, is_trusted, vouch
 from longspan.simulator.planning import plan
