@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from longspan.simulator.cli import completion
 from longspan.simulator.terminal import say
 
 if TYPE_CHECKING:
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RunsArgument", "compare"]
 
-RunsArgument = Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that contain some.", metavar="RUN")]
+RunsArgument = Annotated[
+    list[Path], typer.Argument(help="Folders of runs, or folders that contain some.", metavar="RUN", autocompletion=completion.runs)
+]
 
 Format = Literal["terminal", "markdown", "csv", "html"]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from longspan.simulator.cli import completion
 from longspan.simulator.cli.runs import RunArgument
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ INDENT: Final = 8
 
 def show(
     run: RunArgument,
-    test: Annotated[str | None, typer.Argument(help="A test, such as jokes-2.", metavar="TEST", show_default="a line for each")] = None,
+    test: Annotated[
+        str | None,
+        typer.Argument(help="A test, such as jokes-2.", metavar="TEST", show_default="a line for each", autocompletion=completion.tests),
+    ] = None,
 ) -> int:
     """Print a test as it was played: its needles, its questions, the replies and the reason of its grade.
 
