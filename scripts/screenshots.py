@@ -202,7 +202,7 @@ def arena(studio: Studio) -> bytes:
     with Server(reply=by_sentences).running() as server:
         result = trio.run(lambda: judge_and_rank(found, rules, server.model(), AnswerStore.create(studio.folder / "arena")))
     path = studio.folder / "arena.html"
-    path.write_text(re.sub(r"(?<=openai/gpt-4o)\?base_url=[^. ]*(\.[^. ]+)*", "", arena_page(result)), "utf-8")
+    path.write_text(re.sub(r"\?base_url=\S*temperature=0", "", arena_page(result)), "utf-8")
     with studio.page(path) as page:
         return studio.shot(page)
 
