@@ -67,7 +67,8 @@ def _played(run: Graded, test: str) -> tuple[Test, Conversation | None]:
 def _side(run: Graded, test: Test) -> Side:
     fates: dict[int, list[str]] = {}
     for pair in test.result.evidence:
-        fates.setdefault(pair.needle_turn, []).append(OUTCOMES[outcome(pair)])
+        if (fate := outcome(pair)) != "unknown":
+            fates.setdefault(pair.needle_turn, []).append(OUTCOMES[fate])
     return Side(run, test, fates)
 
 

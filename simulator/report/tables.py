@@ -28,6 +28,7 @@ CSV_COLUMNS: Final = (
     *("runs", "tests", *get_args(Status), "certified", "at_distance", "cost_usd"),
     *("evidence", "evidence_low", "evidence_high", "of_span", "of_span_low", "of_span_high", "span_used", "distance"),
     *("difference", "conversations", "p", "p_holm", "p_of_tests", "more_conversations"),
+    *OUTCOMES,
 )
 """The columns of the CSV, which holds all tables one after another; docs/comparing.md describes them."""
 
@@ -357,6 +358,9 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
         for column in comparison.columns:
             if (cell := comparison.cells.get((agent, column))) is not None:
                 yield _place("scores", column, agent=agent) | _cell_row(cell)
+    for (agent, column), cell in comparison.cells.items():
+        tells, needles, answers = cell.lost
+        yield _place("memory", column, agent=agent) | (needles._asdict() if tells != "nothing" else {}) | answers._asdict()
     for pair in comparison.pairs:
         yield _place("pairs", pair.column, agent=pair.better, other=pair.other) | {
             "tests": pair.tests,
