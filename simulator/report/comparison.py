@@ -64,6 +64,10 @@ class Links:
     home: str | None = None
 
 
+NOWHERE: Final = Links()
+"""The links of a page without any."""
+
+
 def links_from(folder: Path) -> Links:
     """Links from a file in `folder` to the reports in the runs' folders, as far as there are some."""
 
@@ -74,7 +78,7 @@ def links_from(folder: Path) -> Links:
     return Links(report)
 
 
-def as_html(comparison: Comparison, links: Links) -> str:
+def as_html(comparison: Comparison, links: Links = NOWHERE) -> str:
     """Return the page. Text from agents and files is escaped; in figures it is drawn as outlines."""
     left_out = missing(comparison)
     drawn = [name for name in FIGURES if name not in left_out and (name != "spans" or len(comparison.columns) > 1)]

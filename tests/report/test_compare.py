@@ -138,7 +138,7 @@ def test_scores_of_different_maxima_are_shown_as_shares_first(tmp_path: Path) ->
     assert interval is not None
     assert shares.rows[1][2] == f"0.0% [0.0%, {interval.high / 11:.1%}]"
     assert [row["share"] for row in rows_of(comparison, "scores")] == ["0.5", "0.5", "0.0"]
-    (tmp_path / "page.html").write_text(as_html(comparison, Links()), "utf-8")
+    (tmp_path / "page.html").write_text(as_html(comparison), "utf-8")
     page = Page(tmp_path / "page.html").root
     assert [cell.words for cell in page.one("table", class_="board").all("span", class_="big")] == ["50%", "50%", "0%"]
     captions = {figure.attributes["id"]: figure.one("figcaption").words for figure in page.all("figure")}
@@ -459,7 +459,7 @@ def comparison(several: Path) -> Comparison:
 @pytest.fixture(scope="module")
 def page(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "page.html"
-    path.write_text(as_html(comparison, Links()), "utf-8")
+    path.write_text(as_html(comparison), "utf-8")
     return path
 
 
@@ -516,7 +516,7 @@ def test_no_agent_name_breaks_the_page(page: Path) -> None:
 
 def test_without_any_cost_the_page_has_no_figure_of_costs(tmp_path: Path) -> None:
     made_run(tmp_path, "free", lambda scenario, number: 0.5)
-    (tmp_path / "page.html").write_text(as_html(load_comparison([tmp_path]), Links()), "utf-8")
+    (tmp_path / "page.html").write_text(as_html(load_comparison([tmp_path])), "utf-8")
     figures = [element.attributes["id"] for element in Page(tmp_path / "page.html").root.all("figure")]
     assert figures == ["figure-bars", "figure-distance"], "nor one of a single span against itself"
     assert "cost" not in " ".join(tables(load_comparison([tmp_path]))[-3].columns)
