@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -23,9 +22,6 @@ GAP: Final = 2
 SHORT: Final = 12
 """Characters of a name that needs no letter."""
 
-_COUNTED: Final = re.compile(r"(.*) \(([\d,]+)\)")
-"""A cell with a count after its figure."""
-
 
 def letters(names: Sequence[str]) -> dict[str, str]:
     """Return a letter for each of the names, such as those of agents, if one of them is long; else nothing."""
@@ -40,14 +36,14 @@ def _letter(number: int) -> str:
 
 
 def print_compact(console: Console, table: Table, called: Mapping[str, str]) -> None:
-    """Print a table. Cells and heads that are keys of `called` are printed as their values. What is the same in all rows, or in all
-    cells, is said once; columns that do not fit beside the others come below them.
+    """Print a table. Names that are keys of `called` are printed as their values. What is the same in all rows is said once; columns
+    that do not fit beside the others come below them.
     """
-    table = _counted_once(_called(drawn(table), called))
+    table = _called(drawn(table), called)
     table, same = _varying(table)
     console.print(f"\n{as_line(table.title)}", style="bold")
     if same:
-        console.print(as_line(f"The same in every row: {', '.join(same)}."), style="dim")
+        console.print(as_line(f"The same in every row: {'; '.join(same)}."), style="dim")
     widths = _widths(table)
     if table.heads or (len(widths) > 1 and widths[0] + GAP + max(widths[1:]) > console.width):
         print_list(console, table)
@@ -59,19 +55,14 @@ def print_compact(console: Console, table: Table, called: Mapping[str, str]) -> 
 
 
 def _called(table: Table, called: Mapping[str, str]) -> Table:
-    columns = [called.get(name, name) for name in table.columns]
+    columns = [_name(head, called) for head in table.columns]
     return table.model_copy(update={"columns": columns, "rows": [[called.get(cell, cell) for cell in row] for row in table.rows]})
 
 
-def _counted_once(table: Table) -> Table:
-    """Say a count that stands in all cells in the title instead: `mean score (tests)` becomes `mean score (3 tests)`."""
-    found = [_COUNTED.fullmatch(cell) for row in table.rows for cell in row[1:]]
-    counts = {match[2] for match in found if match}
-    title = re.fullmatch(r"(.*) \(([a-z ]+)\)", table.title)
-    if len(counts) != 1 or not title:
-        return table
-    rows = [[row[0], *(match[1] if (match := _COUNTED.fullmatch(cell)) else cell for cell in row[1:])] for row in table.rows]
-    return table.model_copy(update={"title": f"{title[1]} ({counts.pop()} {title[2]} each)", "rows": rows})
+def _name(head: str, called: Mapping[str, str]) -> str:
+    """A column's head, which may say something after a name and a comma."""
+    found = next((name for name in called if head == name or head.startswith(f"{name}, ")), "")
+    return called[found] + head.removeprefix(found) if found else head
 
 
 def _varying(table: Table) -> tuple[Table, list[str]]:
@@ -80,7 +71,7 @@ def _varying(table: Table) -> tuple[Table, list[str]]:
     same = [number > 0 and len(table.rows) > 1 and len(set(column[1:])) == 1 for number, column in enumerate(columns)]
     if not any(same) or sum(same) == len(same) - 1:
         return table, []
-    said = [f"{name} {cell}".strip() for (name, cell, *_), once in zip(columns, same, strict=True) if once]
+    said = [f"{name}: {cell or 'nothing'}" for (name, cell, *_), once in zip(columns, same, strict=True) if once]
     return _only(table, [number for number, once in enumerate(same) if not once]), said
 
 

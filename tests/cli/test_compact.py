@@ -26,26 +26,13 @@ def test_what_is_the_same_in_every_row_is_a_sentence() -> None:
     table = Table(title="T", columns=["agent", "runs", "score", "cost"], rows=[["a", "3", "0.5", "–"], ["b", "3", "0.7", "–"]])
     assert printed(table, 40)[1:] == [
         "T",
-        "The same in every row: runs 3, cost –.",
+        "The same in every row: runs: 3; cost: –.",
         "agent  score",
         "────────────",
         "a        0.5",
         "b        0.7",
     ]
     assert printed(Table(title="T", columns=["agent", "runs"], rows=[["a", "3"]]), 40)[2:] == ["agent  runs", "───────────", "a         3"]
-
-
-def test_a_count_that_is_the_same_in_every_cell_is_told_once() -> None:
-    table = Table(
-        title="Scenarios: mean score (tests)", columns=["scenario", "a", "chance"], rows=[["x", "0.50 (3)", "0.10"], ["y", "", "0.20"]]
-    )
-    assert printed(table, 40)[1:] == [
-        "Scenarios: mean score (3 tests each)",
-        "scenario     a  chance",
-        "──────────────────────",
-        "x         0.50    0.10",
-        "y                 0.20",
-    ]
 
 
 def test_columns_that_do_not_fit_come_below_with_the_names_of_their_rows() -> None:
@@ -59,6 +46,8 @@ def test_columns_that_do_not_fit_come_below_with_the_names_of_their_rows() -> No
 def test_long_names_get_letters() -> None:
     assert letters(["oracle", "notebook"]) == {}
     given = letters([f"openai/model-{number}" for number in range(28)])
+    table = Table(title="T", columns=["of", "long/name, 3 each"], rows=[["long/name", "0.5"]])
+    assert " ".join(printed(table, 40, **{"long/name": "A"})).split() == ["T", "A,", "3", "of", "each", "─" * 8, "A", "0.5"]
     assert [given[f"openai/model-{number}"] for number in (0, 25, 26, 27)] == ["A", "Z", "AA", "AB"]
 
 
