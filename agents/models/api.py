@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import BeforeValidator, Field
 
 from longspan.agents.base import AgentError, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, clean
+from longspan.agents.models.core import ChatMessage, Completion, Tool, ToolCall, clean
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.simulator.tokens import EncodingName, Tokenizer
@@ -40,13 +40,25 @@ class ApiOptions(ProviderOptions):
 
 
 class Request:
-    """A request to a model: an optional system message, the conversation, the maximum tokens of the answer and its JSON schema."""
+    """A request to a model: an optional system message, the conversation, the maximum tokens of the answer and its JSON schema.
 
-    def __init__(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None) -> None:
+    `tools` are those that the model is given; unless it `may_call`, it is told to call none.
+    """
+
+    def __init__(
+        self,
+        messages: Sequence[ChatMessage],
+        max_tokens: int,
+        schema: Mapping[str, Any] | None,
+        tools: Sequence[Tool] = (),
+        may_call: bool = True,
+    ) -> None:
         self.system = "\n\n".join(message.text for message in messages if message.role == "system")
         self.messages = [message for message in messages if message.role != "system"]
         self.max_tokens = max_tokens
         self.schema = dict(schema) if schema is not None else None
+        self.tools = tools
+        self.may_call = may_call
 
     @property
     def tokens(self) -> int:
@@ -56,10 +68,12 @@ class Request:
 
 class Answer:
     """An answer as it arrives, whole or in pieces. `done`: the provider has marked its end. `truncated`: it reached the maximum
-    length."""
+    length. `calls` are of tools; with any, `raw` is the answer in the vendor's own form."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
+        self.calls: list[ToolCall] = []
+        self.raw: Any = None
         self.usage: Usage | None = None
         self.done = False
         self.truncated = False
@@ -69,6 +83,12 @@ class Answer:
         if not isinstance(text, str):
             raise TransientError(f"gave an unreadable answer: expected text, got {type(text).__name__}")
         self.pieces.append(text)
+
+    def add_call(self, id: object, name: object, arguments: object) -> None:
+        """Add a call of a tool, whose arguments are JSON, or text that holds it. Raises TransientError if id or name are not text."""
+        if not isinstance(id, str) or not isinstance(name, str):
+            raise TransientError("gave an unreadable answer: a tool's call without id or name")
+        self.calls.append(ToolCall(clean(id), clean(name), clean(arguments if isinstance(arguments, str) else json.dumps(arguments))))
 
 
 class ApiCore(ABC):
@@ -101,14 +121,20 @@ class ApiCore(ABC):
     async def complete(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        request = Request(messages, max_tokens or self.max_output, schema)
+        return await self._complete(Request(messages, max_tokens or self.max_output, schema))
 
-        async def send(client: Any) -> tuple[str, Usage]:
+    async def use_tools(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], *, may_call: bool = True) -> Completion:
+        """Return the model's answer, or its calls of `tools` (see `ToolCore`)."""
+        return await self._complete(Request(messages, self.max_output, None, tools, may_call))
+
+    async def _complete(self, request: Request) -> Completion:
+        async def send(client: Any) -> tuple[Completion, Usage]:
             answer = await self.ask(client, request)
-            return self._complete_text(answer, request), answer.usage or self._estimate_usage(request, answer)
+            text, usage = self._complete_text(answer, request), answer.usage or self._estimate_usage(request, answer)
+            return Completion(text, usage, tuple(answer.calls), answer.raw if answer.calls else None), usage
 
-        text, usage = await self.provider.call(send, tokens=request.tokens)
-        return Completion(text, usage)
+        completion, _ = await self.provider.call(send, tokens=request.tokens)
+        return completion
 
     @abstractmethod
     async def ask(self, client: Any, request: Request) -> Answer:
@@ -119,7 +145,7 @@ class ApiCore(ABC):
         if not answer.done:
             raise TransientError("stopped before the end of its answer")
         text = self.provider.redact(clean("".join(answer.pieces)))
-        if answer.truncated and not text:
+        if answer.truncated and not text and not answer.calls:
             raise AgentError(f"used all {request.max_tokens:,} tokens of its answer for thinking: set a larger max_tokens=")
         return text
 
