@@ -423,7 +423,7 @@ class Conversation:
         if isinstance(recorded, events.Reply):
             # All that follows from the text is computed again, so that `write` compares it with the record.
             text, tokens = (ready.reply, ready.reply_tokens) if ready else (recorded.text, self._count(recorded.text))
-            self._agent.replay(message, text)
+            self._agent.replay(message, Reply(text, trace=recorded.trace), asked=ready is None)
             return recorded.model_copy(
                 update={"turn": self.turns, "text": text, "tokens": tokens, "end": end + tokens, "asked": ready is None}
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, final
 
@@ -40,6 +41,9 @@ MIN_ROOM: Final = 64
 MIN_RATIO: Final = 0.75
 MAX_RATIO: Final = 2.0
 """Bounds on the ratio of a provider's count of a prompt to the core's own."""
+
+Complete = Callable[[list[ChatMessage]], Awaitable[Completion]]
+"""A way to ask a model."""
 
 Ratio = Annotated[float, Field(ge=MIN_RATIO, le=MAX_RATIO, allow_inf_nan=False)]
 
@@ -194,6 +198,9 @@ class ChatAgent(BaseAgent):
     def _size(self, text: str) -> int:
         return self.core.count(text) + self.core.overhead
 
+    def _message_size(self, message: ChatMessage) -> int:
+        return self._size(message.text if message.raw is None else json.dumps(message.raw))
+
     def _fit(self, message: Message) -> FittedMessage:
         """Return the message, cut if it is larger than the whole window. Raises AgentError if `overflow` forbids that."""
         text = self._displayed(message)
@@ -226,21 +233,26 @@ class ChatAgent(BaseAgent):
 
     # The model.
 
-    async def _ask(self, fitted: FittedMessage) -> Completion:
-        """Return the model's answer. If the provider finds the prompt too long, retry a few times with fewer turns."""
+    async def _ask(self, fitted: FittedMessage, after: Sequence[ChatMessage] = (), complete: Complete | None = None) -> Completion:
+        """Return the model's answer, by its `complete` unless another is given. `after` are what follows the message so far.
+
+        If the provider finds the prompt too long, retry a few times with fewer turns.
+        """
+        complete = complete or self.core.complete
         for _ in range(OVERFLOWS):
             try:
-                return await self._try(fitted)
+                return await self._try(fitted, after, complete)
             except ContextOverflowError as error:
                 if not self._window:
                     raise AgentError(f"{error}; a single message is larger than the model's window: set a smaller context=") from None
                 self._window.drop_block()
-        return await self._try(fitted)
+        return await self._try(fitted, after, complete)
 
-    async def _try(self, fitted: FittedMessage) -> Completion:
-        self._window.make_room(fitted.tokens)
-        counted = self._fixed + self._window.used + fitted.tokens
-        completion = await self.core.complete(self._prompt(fitted.text))
+    async def _try(self, fitted: FittedMessage, after: Sequence[ChatMessage], complete: Complete) -> Completion:
+        tokens = fitted.tokens + sum(map(self._message_size, after))
+        self._window.make_room(tokens)
+        counted = self._fixed + self._window.used + tokens
+        completion = await complete([*self._prompt(fitted.text), *after])
         if counted >= MIN_MEASURED:
             self._set_ratio(completion.usage.input_tokens / counted)
         return completion
