@@ -12,9 +12,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from longspan.agents.base import AgentError, Message, Reply, Tokens, Usage
 from longspan.agents.models.chat import MARGIN, MIN_ROOM, ChatAgent, ChatOptions, FittedMessage, cut_middle
-from longspan.agents.models.core import ChatMessage, Completion, ToolCall, ToolCore, clean
+from longspan.agents.models.core import ChatMessage, ToolCall, ToolCore, clean
 from longspan.agents.tools.memories import Memories, shortened
-from longspan.agents.tools.toolbox import Toolbox, ToolResult
+from longspan.agents.tools.toolbox import Toolbox
 
 __all__ = ["ToolChat", "ToolOptions", "ToolUse"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -11,12 +10,12 @@ from pathlib import Path
 
 import pytest
 import trio
-
-from longspan.agents.base import AgentError, InputError, Message
-from longspan.agents.tools.agent import McpAgent
-from longspan.simulator.agent_spec import AgentSpec, make_agent
 from tests.loopback import Act, Say, Server, Use
 from tests.loopback.apis import Block
+
+from longspan.agents.base import Message
+from longspan.agents.tools.agent import McpAgent
+from longspan.simulator.agent_spec import AgentSpec, make_agent
 
 MEMORY = Path(__file__).parent / "mcp_memory.py"
 KINDS = ("openai", "anthropic", "google")
