@@ -11,9 +11,10 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import BeforeValidator, Field
 
 from longspan.agents.base import AgentError, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, Tool, ToolCall, clean
+from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCall, clean
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
+from longspan.agents.models.web import refusal_in
 from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "parse_usage"]
@@ -24,6 +25,9 @@ tokens per o200k token of English text. The provider's own counts later correct 
 
 MAX_COUNT: Final = 10**9
 """The maximum number of tokens that is believed of a provider's count."""
+
+MAX_REASON: Final = 60
+"""The maximum characters of the reason why a model refused."""
 
 Temperature = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
@@ -68,7 +72,8 @@ class Request:
 
 class Answer:
     """An answer as it arrives, whole or in pieces. `done`: the provider has marked its end. `truncated`: it reached the maximum
-    length. `calls` are of tools; with any, `raw` is the answer in the vendor's own form."""
+    length. `refusal`: why the model refused to answer; None if it did not. `called`: it called a tool, given or not, or could not
+    write the call. `calls`: those that could be read; with any, `raw` is the answer in the vendor's own form."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -77,6 +82,12 @@ class Answer:
         self.usage: Usage | None = None
         self.done = False
         self.truncated = False
+        self.refusal: str | None = None
+        self.called = False
+
+    def refuse(self, why: object) -> None:
+        """Note that the model refuses. A second reason changes nothing."""
+        self.refusal = self.refusal or " ".join(clean(str(why)).split())[:MAX_REASON] or "refused"
 
     def add(self, text: object) -> None:
         """Add a piece of text. Raises TransientError if it is not a string."""
@@ -85,10 +96,10 @@ class Answer:
         self.pieces.append(text)
 
     def add_call(self, id: object, name: object, arguments: object) -> None:
-        """Add a call of a tool, whose arguments are JSON, or text that holds it. Raises TransientError if id or name are not text."""
-        if not isinstance(id, str) or not isinstance(name, str):
-            raise TransientError("gave an unreadable answer: a tool's call without id or name")
-        self.calls.append(ToolCall(clean(id), clean(name), clean(arguments if isinstance(arguments, str) else json.dumps(arguments))))
+        """Add a call of a tool, whose arguments are JSON, or text that holds it. One whose id or name are not text cannot be answered."""
+        self.called = True
+        if isinstance(id, str) and isinstance(name, str):
+            self.calls.append(ToolCall(clean(id), clean(name), clean(arguments if isinstance(arguments, str) else json.dumps(arguments))))
 
 
 class ApiCore(ABC):
@@ -128,12 +139,25 @@ class ApiCore(ABC):
         return await self._complete(Request(messages, self.max_output, None, tools, may_call))
 
     async def _complete(self, request: Request) -> Completion:
-        async def send(client: Any) -> tuple[Completion, Usage]:
-            answer = await self.ask(client, request)
-            text, usage = self._complete_text(answer, request), answer.usage or self._estimate_usage(request, answer)
-            return Completion(text, usage, tuple(answer.calls), answer.raw if answer.calls else None), usage
+        async def send(client: Any) -> tuple[tuple[Completion, str | None], Usage]:
+            try:
+                answer = await self.ask(client, request)
+            except Exception as error:
+                if (refused := refusal_in(error)) is None:
+                    raise
+                answer = Answer()
+                answer.done = True
+                answer.refuse(refused)
+            text, calls = self._complete_text(answer, request), answer.calls if request.tools and request.may_call else []
+            if answer.called and not text and not calls:
+                answer.refuse("a tool call")
+            usage = answer.usage or self._estimate_usage(request, answer)
+            return (Completion(text, usage, tuple(calls), answer.raw), answer.refusal), usage
 
-        completion, _ = await self.provider.call(send, tokens=request.tokens)
+        (completion, refusal), usage = await self.provider.call(send, tokens=request.tokens)
+        if refusal is not None:
+            text = completion.text
+            raise RefusalError(f"{self.name}: refused to answer: {' '.join(text[:600].split())[:300] or refusal}", refusal, text, usage)
         return completion
 
     @abstractmethod
@@ -145,7 +169,7 @@ class ApiCore(ABC):
         if not answer.done:
             raise TransientError("stopped before the end of its answer")
         text = self.provider.redact(clean("".join(answer.pieces)))
-        if answer.truncated and not text and not answer.calls:
+        if answer.truncated and not text and answer.refusal is None and not answer.called:
             raise AgentError(f"used all {request.max_tokens:,} tokens of its answer for thinking: set a larger max_tokens=")
         return text
 

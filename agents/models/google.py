@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
-from longspan.agents.base import AgentError, AgentOptions
+from longspan.agents.base import AgentOptions
 from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, parse_usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 from longspan.agents.models.core import ChatMessage
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["GOOGLE", "GoogleAgent", "GoogleCore"]
 
-REFUSALS: Final = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE")
+REFUSALS: Final = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY")
 """Finish reasons of an answer that Google's models refuse to give."""
+
+TOOL_CALLS: Final = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS")
+"""Finish reasons of an answer that called a tool which it was not given, or could not write the call."""
 
 
 def _client(key: str, url: str, http: Any) -> Client:
@@ -97,11 +100,13 @@ class GoogleCore(ApiCore):
             output = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
             answer.usage = parse_usage(inputs=usage.prompt_token_count, cached=usage.cached_content_token_count, output=output)
         if event.prompt_feedback is not None and event.prompt_feedback.block_reason:
-            raise AgentError(f"rejected the prompt: {event.prompt_feedback.block_reason.value}")
+            answer.refuse(f"prompt blocked, {event.prompt_feedback.block_reason.value}")
+            answer.done = True
         for candidate in (event.candidates or ())[:1]:
             reason = candidate.finish_reason.value if candidate.finish_reason else None
             if reason in REFUSALS:
-                raise AgentError(f"refused to answer: {reason}")
+                answer.refuse(reason)
+            answer.called |= reason in TOOL_CALLS
             for piece in (candidate.content.parts if candidate.content else None) or ():
                 if piece.function_call is not None:
                     answer.add_call(piece.function_call.id or "", piece.function_call.name, piece.function_call.args or {})

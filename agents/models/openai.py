@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from pydantic import Field, model_validator
 
-from longspan.agents.base import AgentError, AgentOptions
+from longspan.agents.base import AgentOptions
 from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, parse_usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 from longspan.agents.models.core import ChatMessage
@@ -104,16 +104,19 @@ class OpenAICore(ApiCore):
         if key == "delta" and not dig(event, "choices"):
             return  # the piece with the usage
         message, reason = dig(event, "choices", 0, key), dig(event, "choices", 0, "finish_reason")
-        refusal = dig(message, "refusal")
-        if refusal or reason == "content_filter":
-            raise AgentError(f"refused to answer: {refusal or 'its content filter'!s:.300}")
         answer.done |= key == "message" or reason is not None
         answer.truncated |= reason == "length"
-        for call in dig(message, "tool_calls") or ():
+        content, refusal = dig(message, "content"), dig(message, "refusal")
+        if reason == "content_filter":
+            answer.refuse("content filter")
+        if refusal:
+            answer.refuse("the model refused")
+            answer.add(refusal)
+        answer.called |= dig(message, "tool_calls", 0) is not None or dig(message, "function_call") is not None
+        for call in (dig(message, "tool_calls") or ()) if key == "message" else ():
             answer.add_call(dig(call, "id"), dig(call, "function", "name"), dig(call, "function", "arguments"))
             answer.raw = {name: value for name, value in message.items() if value is not None}
-        content = dig(message, "content")
-        if content is not None or (key == "message" and not answer.truncated and not answer.calls):
+        if content is not None or (key == "message" and not (answer.truncated or answer.refusal or answer.called)):
             answer.add(content)
 
 

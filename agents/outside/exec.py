@@ -73,7 +73,7 @@ class ExecAgent(ProgramAgent):
 
 
 def split_command(kind: str, text: str) -> list[str]:
-    """Split the command of an agent of this kind into words, with the program's full path. Raises InputError if there is no such program."""
+    """Split an agent's command into words, with the program's full path. Raises InputError if there is no such program."""
     try:
         words = shlex.split(text)
     except ValueError as error:

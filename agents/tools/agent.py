@@ -223,8 +223,7 @@ class McpAgent(BaseAgent):
 
 def _core(target: str, options: McpOptions) -> Core:
     """Return the core that `model` names. Raises InputError if there is none that can use tools."""
-    own = [name for name in McpOptions.model_fields]
-    core = make_core(f"mcp:{target}", options.model, options.model_extra or {}, own)
+    core = make_core(f"mcp:{target}", options.model, options.model_extra or {}, McpOptions.model_fields)
     if core is None:
         raise InputError(f"agent mcp needs a model: mcp:COMMAND?model=KIND/MODEL, such as model=openai/gpt-4o; got {options.model!r:.60}")
     if not callable(getattr(core, "use_tools", None)):

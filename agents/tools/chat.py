@@ -10,9 +10,9 @@ from typing import Any, Final, final
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from longspan.agents.base import AgentError, Message, Reply, Tokens, Usage
+from longspan.agents.base import AgentError, Message, Tokens, Usage
 from longspan.agents.models.chat import MARGIN, MIN_ROOM, ChatAgent, ChatOptions, FittedMessage, cut_middle
-from longspan.agents.models.core import ChatMessage, ToolCall, ToolCore, clean
+from longspan.agents.models.core import ChatMessage, RefusalError, ToolCall, ToolCore, clean
 from longspan.agents.tools.memories import Memories, shortened
 from longspan.agents.tools.toolbox import Toolbox
 
@@ -60,10 +60,10 @@ class ToolUse:
         return Usage(*map(sum, zip(*counts, strict=True)))
 
     def trace(self) -> dict[str, Any]:
-        """Return the trace of a turn whose last round gave the reply."""
-        calls = [{"for": "tools" if usage is not self.rounds[-1] else "reply", "usage": asdict(usage)} for usage in self.rounds]
-        fields = {"tools": self.tools, "written": self.written, "read": self.read, "calls": calls}
-        return fields | {"prompt_tokens": self.rounds[-1].input_tokens}
+        """Return the trace of a turn. Its last round gave the reply."""
+        purposes = ["tools"] * (len(self.rounds) - 1) + ["reply"]
+        calls = [{"for": purpose, "usage": asdict(usage)} for purpose, usage in zip(purposes, self.rounds, strict=False)]
+        return {"tools": self.tools, "written": self.written, "read": self.read, "calls": calls}
 
 
 @final
@@ -100,15 +100,6 @@ class ToolChat(ChatAgent):
         tokens = round(self.context * max(1.0, self._ratio)) + MARGIN
         return {"agent": Usage(rounds * tokens, 0, rounds * self.core.max_output)}
 
-    async def reply(self, message: Message) -> Reply:
-        if self._last is not None and self._last.turn_id == message.turn_id:
-            return Reply(self._last.reply)
-        fitted, use = self._fit(message), ToolUse()
-        text = await self._converse(message.turn_id, fitted, use)
-        self._add(message, fitted, text)
-        trace, self._cuts = self._trace(message.turn_id) or {}, []
-        return Reply(text, use.usage, trace | use.trace())
-
     async def reset(self) -> None:
         await super().reset()
         self.memories = Memories()
@@ -118,22 +109,32 @@ class ToolChat(ChatAgent):
         assert self._toolbox is not None  # noqa: S101
         return None if self._toolbox.reads(name) else self.memories.store(turn, arguments)
 
-    async def _converse(self, turn: str, fitted: FittedMessage, use: ToolUse) -> str:
-        """Return the model's answer."""
+    async def _answer(self, message: Message, fitted: FittedMessage, trace: dict[str, Any]) -> tuple[str, Usage]:
+        use, shown = ToolUse(), dict[str, Any]()
+        try:
+            text = await self._converse(message.turn_id, fitted, use, shown)
+        except RefusalError as refusal:
+            use.rounds.append(refusal.usage)
+            raise RefusalError(str(refusal), refusal.why, refusal.text, use.usage) from None
+        finally:
+            trace |= shown | use.trace()
+        return text, use.usage
+
+    async def _converse(self, turn: str, fitted: FittedMessage, use: ToolUse, shown: dict[str, Any]) -> str:
+        """Return the model's answer. What the prompts of all rounds showed goes into `shown`."""
         assert self._toolbox is not None  # noqa: S101
         after: list[ChatMessage] = []
         for number in range(self._settings.rounds + 1):
             may_call = number < self._settings.rounds and self._room(fitted, after) >= MIN_ROOM
             ask = partial(self._core.use_tools, tools=self._toolbox.tools, may_call=may_call)
-            completion = await self._ask(fitted, after, ask)
+            completion = await self._ask(fitted, shown, after, ask)
             use.rounds.append(completion.usage)
-            if not completion.calls or not may_call:
+            if not completion.calls:
                 break
             after.append(ChatMessage("assistant", completion.text, raw=completion.raw))
             for place, call in enumerate(completion.calls):
-                left = len(completion.calls) - place
                 result = await self._result(turn, call, place, use)
-                after.append(ChatMessage("tool", self._cut(result, self._room(fitted, after) // left), call))
+                after.append(ChatMessage("tool", self._cut(result, self._room(fitted, after) // (len(completion.calls) - place)), call))
         return completion.text
 
     async def _result(self, turn: str, call: ToolCall, place: int, use: ToolUse) -> str:

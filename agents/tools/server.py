@@ -88,8 +88,10 @@ class McpServer:
         """Call a tool. A tool's own error is its result."""
         if name not in self._known:
             return ToolResult(f"there is no tool {name[:200]!r}", failed=True)
-        with trio.move_on_after(self._timeout):
-            return await self._call(self._known[name].name, dict(arguments))
+        with trio.move_on_after(self._timeout) as scope:
+            result = await self._call(self._known[name].name, dict(arguments))
+        if not scope.cancelled_caught:
+            return result
         problem = f"no answer within {self._timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
         self._fail(f"tool {printable(name)}: {problem}")
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from longspan.agents.base import AgentOptions, InputError, Tokens
-from longspan.agents.models.core import Core, make_core
+from longspan.agents.models.core import Core, OnRefusal, make_core
 from longspan.agents.models.window import Eviction
 
 __all__ = ["CONTEXT", "LtmOptions", "core_of"]
@@ -32,6 +32,7 @@ class LtmOptions(AgentOptions):
     dedupe: bool = True
     eviction: Eviction = "block"
     overflow: Literal["error", "truncate"] = "error"
+    on_refusal: OnRefusal = "reply"
 
     @model_validator(mode="after")
     def _overlap_is_at_most_half(self) -> LtmOptions:
