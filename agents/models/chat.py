@@ -111,6 +111,32 @@ class ChatSnapshot(BaseModel):
     cuts: list[Cut]
 
 
+class _Read(BaseModel):
+    """A part of a trace, of which only some is read again."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class _Used(_Read):
+    input_tokens: int = Field(default=0, ge=0)
+
+
+class _Asked(_Read):
+    usage: _Used = _Used()
+
+
+class _Recent(_Read):
+    turns: int = Field(ge=0)
+
+
+class _Told(_Read):
+    """What a trace tells of the last prompt of a turn: the turns it showed, its tokens by our count, and by the provider's."""
+
+    recent: _Recent | None = None
+    prompt_tokens: int = Field(default=0, ge=0)
+    calls: list[_Asked] = Field(default_factory=list)
+
+
 class FittedMessage(NamedTuple):
     """A user message as the model sees it, and its tokens."""
 
@@ -181,6 +207,24 @@ class ChatAgent(BaseAgent):
     async def observe(self, message: Message, reply: str) -> None:
         if self._last is None or self._last.turn_id != message.turn_id:
             self._add(message, self._fit(message), clean(reply))
+
+    async def replay(self, message: Message, reply: Reply) -> None:
+        """Note a turn that the agent answered before an interruption, so that later prompts are what they would have been.
+
+        Raises AgentError if the trace, which may be from a file, cannot be read.
+        """
+        try:
+            told = _Told.model_validate(reply.trace or {})
+        except ValidationError as error:
+            raise AgentError(f"the trace of turn {message.turn_id} cannot be read: {first_problem(error)}") from None
+        fitted = self._fit(message)
+        if told.recent is not None:
+            self._window.keep(told.recent.turns)
+        used = told.calls[-1].usage.input_tokens if told.calls else reply.usage.input_tokens if reply.usage else 0
+        if told.prompt_tokens >= MIN_MEASURED and used and not reply.refused:
+            self._set_ratio(used / told.prompt_tokens)
+        self._add(message, fitted, clean(reply.text), refused=reply.refused)
+        self._cuts = []
 
     async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
         """Return the model's answer to `prompt` alone, JSON if there is a `schema`. The conversation is unaffected. Calls may

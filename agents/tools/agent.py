@@ -143,7 +143,7 @@ class McpAgent(BaseAgent):
         for call in calls:
             if call.arguments is not None and not call.failed:
                 self._chat.remember(message.turn_id, call.tool, call.arguments)
-        await self._chat.observe(message, reply.text)
+        await self._chat.replay(message, reply)
 
     async def reset(self) -> None:
         await self.close()

@@ -14,15 +14,23 @@ from longspan.agents.base import AgentError, Message, Tokens, Usage
 from longspan.agents.models.chat import MARGIN, MIN_ROOM, ChatAgent, ChatOptions, FittedMessage, cut_middle
 from longspan.agents.models.core import ChatMessage, RefusalError, ToolCall, ToolCore, clean
 from longspan.agents.tools.memories import Memories, shortened
-from longspan.agents.tools.toolbox import Toolbox
+from longspan.agents.tools.toolbox import Toolbox, ToolResult
 
 __all__ = ["ToolChat", "ToolOptions", "ToolUse"]
 
 MAX_CALLS: Final = 16
 """The maximum calls in one round."""
 
+MAX_NAME: Final = 200
+"""The maximum characters of a tool's name that a trace shows."""
+
 MAX_CHARACTERS: Final = 16
 """The maximum characters of a result for each of its tokens, before they are counted: counting takes time."""
+
+MIN_RESULTS: Final = 256
+"""The minimum tokens that must remain for results. Otherwise the model is told to answer."""
+
+NO_ROOM: Final = "(no room for the result)"
 
 SYSTEM: Final = (
     "You talk with a user for a very long time. You are shown only the newest messages; older ones are gone, except for what you have "
@@ -125,7 +133,7 @@ class ToolChat(ChatAgent):
         assert self._toolbox is not None  # noqa: S101
         after: list[ChatMessage] = []
         for number in range(self._settings.rounds + 1):
-            may_call = number < self._settings.rounds and self._room(fitted, after) >= MIN_ROOM
+            may_call = number < self._settings.rounds and self._room(fitted, after) >= MIN_RESULTS
             ask = partial(self._core.use_tools, tools=self._toolbox.tools, may_call=may_call)
             completion = await self._ask(fitted, shown, after, ask)
             use.rounds.append(completion.usage)
@@ -133,31 +141,29 @@ class ToolChat(ChatAgent):
                 break
             after.append(ChatMessage("assistant", completion.text, raw=completion.raw))
             for place, call in enumerate(completion.calls):
-                result = await self._result(turn, call, place, use)
-                after.append(ChatMessage("tool", self._cut(result, self._room(fitted, after) // (len(completion.calls) - place)), call))
+                room = self._room(fitted, after) // (len(completion.calls) - place)
+                after.append(ChatMessage("tool", await self._result(turn, call, place, room, use), call))
         return completion.text
 
-    async def _result(self, turn: str, call: ToolCall, place: int, use: ToolUse) -> str:
-        """Run a tool, and note it. Return what the model is told."""
+    async def _result(self, turn: str, call: ToolCall, place: int, room: int, use: ToolUse) -> str:
+        """Run a tool, and note it. Return what the model is told, in at most `room` tokens."""
         assert self._toolbox is not None  # noqa: S101
-        noted: dict[str, Any] = {"tool": call.name[:200]}
+        noted: dict[str, Any] = {"tool": call.name[:MAX_NAME]}
         use.tools.append(noted)
-        try:
-            if place >= MAX_CALLS:
-                raise ValueError(f"not called: at most {MAX_CALLS} calls at once")
-            arguments = _ARGUMENTS.validate_json(call.arguments or "{}")
-        except ValueError as error:
-            why = "its arguments are not a JSON object" if isinstance(error, ValidationError) else str(error)
-            noted |= {"failed": True, "result": why}
-            return f"Error: {why}"
-        noted["arguments"] = arguments
-        result = await self._toolbox.call(call.name, arguments)
-        text = clean(result.text)
-        noted |= {"result": shortened(text)} | ({"failed": True} if result.failed else {})
+        if place >= MAX_CALLS:
+            result = ToolResult(f"not called: at most {MAX_CALLS} calls at once", failed=True)
+        elif (arguments := _arguments(call)) is None:
+            result = ToolResult("its arguments are not a JSON object", failed=True)
+        else:
+            noted["arguments"] = arguments
+            result = await self._toolbox.call(call.name, arguments)
+        text = self._cut(clean(result.text), room)
+        noted["result"] = shortened(text)
         if result.failed:
+            noted["failed"] = True
             return f"Error: {text}"
         shown = self.memories.shown_in(text)
-        written = self.remember(turn, call.name, arguments)
+        written = self.remember(turn, call.name, noted["arguments"])
         use.written += [written] if written is not None else []
         use.read += shown or ([{"text": shortened(text)}] if self._toolbox.reads(call.name) else [])
         return text
@@ -169,9 +175,19 @@ class ToolChat(ChatAgent):
         return self._window.max_tokens - fitted.tokens - sum(map(self._message_size, after))
 
     def _cut(self, text: str, room: int) -> str:
-        tokens = max(MIN_ROOM, min(self._settings.result_tokens, room - self.core.overhead))
+        if room < MIN_ROOM + self.core.overhead:
+            return NO_ROOM
+        tokens = min(self._settings.result_tokens, room - self.core.overhead)
         keep = tokens * MAX_CHARACTERS // 2
         if len(text) > 2 * keep or self.core.count(text) > tokens:
             text = text if len(text) <= 2 * keep else text[:keep] + text[-keep:]
             return cut_middle(text, tokens, self.core.count)
         return text
+
+
+def _arguments(call: ToolCall) -> dict[str, Any] | None:
+    """Return what a model wrote as arguments, None if it is no JSON object."""
+    try:
+        return _ARGUMENTS.validate_json(call.arguments or "{}")
+    except ValidationError:
+        return None

@@ -70,11 +70,14 @@ class McpServer:
     async def start(self) -> None:
         """Start it, and learn its tools."""
         trio.lowlevel.spawn_system_task(self._serve, name="longspan: an MCP server")
-        with trio.move_on_after(self._timeout):
-            await self._changed.wait()
-            await self._learn()
-            return
-        self._fail(f"did not start within {self._timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer")
+        try:
+            with trio.fail_after(self._timeout):
+                await self._changed.wait()
+                await self._learn()
+                return
+        except trio.TooSlowError:
+            problem = f"did not start within {self._timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
+        raise AgentError(f"{self.name}: {problem}")
 
     def reads(self, name: str) -> bool:
         """Return whether a tool only reads, by what it says, or else by its name."""
@@ -88,12 +91,12 @@ class McpServer:
         """Call a tool. A tool's own error is its result."""
         if name not in self._known:
             return ToolResult(f"there is no tool {name[:200]!r}", failed=True)
-        with trio.move_on_after(self._timeout) as scope:
-            result = await self._call(self._known[name].name, dict(arguments))
-        if not scope.cancelled_caught:
-            return result
-        problem = f"no answer within {self._timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
-        self._fail(f"tool {printable(name)}: {problem}")
+        try:
+            with trio.fail_after(self._timeout):
+                return await self._call(self._known[name].name, dict(arguments))
+        except trio.TooSlowError:
+            problem = f"no answer within {self._timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
+        raise AgentError(f"{self.name}: tool {printable(name)}: {problem}")
 
     async def end(self) -> None:
         """End the process. Never fails, and cannot be cancelled."""
@@ -161,7 +164,7 @@ class McpServer:
                 self._changed.set()
                 await self._stop.wait()
         except Exception as error:
-            self._problem = self._problem or f"does not speak MCP: {one_line(error)}{self._program.stderr_hint}"
+            self._problem = self._problem or f"does not speak MCP: {one_line(_innermost(error))}{self._program.stderr_hint}"
         finally:
             self._client = None
             with trio.CancelScope(shield=True):
@@ -182,11 +185,12 @@ class McpServer:
             self._problem = str(error)
             raise
         async with anyio.create_task_group() as group:
-            drain = anyio.CancelScope()
+            drain, drained = anyio.CancelScope(), anyio.Event()
 
-            async def drained() -> None:
+            async def read_errors() -> None:
                 with drain:
                     await self._program.drain()
+                drained.set()
 
             async def receive() -> None:
                 from mcp_types import jsonrpc_message_adapter
@@ -196,8 +200,8 @@ class McpServer:
                         while (line := await self._program.receive()) is not None:
                             with suppress(ValueError):  # not a message, but a print
                                 await received.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
-                        drain.cancel()
-                        await anyio.lowlevel.checkpoint()
+                        drain.cancel()  # two may not read at once
+                        await drained.wait()
                         self._problem = self._problem or str(await self._program.why_it_ended())
                     except AgentError as error:
                         self._problem = str(error)
@@ -208,7 +212,7 @@ class McpServer:
                         line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                         await self._program.send(line.encode() + b"\n")
 
-            for task in (drained, receive, send):
+            for task in (read_errors, receive, send):
                 group.start_soon(task)
             try:
                 yield read, write
@@ -216,6 +220,13 @@ class McpServer:
                 group.cancel_scope.cancel()
                 for stream in (received, read, write, sent):
                     stream.close()
+
+
+def _innermost(error: Exception) -> Exception:
+    """Return the first error in nested groups of them."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _known(tool: ServersTool) -> _Known:
