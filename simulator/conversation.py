@@ -423,7 +423,7 @@ class Conversation:
         if isinstance(recorded, events.Reply):
             # All that follows from the text is computed again, so that `write` compares it with the record.
             text, tokens = (ready.reply, ready.reply_tokens) if ready else (recorded.text, self._count(recorded.text))
-            answered = Reply(text, recorded.usage and Usage.of(recorded.usage), recorded.trace, refused=bool(recorded.refused))
+            answered = Reply(text, Usage.of(recorded.usage) if recorded.usage else None, recorded.trace, refused=bool(recorded.refused))
             self._agent.replay(message, answered, asked=ready is None)
             return recorded.model_copy(
                 update={"turn": self.turns, "text": text, "tokens": tokens, "end": end + tokens, "asked": ready is None}

@@ -46,17 +46,6 @@ MAX_FILES: Final = 2**30
 _STRICT: Final = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class McpOptions(ToolOptions):
-    """`model`: KIND/MODEL. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start. `at_once`: the maximum
-    conversations held at the same time. Options that are not declared here are the model's."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    model: str = ""
-    tool_timeout: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
-    at_once: int | None = Field(default=None, ge=1, le=10_000)
-
-
 class _Call(BaseModel):
     """A call of a tool, with which a server can be brought to the state it had."""
 
@@ -90,11 +79,20 @@ class McpAgent(BaseAgent):
     """A chat model with an MCP server's tools. Raises InputError without a model that can use tools."""
 
     takes_target = True
-    Options = McpOptions
+
+    class Options(ToolOptions):
+        """`model`: KIND/MODEL. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start. `at_once`: the maximum
+        conversations held at the same time. Options that are not declared here are the model's."""
+
+        model_config = ConfigDict(frozen=True, extra="allow")
+
+        model: str = ""
+        tool_timeout: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
+        at_once: int | None = Field(default=None, ge=1, le=10_000)
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
-        settings = options if isinstance(options, McpOptions) else McpOptions()
+        settings = options if isinstance(options, self.Options) else self.Options()
         self._name = f"mcp:{target}"[:80]
         self._command = [_absolute(word) for word in split_command("mcp", target)]
         self._keeps_files = any(FOLDER in word for word in self._command)
@@ -110,7 +108,7 @@ class McpAgent(BaseAgent):
     @classmethod
     def at_once(cls, options: AgentOptions) -> int | None:
         """As many as the option says, else one for each processor: each has a server of its own."""
-        return (options.at_once if isinstance(options, McpOptions) else None) or processors()
+        return (options.at_once if isinstance(options, cls.Options) else None) or processors()
 
     @property
     def models(self) -> Mapping[str, str]:
@@ -221,9 +219,9 @@ class McpAgent(BaseAgent):
             raise AgentError(f"{path}: not a snapshot of this kind of agent: {first_problem(error)}") from None
 
 
-def _core(target: str, options: McpOptions) -> Core:
+def _core(target: str, options: McpAgent.Options) -> Core:
     """Return the core that `model` names. Raises InputError if there is none that can use tools."""
-    core = make_core(f"mcp:{target}", options.model, options.model_extra or {}, McpOptions.model_fields)
+    core = make_core(f"mcp:{target}", options.model, options.model_extra or {}, McpAgent.Options.model_fields)
     if core is None:
         raise InputError(f"agent mcp needs a model: mcp:COMMAND?model=KIND/MODEL, such as model=openai/gpt-4o; got {options.model!r:.60}")
     if not callable(getattr(core, "use_tools", None)):

@@ -64,7 +64,7 @@ class McpServer:
         self._problem: str | None = None
         self._changed, self._stop, self._ended = trio.Event(), trio.Event(), trio.Event()
         self._known: dict[str, _Known] = {}
-        self.tools: list[Tool] = []
+        self.tools: Sequence[Tool] = ()
         self.instructions = ""
 
     async def start(self) -> None:
