@@ -13,6 +13,7 @@ from longspan.agents.base import AgentError, AgentOptions, InputError, Usage
 from longspan.simulator.errors import first_problem
 from longspan.simulator.fields import validated
 from longspan.simulator.plugins import load
+from longspan.simulator.suggestions import meant
 
 __all__ = [
     "CORES",
@@ -162,7 +163,7 @@ def make_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[
     all_options = f"{kind}'s options are {', '.join(own)}; those of {match['kind']} are {', '.join(known)}"
     for name in options:
         if name not in known:
-            raise InputError(f"agent {agent}: unknown option {name!r:.40}; {all_options}")
+            raise InputError(f"agent {agent}: unknown option {name!r:.40}{meant(name, [*own, *known], all_options)}")
     try:
         core: Core = cls(match["target"], validated(of_core, options))
     except ValidationError as error:
