@@ -21,6 +21,7 @@ from longspan.agents.models.core import (
     stamped,
 )
 from longspan.agents.models.dry import DryCore
+from longspan.agents.models.thinking import traced
 from longspan.agents.models.window import Eviction, Window
 from longspan.simulator.errors import first_problem
 
@@ -164,7 +165,8 @@ class ChatAgent(BaseAgent):
         fitted = self._fit(message)
         trace: dict[str, Any] = {}
         try:
-            text, usage = await self._ask(fitted, trace)
+            text, usage, thinking = await self._ask(fitted, trace)
+            trace |= traced(thinking)
         except RefusalError as refusal:
             if self.options.on_refusal == "error":
                 raise

@@ -36,10 +36,11 @@ class ChatMessage(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """A core's answer and the tokens it used."""
+    """A core's answer and the tokens it used. `thinking`: what the model thought aloud before, if it is told apart from the answer."""
 
     text: str
     usage: Usage
+    thinking: str = ""
 
 
 class ContextOverflowError(AgentError):

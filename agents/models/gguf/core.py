@@ -18,6 +18,7 @@ from longspan.agents.models.core import ChatMessage, Completion, ContextOverflow
 from longspan.agents.models.gguf.model import Model, Sampling
 from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.trial import try_out
+from longspan.agents.models.thinking import split_thinking
 from longspan.simulator.errors import one_line
 from longspan.simulator.files import opened
 
@@ -35,7 +36,7 @@ class GgufOptions(CoreOptions):
     computed on the GPU, -1 for all. `threads`: processors used (default: half of them). `temperature`: 0 takes the likeliest
     token; above 0, tokens are sampled, with `seed`, from the likeliest with the total probability `top_p`. `repetition_penalty`: makes
     tokens of prompt and answer less likely to be repeated. `max_tokens`: of an answer. `conversations`: how many have a cache
-    each."""
+    each. `keep_thinking`: leave what is between `<think>` and `</think>` in the answer."""
 
     n_ctx: Tokens | None = None
     gpu_layers: int = Field(default=0, ge=-1, le=10_000)
@@ -46,6 +47,7 @@ class GgufOptions(CoreOptions):
     repetition_penalty: float = Field(default=1.0, gt=0, le=10, allow_inf_nan=False)
     max_tokens: Tokens = 1024
     conversations: int = Field(default=4, ge=1, le=1000)
+    keep_thinking: bool = False
 
 
 class _ModelKey(NamedTuple):
@@ -118,7 +120,8 @@ class GgufCore:
             generated = model.generate(prompt, max_tokens, owner=self, sampling=sampling, stopped=_cancelled)
         except AgentError as error:
             raise type(error)(f"{self.name}: {error}") from error.__cause__
-        return Completion(generated.text, Usage(len(prompt), generated.cached, generated.tokens))
+        text, thinking = (generated.text, "") if self.options.keep_thinking else split_thinking(generated.text)
+        return Completion(text, Usage(len(prompt), generated.cached, generated.tokens), thinking)
 
 
 def _model_key(target: str, options: GgufOptions) -> _ModelKey:
