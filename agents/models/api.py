@@ -31,7 +31,8 @@ MAX_REASON: Final = 60
 """The maximum characters of the reason why a model refused."""
 
 RESERVED: Final = frozenset(
-    "candidateCount contents max_completion_tokens maxOutputTokens max_tokens messages model n stream stream_options system".split()
+    "candidateCount contents max_completion_tokens maxOutputTokens max_tokens messages model n stream stream_options "
+    "system systemInstruction".split()
 )
 """Fields of a request's body that are not the user's to set: by them it is priced and limited, and its answer is read."""
 
