@@ -25,12 +25,12 @@ from longspan.agents.memory.ltm.history import History, PromptTurn
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.memory import Memories, ScoredMemory
 from longspan.agents.memory.ltm.notes import Notes
-from longspan.agents.memory.ltm.options import LtmOptions, find_core, make_core
+from longspan.agents.memory.ltm.options import LtmOptions, core_of
 from longspan.agents.memory.ltm.prompts import ago, prompt
 from longspan.agents.memory.ltm.scratchpad import make_pad
 from longspan.agents.memory.ltm.snapshot import Snapshot, State, read_snapshot, write_snapshot
 from longspan.agents.models.chat import cut_middle
-from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean, stamped
+from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean, core_environment, stamped
 from longspan.agents.models.dry import DryCore
 from longspan.agents.models.thinking import traced
 from longspan.simulator.errors import one_line
@@ -298,14 +298,12 @@ class LtmAgent(MemoryAgent):
         """The addresses of its model and its embedder."""
         if not isinstance(options, LtmOptions):
             return {}
-        core, _, core_options = find_core(target, options)
-        find = getattr(core, "from_environment", None)
-        model = find(core_options) if callable(find) else {}
+        model = core_environment(f"ltm/{target}", target, options.model_extra or {}, LtmOptions.model_fields)
         return model | embedder_address(options.embedder, options.embedder_url)
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, LtmOptions) else LtmOptions()
-        core = make_core(target, settings)
+        core = core_of(target, settings)
         embedder = make_embedder(settings.embedder, settings.embedder_url)
         super().__init__(core, settings, embedder, Index(settings.chroma_url), target)
 

@@ -121,7 +121,7 @@ class GgufCore:
         except AgentError as error:
             raise type(error)(f"{self.name}: {error}") from error.__cause__
         text, thinking = (generated.text, "") if self.options.keep_thinking else split_thinking(generated.text)
-        return Completion(text, Usage(len(prompt), generated.cached, generated.tokens), thinking)
+        return Completion(text, Usage(len(prompt), generated.cached, generated.tokens), thinking=thinking)
 
 
 def _model_key(target: str, options: GgufOptions) -> _ModelKey:
