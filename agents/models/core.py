@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from longspan.agents.base import AgentError, AgentOptions, Usage
+from longspan.simulator.ledger import Rates
 from longspan.simulator.plugins import load
 
 __all__ = ["CORES", "ChatMessage", "Completion", "ContextOverflowError", "Core", "CoreOptions", "clean", "core_class", "stamped"]
@@ -42,7 +43,9 @@ class Core(Protocol):
     """A chat model. Calls may overlap only if the core says so. Every call may be cancelled."""
 
     name: str
-    """Its spec without options, such as "openai/gpt-4o": for errors and prices."""
+    """Its spec without options, such as "openai/gpt-4o": for errors."""
+    priced_as: str | Rates
+    """What its price is looked up by: its name, or the rates of its options."""
     overhead: int
     """Tokens that a message takes beyond those of its text."""
     window: int | None

@@ -20,6 +20,7 @@ from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.trial import try_out
 from longspan.simulator.errors import one_line
 from longspan.simulator.files import opened
+from longspan.simulator.ledger import Rates
 
 __all__ = ["GgufCore", "GgufOptions"]
 
@@ -78,6 +79,7 @@ class GgufCore:
     def __init__(self, target: str, options: GgufOptions | None = None) -> None:
         self.options = options or GgufOptions()
         self.name = f"gguf/{target.translate(ESCAPES)}"
+        self.priced_as: str | Rates = self.name
         try:
             self._loaded = _load(_model_key(target, self.options))
         except InputError as error:
