@@ -46,7 +46,7 @@ LOCAL: Final = "gguf"
 MAX_TOKENS: Final = 10**12
 """The most tokens that are believed of a reply."""
 
-MAX_DOLLARS: Final = 1e6
+MAX_DOLLARS: Final = 1_000_000
 """The most dollars that are believed of a reply."""
 
 DROPPED: Final = "dropped"

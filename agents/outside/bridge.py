@@ -138,10 +138,11 @@ def as_answer(reply: Any) -> Any:
     if not hasattr(reply, "text"):
         raise TypeError(f"reply returned {type(reply).__name__}; it must return a str, or a dict with text, usage, cost_usd and trace")
     usage = getattr(reply, "usage", None)
-    counts = ("input_tokens", "cached_tokens", "output_tokens")
+    if usage is not None and not isinstance(usage, dict) and not hasattr(usage, "model_dump"):
+        usage = {name: getattr(usage, name, 0) for name in ("input_tokens", "cached_tokens", "output_tokens")}
     return {
         "text": reply.text,
-        "usage": {name: getattr(usage, name, 0) for name in counts} if usage is not None else None,
+        "usage": usage,
         "trace": getattr(reply, "trace", None),
         "cost_usd": getattr(reply, "cost_usd", None),
     }
@@ -150,7 +151,7 @@ def as_answer(reply: Any) -> Any:
 def plain(value: Any) -> Any:
     """Return an object of a vendor's library, such as OpenAI's usage, as a dict."""
     if not hasattr(value, "model_dump"):
-        raise TypeError(f"{type(value).__name__} is not JSON")
+        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
     return value.model_dump(mode="json")
 
 

@@ -100,7 +100,7 @@ def plain(value: Any) -> Any:
     """Return a vendor's object, such as the usage of OpenAI's library, as a dict, for json. Raises TypeError for others."""
     if callable(dump := getattr(value, "model_dump", None)):
         return dump(mode="json")
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 def priced(reply: Reply, rates: Rates | None, counts: Sequence[Counts] = ()) -> Reply:

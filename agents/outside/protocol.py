@@ -115,7 +115,7 @@ class ReplyAnswer(Answer):
                 raise ValueError(f"the trace has more than {MAX_TRACE:,} bytes")
         return self
 
-    def reply(self, rates: Rates | None) -> Reply:
+    def reply(self, rates: Rates | None = None) -> Reply:
         """Return the engine's Reply, whose cost may be by `rates`."""
         usage = self.usage.usage if self.usage is not None else None
         return priced(Reply(self.text, usage, self.trace, cost_usd=self.cost_usd), rates, [self.usage] if self.usage is not None else [])

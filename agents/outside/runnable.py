@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, InputError, Message, Reply
 from longspan.agents.models.core import stamped
-from longspan.agents.outside.counts import DroppedReplies
+from longspan.agents.outside.counts import Counts, DroppedReplies, priced, sum_of
 from longspan.agents.outside.in_process import InProcessAgent
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import decode, printable

@@ -23,6 +23,7 @@ from longspan.simulator.errors import AgentError, InputError
 from longspan.simulator.gate import is_trusted
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.run_status import RunStatus
+from longspan.simulator.ledger import total_cost
 from longspan.simulator.planning import Plan, setting_of
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, RunEvent
@@ -258,6 +259,14 @@ def print_scores(result: Result, console: Console | None = None) -> None:
     console.print(
         f"score {total} of {result.max_score} · {result.turns:,} turns · {result.tokens:,} tokens, {result.filler_tokens:,} of them filler"
     )
+    if result.costs:
+        parts = result.costs.values()
+        dollars = total_cost(part.cost_usd for part in parts)
+        read, cached, written = (sum(getattr(part, f"{name}_tokens") for part in parts) for name in ("input", "cached", "output"))
+        console.print(
+            f"cost {'unknown' if dollars is None else f'${dollars:.4f}'} · models read {read:,} tokens, {cached:,} of them cached, "
+            f"and wrote {written:,}"
+        )
 
 
 def _figure(value: float | None) -> str:
