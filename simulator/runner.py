@@ -140,7 +140,7 @@ def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
         agent = make_agent(spec)
         if models_of(agent) is None:
             told = " and ".join(["its cost"] * in_dollars + ["its usage"] * in_tokens)
-            complain(f"longspan: agent {spec}: what a reply takes is not known beforehand; the first that does not tell {told} stops it")
+            complain(f"agent {spec}: what a reply takes is not known beforehand; the first that does not tell {told} stops it")
         elif in_dollars:
             check_priced(agent, str(spec))
     for judge in {plan.manifest.judge for plan in plans if plan.manifest.judge is not None}:

@@ -2,7 +2,7 @@
 
     class Parrot:
         def reply(self, message):            # or `async def`, under asyncio
-            return message.text              # or a dict with text, usage and trace, or a Reply
+            return message.text              # or a dict with text, usage, cost_usd and trace, or a Reply
 
 `message` is a `longspan.simulator.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
 `observe(message, reply)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a thread of its own, with
@@ -10,7 +10,7 @@ an asyncio loop, from its constructor on (see `loop_thread`); one of a class tha
 Without `observe`, the class is asked for a reply, which is dropped. Without `reset`, a new instance is created. Without `save`
 and `load` it has no snapshots, and is shown all turns again when a run is resumed. Options of the spec
 (`python:package.module:Class?name=value`) are passed to the class as keyword arguments, as strings. The exceptions are
-`interpreter=PATH`, which runs the class in another environment's Python, `timeout` and `at_once`.
+`interpreter=PATH`, which runs the class in another environment's Python, `timeout`, `at_once` and prices.
 """
 
 from __future__ import annotations

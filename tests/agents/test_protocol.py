@@ -71,7 +71,7 @@ def heard(reply: Reply) -> list[str]:
         (b'{"text": "x", "usage": {"input_tokens": 5, "model": 7}}', "usage.model"),
         (b'{"text": "x", "usage": [5]}', "usage"),
         (b'{"text": "x", "cost_usd": -0.01}', "cost_usd: must be at least 0"),
-        (b'{"text": "x", "cost_usd": 1e7}', "cost_usd: must be at most 1000000"),
+        (b'{"text": "x", "cost_usd": 1e7}', "cost_usd: must be at most"),
         (b'{"text": "x", "cost_usd": true}', "cost_usd"),
         (b'{"text": "x", "cost_usd": "0.01"}', "cost_usd"),
         (b'{"text": "x", "cost_usd": NaN}', "not JSON"),
