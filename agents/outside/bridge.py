@@ -130,7 +130,7 @@ def message(request: Any) -> Message:
 
 
 def as_answer(reply: Any) -> Any:
-    """Return the result of `reply` (a str, a dict, or an object with text, usage and trace) as an answer of the protocol."""
+    """Return the result of `reply` (a str, a dict, or an object with text, usage, trace and refused) as an answer of the protocol."""
     if isinstance(reply, str):
         return {"text": reply}
     if isinstance(reply, dict):
@@ -145,6 +145,7 @@ def as_answer(reply: Any) -> Any:
         "usage": usage,
         "trace": getattr(reply, "trace", None),
         "cost_usd": getattr(reply, "cost_usd", None),
+        "refused": getattr(reply, "refused", False),
     }
 
 

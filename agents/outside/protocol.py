@@ -103,6 +103,7 @@ class ReplyAnswer(Answer):
     usage: Counts | None = None
     cost_usd: Dollars | None = None
     trace: dict[str, Any] | None = None
+    refused: bool = False
 
     @model_validator(mode="after")
     def _trace_is_valid(self) -> ReplyAnswer:
@@ -117,8 +118,9 @@ class ReplyAnswer(Answer):
 
     def reply(self, rates: Rates | None = None) -> Reply:
         """Return the engine's Reply, whose cost may be by `rates`."""
+        counts = [self.usage] if self.usage is not None else []
         usage = self.usage.usage if self.usage is not None else None
-        return priced(Reply(self.text, usage, self.trace, cost_usd=self.cost_usd), rates, [self.usage] if self.usage is not None else [])
+        return priced(Reply(self.text, usage, self.trace, refused=self.refused, cost_usd=self.cost_usd), rates, counts)
 
 
 @final
