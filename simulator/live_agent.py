@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import astuple, replace
 from typing import TypeVar, final
 
-from longspan.simulator.agent import Agent, has_snapshots, observes, repeatable
+from longspan.simulator.agent import Agent, has_snapshots, observes, repeatable, replay
 from longspan.simulator.errors import AgentError, LongspanError, journal_text
 from longspan.simulator.faults import is_fault
 from longspan.simulator.ledger import MAX_DOLLARS, MAX_TOKENS, Costs, Ledger, models_of, stated_by, used_by
@@ -39,7 +39,7 @@ class LiveAgent:
         self._ledger = ledger or Ledger()
         self._give_ideal = give_ideal
         self._turns = 0
-        self._replayed: list[tuple[Message, str]] = []
+        self._replayed: list[tuple[Message, Reply, bool]] = []
         self._caught_up = False
 
     @property
@@ -47,9 +47,9 @@ class LiveAgent:
         """Whether the same turn can safely be sent to the agent twice."""
         return repeatable(self._agent)
 
-    def replay(self, message: Message, reply: str) -> None:
-        """Count a turn that the journal already holds."""
-        self._replayed.append((message, reply))
+    def replay(self, message: Message, reply: Reply, asked: bool) -> None:
+        """Count a turn that the journal already holds. `asked`: the agent replied, and was not only shown the turn."""
+        self._replayed.append((message, reply, asked))
         self._turns += 1
 
     async def catch_up(self) -> None:
@@ -60,8 +60,8 @@ class LiveAgent:
         restored = 0
         if self._snapshots is not None:
             restored = await self._call(self._snapshots.restore(self._agent, self._turns))
-        for message, reply in self._replayed[restored:]:
-            await self._show(message, reply)
+        for turn in self._replayed[restored:]:
+            await self._show(*turn)
         self._replayed.clear()
 
     async def observe(self, message: Message, reply: str) -> None:
@@ -69,7 +69,7 @@ class LiveAgent:
 
         Raises StoppedError if the agent has to reply nevertheless, and that could exceed the ledger's limit.
         """
-        await self._show(message, reply)
+        await self._show(message, Reply(reply), asked=False)
         self._turns += 1
 
     async def reply(self, message: Message, ideal: str) -> tuple[Reply, Costs | None]:
@@ -102,12 +102,13 @@ class LiveAgent:
         if self._caught_up:
             await self.save()
 
-    async def _show(self, message: Message, reply: str) -> None:
+    async def _show(self, message: Message, reply: Reply, asked: bool) -> None:
+        """Show a turn to the agent, which has no reply to make unless it cannot observe."""
         if observes(self._agent):
-            await self._call(self._agent.observe(message, reply))
+            await self._call(replay(self._agent, message, reply) if asked else self._agent.observe(message, reply.text))
             return
         async with self._ledger.paying(models_of(self._agent), self._ledger.worst(self._agent, message)) as account:
-            await self._call(self._agent.observe(message, reply))
+            await self._call(replay(self._agent, message, reply) if asked else self._agent.observe(message, reply.text))
             account.settle({})  # it is counted with the next reply
 
     async def _call(self, call: Awaitable[T]) -> T:
