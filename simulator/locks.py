@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
 from typing import Final
 
 from longspan.simulator.errors import InputError
@@ -15,7 +16,7 @@ from longspan.simulator.folders import open_file
 __all__ = ["is_locked", "locked"]
 
 LOOKS: Final = 1000
-"""How often a lock is tried again because others are looking whether it is held, each for microseconds."""
+"""How often a lock is tried again, a millisecond later, while others are looking whether it is held."""
 
 _held: set[int] = set()
 """File handles of the locks that this process holds. A forked child must not keep them after this process ends."""
@@ -69,6 +70,7 @@ def _acquired(handle: int) -> bool:
         if not _tried(handle, fcntl.LOCK_SH):
             return False
         fcntl.flock(handle, fcntl.LOCK_UN)
+        sleep(0.001)
     return False
 
 

@@ -139,7 +139,7 @@ def test_a_test_of_two_runs_is_shown_side_by_side(visit: Open, server: Server, s
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert seen.faults() == []
     seen.picture(f"view-side-{'phone' if viewport else 'desktop'}", whole=True)
-    page.get_by_label("Test").select_option("jokes-2")
+    page.get_by_role("combobox", name="Test").select_option("jokes-2")
     page.get_by_role("button", name="Show").press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("jokes-2 side by side")
 

@@ -110,7 +110,7 @@ def test_what_differs_from_the_suite_is_told(made: Path) -> None:
     manifest = RunFolder(made / ISOLATED).manifest
     assert chosen_scenarios(manifest) == ["colours"]
     assert changed_options(manifest) == ["isolated", "2 tests each"]
-    scenarios = dict.fromkeys(load_suite("ltm").scenarios, {}) | {"colours": {"changes": 8}}
+    scenarios = load_suite("ltm").scenarios | {"colours": {"changes": 8}}
     whole = manifest.model_copy(update={"suite": load_suite("ltm").model_copy(update={"scenarios": scenarios}), "judge": "x" * 99})
     assert chosen_scenarios(whole) == []
     assert changed_options(whole) == ["isolated", f"judge {'x' * 59}…", "colours.changes 8"]
