@@ -107,7 +107,7 @@ def _values(run: RunFolder, by: str, skip: int) -> Mapping[str, Any]:
     return {"left": len(left) - skip, "skip": skip, "chosen": ""} | _claim(known[test], test, claim)
 
 
-def _claim(sheet: Sheet, test: str, claim: str) -> Mapping[str, Any]:
+def _claim(sheet: Sheet, test: str, claim: str) -> dict[str, Any]:
     """Values for the template: a claim with its sheet. The page numbers the bullets, so their own marks are left out."""
     bullets = [visible(MARK.sub("", bullet)) for bullet in sheet.bullets]
     return {"test": test, "claim": claim, "text": visible(sheet.claims[claim]), "question": visible(sheet.question), "bullets": bullets}

@@ -45,7 +45,7 @@ def _of_suite(suite: Suite, usual: Suite) -> Iterator[str]:
         known = usual.scenarios.get(scenario, {})
         for name, value in parameters.items():
             if name != "tokenizer" and known.get(name) != value:
-                yield f"{scenario}.{name} {_short(value)}"
+                yield f"{f'{scenario}.' if len(suite.scenarios) > 1 else ''}{name} {_short(value)}"
 
 
 def _short(value: Any) -> str:
