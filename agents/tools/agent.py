@@ -28,6 +28,7 @@ from longspan.agents.tools.memories import Memory
 from longspan.agents.tools.server import McpServer
 from longspan.simulator.errors import first_problem
 from longspan.simulator.folders import remove
+from longspan.simulator.ledger import Rates
 
 __all__ = ["McpAgent"]
 
@@ -118,7 +119,7 @@ class McpAgent(BaseAgent):
         return core_environment(f"mcp:{target}", options.model, options.model_extra or {}, cls.Options.model_fields)
 
     @property
-    def models(self) -> Mapping[str, str]:
+    def models(self) -> Mapping[str, str | Rates]:
         """The model that costs money."""
         return self._chat.models
 
