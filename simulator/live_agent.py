@@ -11,6 +11,7 @@ from longspan.simulator.errors import AgentError, LongspanError, journal_text
 from longspan.simulator.faults import is_fault
 from longspan.simulator.ledger import Costs, Ledger, models_of, used_by
 from longspan.simulator.messages import Message, Reply, Usage
+from longspan.simulator.moment import set_moment
 from longspan.simulator.snapshots import Snapshots
 
 __all__ = ["LiveAgent"]
@@ -60,12 +61,14 @@ class LiveAgent:
         restored = 0
         if self._snapshots is not None:
             restored = await self._call(self._snapshots.restore(self._agent, self._turns))
-        for message, reply in self._replayed[restored:]:
+        for turn, (message, reply) in enumerate(self._replayed[restored:], restored):
+            set_moment(turn, message.sent_at)
             await self._call(self._agent.observe(message, reply))
         self._replayed.clear()
 
     async def observe(self, message: Message, reply: str) -> None:
         """Show a turn to the agent without asking it. It must have caught up."""
+        set_moment(self._turns, message.sent_at)
         await self._call(self._agent.observe(message, reply))
         self._turns += 1
 
@@ -74,6 +77,7 @@ class LiveAgent:
 
         Raises AgentError for an invalid reply, StoppedError if the reply could exceed the ledger's limit.
         """
+        set_moment(self._turns, message.sent_at)
         if self._give_ideal is not None:
             self._give_ideal(ideal)
         async with self._ledger.paying(models_of(self._agent), self._ledger.worst(self._agent, message)) as account:

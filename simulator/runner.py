@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -17,6 +17,7 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.agent import Agent, IdealReplyAgent, NoAgent, close, has_snapshots, observes, start
+from longspan.simulator.agent_log import AgentLog
 from longspan.simulator.agent_spec import AgentSpec, at_once, make_agent
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.coherence import check_coherence
@@ -28,9 +29,11 @@ from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
+from longspan.simulator.keys import redacted
 from longspan.simulator.ledger import Ledger, check_priced, known_cost
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, replan, setting_of
+from longspan.simulator.prompt_log import PromptLog
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import Scoring
 from longspan.simulator.snapshots import Snapshots
@@ -254,15 +257,19 @@ class _Player:
 
         async def play_conversation(id: str) -> None:
             async with self._agent_limit(plan.agent), self._limit:
+                log = AgentLog()
                 try:
                     if model is None:
-                        await self._converse(plan, run, id, scoring, None)
+                        await self._converse(plan, run, id, scoring, log, None)
                     else:
                         async with Judging(model, scoring.worker) as judging:
-                            await self._converse(plan, run, id, scoring, judging)
+                            await self._converse(plan, run, id, scoring, log, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
-                    run.incident(conversation=id, type="agent_error", error=str(error), traceback=cause)
+                    failed = {"traceback": redacted(cause), "stderr": "\n".join(log.last_lines)}
+                    run.incident(
+                        conversation=id, type="agent_error", error=str(error), **{name: text for name, text in failed.items() if text}
+                    )
                     errors.append(error)
                 except LongspanError as error:
                     run.incident(conversation=id, type="interrupted", error=str(error))
@@ -279,9 +286,10 @@ class _Player:
             self._agent_limits[str(spec)] = trio.CapacityLimiter(at_once(spec))
         return self._agent_limits[str(spec)]
 
-    async def _converse(self, plan: Plan, run: RunFolder, id: str, scoring: Scoring, judging: Judging | None) -> None:
+    async def _converse(self, plan: Plan, run: RunFolder, id: str, scoring: Scoring, log: AgentLog, judging: Judging | None) -> None:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
+        prompts = PromptLog(run.prompts(id)) if plan.manifest.keep_prompts else None
         agent = make_agent(plan.agent)
 
         hearing = _Hearing(scoring.worker, self._listener)
@@ -295,7 +303,12 @@ class _Player:
         def on_fault(test: str, error: str, cause: BaseException) -> None:
             run.incident(conversation=id, type="scenario_error", test=test, error=error, traceback="".join(format_exception(cause)))
 
-        with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
+        with (
+            Journal(run.journal(id)) as journal,
+            log.kept(run.agent_log(id)),
+            prompts.kept() if prompts is not None else nullcontext(),
+            trio.CancelScope() as scope,
+        ):
             conversation = Conversation(
                 setting_of(plan.manifest, id),
                 plan.tests[id],

@@ -14,6 +14,7 @@ from longspan.agents.models.core import ChatMessage, Completion, ContextOverflow
 from longspan.agents.models.dry import DryCore
 from longspan.agents.models.window import Eviction, Window
 from longspan.simulator.errors import first_problem
+from longspan.simulator.prompt_log import note_prompt
 
 __all__ = ["ChatAgent", "ChatOptions", "cut_middle"]
 
@@ -240,7 +241,9 @@ class ChatAgent(BaseAgent):
     async def _try(self, fitted: FittedMessage) -> Completion:
         self._window.make_room(fitted.tokens)
         counted = self._fixed + self._window.used + fitted.tokens
-        completion = await self.core.complete(self._prompt(fitted.text))
+        prompt = self._prompt(fitted.text)
+        note_prompt(self.core.name, prompt)
+        completion = await self.core.complete(prompt)
         if counted >= MIN_MEASURED:
             self._set_ratio(completion.usage.input_tokens / counted)
         return completion

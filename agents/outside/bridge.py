@@ -10,6 +10,7 @@ loop, which also runs between calls, and stands still while plain code is called
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import importlib
 import inspect
 import json
@@ -155,6 +156,7 @@ def main() -> None:
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    faulthandler.enable(all_threads=False)
     bridge = Bridge(sys.argv[1], json.loads(sys.argv[2]))
     for request in bridge.requests(requests):
         try:

@@ -105,14 +105,14 @@ class RemoteAgent(BaseAgent):
             self._connected = True
 
     async def reply(self, message: Message) -> Reply:
+        self._now = message.sent_at  # also for a process that is started now
         await self.start()
-        self._now = message.sent_at
         answer = await self._ask("reply", ReplyAnswer, **_fields(message))
         return self._dropped_usage.attach_to(answer.reply())
 
     async def observe(self, message: Message, reply: str) -> None:
-        await self.start()
         self._now = message.sent_at
+        await self.start()
         if self._can("observe"):
             await self._ask("observe", EmptyAnswer, **_fields(message), reply=reply)
         else:

@@ -65,6 +65,7 @@ class GridOptions:
     judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot, such as openai/gpt-4o.", metavar="SPEC")] = (
         None
     )
+    keep_prompts: Annotated[bool, typer.Option("--keep-prompts", help="Keep what models are sent, turn by turn.")] = False
     data: Annotated[list[str] | None, typer.Option(help="Your own data, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None
     set_: Annotated[
         list[str] | None,

@@ -19,7 +19,7 @@ from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import print_table
 from longspan.simulator.dry_run import Length, dry_run
-from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.errors import AgentError, InputError, JournalError
 from longspan.simulator.gate import is_trusted
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.run_status import RunStatus
@@ -35,6 +35,9 @@ FIGURES: Final = {"done": 68, "left": 77, "turn": 85, "tokens": 61, "virtual tim
 
 MAX_ROWS: Final = 20
 """Rows of a scenario's own table. A longer one is only in the report."""
+
+LAST_LINES: Final = 4
+"""Lines of a failed agent's traceback or standard error."""
 
 MARGIN: Final = 2
 GAP: Final = 3
@@ -198,12 +201,21 @@ def print_outcome(outcome: Outcome, console: Console | None = None) -> None:
         print_scores(outcome.result, console)
     if outcome.error is not None:
         tell_interruption(outcome)
-        if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
-            console.say(f"details {outcome.folder / 'incidents.jsonl'}")
+        if isinstance(outcome.error, AgentError):
+            _print_details(RunFolder(outcome.folder), console)
         code = " --trust" if _needs_trust(outcome.folder) else ""
         console.say(f"resume  longspan resume {outcome.folder}{code}")
     for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
         console.say(f"{label:8}{path}")
+
+
+def _print_details(run: RunFolder, console: Console) -> None:
+    """Print the end of what a failed agent left, and where the rest is."""
+    with suppress(JournalError):
+        if details := [failure.details for failure in run.failures().values() if failure.details]:
+            for line in details[-1].rstrip().splitlines()[-LAST_LINES:]:
+                console.say(f"  {line}", "dim")
+            console.say(f"details {run.path / 'incidents.jsonl'}")
 
 
 def tell_interruption(outcome: Outcome) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal, final
 
 from longspan.agents.base import AgentError, Usage
 from longspan.agents.models.core import ChatMessage, Completion, Core, clean
+from longspan.simulator.prompt_log import note_prompt
 
 __all__ = ["Calls"]
 
@@ -25,12 +26,14 @@ class Calls:
 
     async def reply(self, messages: Sequence[ChatMessage]) -> Completion:
         """Return the answer to the user. Raises AgentError, or ContextOverflowError if the prompt is too long."""
+        note_prompt(self.core.name, messages)
         completion = await self.core.complete(messages)
         self._note("reply", completion.usage)
         return completion._replace(text=clean(completion.text))
 
     async def inner_call(self, purpose: Purpose, messages: Sequence[ChatMessage]) -> str | None:
         """Return the answer to a prompt of the agent's own, None if the call failed: the turn continues without it."""
+        note_prompt(self.core.name, messages, purpose)
         try:
             completion = await self.core.complete(messages)
         except AgentError as error:
