@@ -41,8 +41,10 @@ FOUNDATION: Final = frozenset(
         "folders",
         "gather",
         "json_lines",
+        "keys",
         "locks",
         "messages",
+        "moment",
         "queries",
         "sizes",
         "tables",
@@ -52,7 +54,7 @@ FOUNDATION: Final = frozenset(
         "wording",
     }
 )
-RUNNER: Final = frozenset({"coherence", "grid", "planning", "runner", "scoring"})
+RUNNER: Final = frozenset({"asking", "coherence", "grid", "planning", "runner", "scoring"})
 """Modules of the flat folder `simulator/` that are below and above the engine proper."""
 
 BOX, GAP, FLOOR, EDGE = 130, 60, 64, 16

@@ -176,7 +176,7 @@ class Program:
         """Read its standard error until it ends."""
         with suppress(*_CLOSED):
             async for chunk in running.stderr:
-                self._log.write(chunk)
+                self._log.write(bytes(chunk))
 
     async def _explain_exit(self, running: _Running) -> AgentError:
         """Return the error for output that has ended."""

@@ -202,18 +202,19 @@ def print_outcome(outcome: Outcome, console: Console | None = None) -> None:
     if outcome.error is not None:
         tell_interruption(outcome)
         if isinstance(outcome.error, AgentError):
-            _print_details(RunFolder(outcome.folder), console)
+            _print_details(RunFolder(outcome.folder), outcome.error, console)
         code = " --trust" if _needs_trust(outcome.folder) else ""
         console.say(f"resume  longspan resume {outcome.folder}{code}")
     for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
         console.say(f"{label:8}{path}")
 
 
-def _print_details(run: RunFolder, console: Console) -> None:
+def _print_details(run: RunFolder, error: AgentError, console: Console) -> None:
     """Print the end of what a failed agent left, and where the rest is."""
     with suppress(JournalError):
-        if details := [failure.details for failure in run.failures().values() if failure.details]:
-            for line in details[-1].rstrip().splitlines()[-LAST_LINES:]:
+        details = next((failure.details for failure in run.failures().values() if failure.error == str(error)), "")
+        if details:
+            for line in details.rstrip().splitlines()[-LAST_LINES:]:
                 console.say(f"  {line}", "dim")
             console.say(f"details {run.path / 'incidents.jsonl'}")
 
