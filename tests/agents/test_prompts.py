@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,3 +90,14 @@ def test_a_forged_file_is_an_error_that_names_it(entry: dict[str, object], tmp_p
     write_lines(path, [line | entry for line in read_lines(path)])
     with pytest.raises(JournalError, match=r"prompts\.jsonl, line 1: not a prompt"):
         list(read_prompts(path))
+
+
+def test_the_script_in_the_documentation_prints_a_prompt(kept: RunFolder, tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "debugging.md").read_text("utf-8")
+    (script,) = re.findall(r"^```python\n(# prompt\.py\n.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    *_, prompt = read_prompts(kept.prompts("main"))
+    printed = subprocess.run(
+        [sys.executable, "-c", script, kept.prompts("main"), str(prompt.turn)], capture_output=True, text=True, check=True
+    ).stdout
+    assert printed.splitlines()[0] == f"-- {prompt.model}, for: reply"
+    assert all(f"{role}: {text}\n" in printed for role, text in prompt.messages)

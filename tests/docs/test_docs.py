@@ -46,6 +46,7 @@ GUIDES = [
     "running.md",
     "comparing.md",
     "report.md",
+    "debugging.md",
     "arena.md",
     "counting-stars.md",
     "elitr.md",
@@ -281,6 +282,13 @@ def test_every_option_of_the_view_is_described_and_no_other(site: Path, tmp_path
     there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
     described = {option for cell in first_cells(section("report.md", "The view")) for option in re.findall(r"--[a-z-]+", cell)}
     assert described == there_are
+
+
+def test_every_option_of_ask_is_described_and_no_other(site: Path, tmp_path: Path) -> None:
+    usage = longspan(tmp_path, site, arguments=["ask", "--help"])
+    there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
+    table = section("debugging.md", "Asking a turn again")
+    assert {option for cell in first_cells(table) for option in re.findall(r"--[a-z-]+", cell)} == there_are
 
 
 @pytest.mark.parametrize(("command", "heading"), [("compare", "Comparing"), ("plot", "Figures"), ("export", "Export")])
