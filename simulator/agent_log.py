@@ -14,7 +14,7 @@ from typing import Final, final
 from longspan.simulator.errors import JournalError
 from longspan.simulator.folders import check_file, open_file
 from longspan.simulator.keys import redacted
-from longspan.simulator.moment import moment
+from longspan.simulator.moment import Moment, moment
 from longspan.simulator.terminal import as_line
 
 __all__ = ["AgentLog", "agent_log"]
@@ -43,6 +43,7 @@ class AgentLog:
 
     def __init__(self) -> None:
         self._path: Path | None = None
+        self._now = Moment()
         self._unfinished = b""
         self._last: deque[str] = deque(maxlen=LAST_LINES)
 
@@ -54,7 +55,7 @@ class AgentLog:
         """
         if path is not None:
             check_file(path)
-        self._path = path
+        self._path, self._now = path, moment(new=True)  # what writes to it may run in a context of its own
         token = _log.set(self)
         try:
             yield
@@ -94,9 +95,14 @@ class AgentLog:
             with suppress(OSError, JournalError), open_file(self._path, "ab") as file:
                 size = file.tell()
                 if size < MAX_FILE:
-                    content = "".join(_stamped(text) for text in texts).encode("utf-8", "replace")
-                    full = _stamped(FULL).encode() if size + len(content) >= MAX_FILE else b""
+                    content = "".join(self._stamped(text) for text in texts).encode("utf-8", "replace")
+                    full = self._stamped(FULL).encode() if size + len(content) >= MAX_FILE else b""
                     file.write(content[: MAX_FILE - size] + (b"\n" + full if full else b""))
+
+    def _stamped(self, text: str) -> str:
+        turn, sent_at = self._now.turn, self._now.sent_at
+        where = f"{turn} {sent_at.isoformat(timespec='seconds')}" if sent_at is not None else "- -"
+        return f"{where} {datetime.now(UTC).isoformat(timespec='milliseconds').removesuffix('+00:00')}Z {text}\n"
 
 
 _log: Final[ContextVar[AgentLog | None]] = ContextVar("agent_log", default=None)
@@ -109,9 +115,3 @@ def agent_log() -> AgentLog:
 
 def _text(line: bytes) -> str:
     return redacted(as_line(line.decode("utf-8", "replace").rstrip()))
-
-
-def _stamped(text: str) -> str:
-    now = moment()
-    where = f"{now.turn} {now.sent_at.isoformat(timespec='seconds')}" if now is not None else "- -"
-    return f"{where} {datetime.now(UTC).isoformat(timespec='milliseconds').removesuffix('+00:00')}Z {text}\n"

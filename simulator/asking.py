@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, final
 
-from longspan.simulator.agent import close, has_snapshots, observes, start
+from longspan.simulator import events
+from longspan.simulator.agent import Agent, close, has_snapshots, observes, start
 from longspan.simulator.agent_log import AgentLog
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.gate import clear
 from longspan.simulator.ledger import Costs
 from longspan.simulator.live_agent import LiveAgent
-from longspan.simulator.messages import Message, Reply
+from longspan.simulator.messages import Message, Reply, Usage
 from longspan.simulator.planning import agent_for
 from longspan.simulator.prompt_log import Prompt, PromptLog
 from longspan.simulator.run_folder import RunFolder
@@ -71,7 +72,7 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
 class Asking:
     """Asks `agent`, the run's own if it is None, a turn of a run again.
 
-    What it has written to standard error is in `log`. Raises InputError if the agent cannot be made, and for one that the manifest
+    What it has written to standard error is in `log`. Raises InputError for an unknown kind of agent, and for one that the manifest
     names and the user has not allowed (see `gate`).
     """
 
@@ -86,8 +87,8 @@ class Asking:
             raise InputError("oracle gets its replies from a test that is being played; name another agent")
         own = str(self.spec) == manifest.agent and manifest.imported is None
         self._past = past
+        self._own = own
         self._snapshots = Snapshots(run.snapshots(past.conversation), copied=True) if own else None
-        self._agent = make_agent(self.spec)
         self.log = AgentLog()
 
     async def ask(self, agree: Callable[[str, bool], bool]) -> Again:
@@ -98,25 +99,27 @@ class Asking:
         """
         prompts = PromptLog(None)
         with self.log.kept(None), prompts.kept():
+            agent = make_agent(self.spec)
             try:
-                await start(self._agent)
-                if not agree(*self._needed()):
+                await start(agent)
+                if not agree(*self._needed(agent)):
                     raise StoppedError("nothing was asked")
-                live = LiveAgent(self._agent, snapshots=self._snapshots)
+                live = LiveAgent(agent, snapshots=self._snapshots)
                 for turn in self._past.before:
-                    live.replay(_message(turn), turn.reply.text if turn.reply is not None else "")
+                    if turn.reply is not None:
+                        live.replay(_message(turn), _reply(turn.reply), asked=self._own and turn.reply.asked)
                 await live.catch_up()
                 prompts.prompts.clear()
                 reply, costs = await live.reply(_message(self._past.turn), "")
             finally:
-                await close(self._agent)
+                await close(agent)
         return Again(reply, costs, prompts.prompts)
 
-    def _needed(self) -> tuple[str, bool]:
+    def _needed(self, agent: Agent) -> tuple[str, bool]:
         number = self._past.turn.message.turn
-        saved = self._snapshots.newest(number) if self._snapshots is not None and has_snapshots(self._agent) else 0
+        saved = self._snapshots.newest(number) if self._snapshots is not None and has_snapshots(agent) else 0
         since = f"the {number - saved} turns since its snapshot" if saved else f"the {number} turns before"
-        if observes(self._agent) or saved == number:
+        if observes(agent) or saved == number:
             return f"{self.spec} is shown {since}", False
         return f"{self.spec} cannot be shown turns: {since} are sent to it again", True
 
@@ -124,3 +127,7 @@ class Asking:
 def _message(turn: Turn) -> Message:
     message = turn.message
     return Message(message.text, message.sent_at, message.turn_id)
+
+
+def _reply(event: events.Reply) -> Reply:
+    return Reply(event.text, Usage.of(event.usage) if event.usage else None, event.trace, refused=bool(event.refused))

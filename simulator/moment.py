@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 __all__ = ["Moment", "moment", "set_moment"]
 
 
 @final
-class Moment(NamedTuple):
-    """A turn's number, and its virtual time."""
+@dataclass(slots=True)
+class Moment:
+    """The turn that the agent was last given, and its virtual time; None before the first. It changes as the conversation goes on."""
 
-    turn: int
-    sent_at: datetime
+    turn: int | None = None
+    sent_at: datetime | None = None
 
 
 _moment: Final[ContextVar[Moment | None]] = ContextVar("moment", default=None)
 
 
-def moment() -> Moment | None:
-    """Return the turn that the agent was last given, None before the first."""
-    return _moment.get()
+def moment(*, new: bool = False) -> Moment:
+    """Return where the conversation stands. `new`: one begins with this task."""
+    known = _moment.get()
+    if known is None or new:
+        known = Moment()
+        _moment.set(known)
+    return known
 
 
 def set_moment(turn: int, sent_at: datetime) -> None:
     """Say which turn the agent is given now."""
-    _moment.set(Moment(turn, sent_at))
+    now = moment()
+    now.turn, now.sent_at = turn, sent_at

@@ -85,15 +85,15 @@ class PromptLog:
     def add(self, model: str, purpose: str, messages: Sequence[PromptMessage]) -> None:
         now = moment()
         if self._lines is None:
-            self.prompts.append(Prompt(now.turn if now is not None else None, model, purpose, messages))
+            self.prompts.append(Prompt(now.turn, model, purpose, messages))
             return
         known = len(self._numbers)
         numbers = self._number(messages)
         new = {number: message for number, message in zip(numbers, messages, strict=True) if number >= known}
         self._lines.append(
             {
-                "turn": now.turn if now is not None else None,
-                "sent_at": now.sent_at.isoformat() if now is not None else None,
+                "turn": now.turn,
+                "sent_at": now.sent_at.isoformat() if now.sent_at is not None else None,
                 "model": model,
                 "for": purpose,
                 "new": [[message.role, message.text] for message in new.values()],

@@ -259,11 +259,12 @@ class _Player:
             async with self._agent_limit(plan.agent), self._limit:
                 log = AgentLog()
                 try:
-                    if model is None:
-                        await self._converse(plan, run, id, scoring, log, None)
-                    else:
-                        async with Judging(model, scoring.worker) as judging:
-                            await self._converse(plan, run, id, scoring, log, judging)
+                    with log.kept(run.agent_log(id)):
+                        if model is None:
+                            await self._converse(plan, run, id, scoring, None)
+                        else:
+                            async with Judging(model, scoring.worker) as judging:
+                                await self._converse(plan, run, id, scoring, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
                     failed = {"traceback": redacted(cause), "stderr": "\n".join(log.last_lines)}
@@ -286,7 +287,7 @@ class _Player:
             self._agent_limits[str(spec)] = trio.CapacityLimiter(at_once(spec))
         return self._agent_limits[str(spec)]
 
-    async def _converse(self, plan: Plan, run: RunFolder, id: str, scoring: Scoring, log: AgentLog, judging: Judging | None) -> None:
+    async def _converse(self, plan: Plan, run: RunFolder, id: str, scoring: Scoring, judging: Judging | None) -> None:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
         prompts = PromptLog(run.prompts(id)) if plan.manifest.keep_prompts else None
@@ -305,7 +306,6 @@ class _Player:
 
         with (
             Journal(run.journal(id)) as journal,
-            log.kept(run.agent_log(id)),
             prompts.kept() if prompts is not None else nullcontext(),
             trio.CancelScope() as scope,
         ):

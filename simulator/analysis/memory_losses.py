@@ -16,7 +16,7 @@ from longspan.simulator.filler.draws import listed
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.transcript import Evidence
 
-__all__ = ["Answers", "MemoryLosses", "Needles", "Outcome", "Tells", "outcome"]
+__all__ = ["Answers", "Lost", "MemoryLosses", "Needles", "Outcome", "Tells", "outcome"]
 
 Outcome = Literal["not_stored", "not_retrieved", "not_shown", "not_used", "used", "unknown"]
 """What became of a needle when a question needed it.
@@ -78,6 +78,21 @@ class Answers(NamedTuple):
     @property
     def asked(self) -> int:
         return sum(self)
+
+
+@final
+class Lost(NamedTuple):
+    """What became of the needles of some tests, as far as the agent `tells`, and how their graded questions were answered."""
+
+    tells: Tells
+    needles: Needles
+    answers: Answers
+
+    @classmethod
+    def of(cls, tests: Iterable[TestResult], asked: Iterable[Point]) -> Lost:
+        """Sum up tests, and their graded questions, of one run or of several."""
+        pairs = [pair for test in tests for pair in test.evidence]
+        return cls(_tells(pairs), Needles.of(pairs), Answers.of(asked))
 
 
 @final

@@ -45,18 +45,19 @@ def compare(
         if chosen == "terminal":
             _print(comparison)
         else:
-            say(_text(comparison, chosen).removesuffix("\n"), lines=True)
+            say(_text(comparison, chosen, Path()).removesuffix("\n"), lines=True)
         return 0
     with writing(out) as partial, partial.open("x", encoding="utf-8", newline="\n") as file:
         if chosen == "terminal":
             _print(comparison, file)
         else:
-            file.write(_text(comparison, chosen))
+            file.write(_text(comparison, chosen, out.parent))
     say(f"{out}: {len(comparison.agents)} agents, {comparison.runs} runs")
     return 0
 
 
-def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"]) -> str:
+def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], folder: Path) -> str:
+    """Return a comparison as a file in `folder`."""
     from longspan.simulator.report.tables import as_csv, as_markdown
 
     match format:
@@ -65,9 +66,9 @@ def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"]) ->
         case "csv":
             return as_csv(comparison)
         case "html":
-            from longspan.simulator.report.comparison import as_html
+            from longspan.simulator.report.comparison import as_html, links_from
 
-            return as_html(comparison)
+            return as_html(comparison, links_from(folder))
 
 
 def _print(comparison: Comparison, file: IO[str] | None = None) -> None:

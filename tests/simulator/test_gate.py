@@ -71,7 +71,7 @@ def asks(run: Path) -> bool:
 def test_no_kind_of_ours_has_an_option_that_the_gate_does_not_know() -> None:
     """An option of text may name an address, a file or a program. If you add one that does, let its name end in `url`."""
     harmless = {"system", "memory", "embedder", "eviction", "overflow"}
-    asked = {"python", "runnable", "exec", "http", "https", "gguf"}
+    asked = {"python", "runnable", "exec", "mcp", "http", "https", "gguf"}
     points = [point for points in installed(GROUP).values() for point in points]
     kinds = {point.name: point.load() for point in points if origin(point) == "longspan"}
     assert kinds.keys() == {*REFERENCE, *MODELS, *asked, "ltm"}
