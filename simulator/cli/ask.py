@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longspan.simulator.cli import completion
 from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
 from longspan.simulator.integers import whole
 from longspan.simulator.terminal import complain, confirm, say, say_json
@@ -20,7 +21,8 @@ def ask(
     run: RunArgument,
     turn: Annotated[int, typer.Argument(help="The turn's number, as the report shows it.", parser=whole(0, 10**9), metavar="TURN")],
     agent: Annotated[
-        str | None, typer.Option(help="The agent: KIND/MODEL?option=value&...", metavar="SPEC", show_default="the run's")
+        str | None,
+        typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", show_default="the run's", autocompletion=completion.agents),
     ] = None,
     conversation: Annotated[
         str | None, typer.Option(help="The conversation, if the run has several: an isolated test's name.", metavar="ID")

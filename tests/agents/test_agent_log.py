@@ -13,7 +13,7 @@ import trio
 from longspan.simulator import agent_log
 from longspan.simulator.agent_log import AgentLog
 from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.progress import print_outcome
+from longspan.simulator.cli.scores import print_outcome
 from longspan.simulator.errors import AgentError, JournalError
 from longspan.simulator.moment import set_moment
 from longspan.simulator.planning import plan
