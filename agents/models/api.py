@@ -14,6 +14,7 @@ from longspan.agents.base import AgentError, Tokens, Usage
 from longspan.agents.models.core import ChatMessage, Completion, clean
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
+from longspan.simulator.telemetry import model_call
 from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "parse_usage"]
@@ -107,7 +108,9 @@ class ApiCore(ABC):
             answer = await self.ask(client, request)
             return self._complete_text(answer, request), answer.usage or self._estimate_usage(request, answer)
 
-        text, usage = await self.provider.call(send, tokens=request.tokens)
+        with model_call(self.name) as used:
+            text, usage = await self.provider.call(send, tokens=request.tokens)
+            used(usage)
         return Completion(text, usage)
 
     @abstractmethod

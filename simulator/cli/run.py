@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.cli.options import GridOptions, takes_grid
+from longspan.simulator.cli.options import GridOptions, OtelOption, takes_grid
 from longspan.simulator.terminal import say_json
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def run(
     *,
     max_cost: Annotated[float | None, typer.Option(help="Maximum dollars for all runs together.", min=0, metavar="USD")] = None,
     out: Annotated[Path, typer.Option(help="The folder for runs.", metavar="DIR")] = Path("runs"),
+    otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the results, as a JSON list.")] = False,
 ) -> int:
     """Play a suite against an agent and grade it.
@@ -35,9 +36,10 @@ def run(
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.planning import plan
     from longspan.simulator.runner import play
+    from longspan.simulator.tracing import telling
 
     plans = [plan(settings, out) for settings in options.grid().runs()]
-    with Progress([] if json_ else plans) as progress:
+    with telling(otel), Progress([] if json_ else plans) as progress:
         heard = None if json_ else progress.heard
         outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, max_cost=inf if max_cost is None else max_cost))
     return finish(outcomes, json_)

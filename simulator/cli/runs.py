@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longspan.simulator.cli.options import OtelOption
 from longspan.simulator.terminal import complain, confirm, say, say_json
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def resume(
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole run, including earlier cost.", min=0, metavar="USD")
     ] = None,
+    otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the result, as a JSON list.")] = False,
 ) -> int:
     """Continue an interrupted run exactly where it stopped.
@@ -45,6 +47,7 @@ def resume(
     from longspan.simulator.planning import replan
     from longspan.simulator.runner import describe_catch_up
     from longspan.simulator.runner import resume as continue_run
+    from longspan.simulator.tracing import telling
 
     folder = open_run(run, trust, agent)
     manifest = folder.manifest
@@ -61,7 +64,7 @@ def resume(
         say(notice)
     if costly and not yes and (json_ or not confirm("Continue?")):
         raise InputError(f"{notice}; --yes skips the question")
-    with Progress([] if json_ else [plan]) as progress:
+    with telling(otel), Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
         most = inf if max_cost is None else max_cost
         outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, max_cost=most))

@@ -32,7 +32,9 @@ from longspan.simulator.processes import PROCESSES
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Listener, Outcome, RunEvent, cost_so_far, resume
 from longspan.simulator.sweeps.sweep import finished
+from longspan.simulator.telemetry import TELEMETRY
 from longspan.simulator.terminal import prepare
+from longspan.simulator.tracing import exporting
 
 __all__ = ["main", "play_in_processes", "result_of"]
 
@@ -115,6 +117,7 @@ class _Dispatcher:
                 continue
             try:
                 order = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "max_cost": None if budget == inf else budget}
+                order["otel"] = (telemetry := TELEMETRY.get()) is not None
                 await _input(process).send_all(_line(order))
                 answer = await self._listen(plan, run, lines)
             except (_WorkerExitedError, trio.BrokenResourceError):
@@ -124,6 +127,8 @@ class _Dispatcher:
                 self.outcomes[run.path] = Outcome(run.path, None, StoppedError(str(error)) if self._stopped else error)
                 return budget
             budget -= answer["spent"]
+            if telemetry is not None:
+                telemetry.add(*answer["spans"])
             self.outcomes[run.path] = Outcome(run.path, result_of(run), _error(answer))
         return budget
 
@@ -205,7 +210,9 @@ def main() -> None:
             order = orders.get()
             manifest = Manifest.model_validate_json(order["manifest"])  # that which the parent process has checked
             vouch(manifest)
-            _send(output, _play(RunFolder(Path(order["run"]), manifest), order["max_cost"], output))
+            with exporting(order["otel"]) as tracing:
+                answer = _play(RunFolder(Path(order["run"]), manifest), order["max_cost"], output)
+            _send(output, answer | {"spans": tracing.counts if tracing is not None else None})
 
 
 def _read(orders: queue.SimpleQueue[dict[str, Any]]) -> None:
