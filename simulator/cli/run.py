@@ -39,10 +39,11 @@ def run(
     from longspan.simulator.tracing import telling
 
     plans = [plan(settings, out) for settings in options.grid().runs()]
-    with telling(otel), Progress([] if json_ else plans) as progress:
-        heard = None if json_ else progress.heard
-        outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, max_cost=inf if max_cost is None else max_cost))
-    return finish(outcomes, json_)
+    with telling(otel):
+        with Progress([] if json_ else plans) as progress:
+            heard = None if json_ else progress.heard
+            outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, max_cost=inf if max_cost is None else max_cost))
+        return finish(outcomes, json_)
 
 
 def finish(outcomes: list[Outcome], json_: bool) -> int:

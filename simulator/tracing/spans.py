@@ -107,6 +107,9 @@ class _Ids(RandomIdGenerator):
     def generate_trace_id(self) -> int:
         return self.trace_id
 
+    def is_trace_id_random(self) -> bool:
+        return False
+
 
 @final
 class _Spans:

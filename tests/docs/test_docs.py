@@ -51,6 +51,7 @@ GUIDES = [
     "elitr.md",
     "calibration.md",
     "summhay.md",
+    "tracing.md",
 ]
 
 DRIVER = """

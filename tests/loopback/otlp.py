@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -38,7 +38,7 @@ class Collector:
         self.spans: list[Seen] = []
         self.headers: list[dict[str, str]] = []
         self.bodies: list[bytes] = []
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
 
     @contextmanager
     def running(self) -> Iterator[Collector]:
@@ -53,6 +53,7 @@ class Collector:
                     collector.headers.append({name.lower(): value for name, value in self.headers.items()})
                     collector.bodies.append(body)
                     collector.spans += _spans(body)
+                    collector._lock.notify_all()
                 answer = ExportTraceServiceResponse().SerializeToString()
                 self.send_response(200)
                 self.send_header("content-length", str(len(answer)))
@@ -72,6 +73,11 @@ class Collector:
             server.shutdown()
             serving.join()
             server.server_close()
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Wait until what has been received fulfils a condition."""
+        with self._lock:
+            self._lock.wait_for(until)
 
     def named(self, name: str) -> list[Seen]:
         """Return the spans whose names begin so, by their start."""
