@@ -10,17 +10,17 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.loopback import Server
+from tests.loopback.otlp import Collector, Seen
 
 from longspan.simulator.cli import main
 from longspan.simulator.tracing import collector as exporter
-from tests.loopback import Server
-from tests.loopback.otlp import Collector, Seen
 
 MAIN = "from longspan.simulator.cli import main; main()"
 
