@@ -443,6 +443,7 @@ class Conversation:
                 end=end + tokens,
                 asked=ready is None,
                 repeated=True if sent_before and not self._agent.repeatable else None,
+                refused=reply.refused or None,
                 usage=asdict(reply.usage) if reply.usage else None,
                 besides={part: asdict(usage) for part, usage in reply.besides.items()} or None,
                 cost_usd=costs,

@@ -115,7 +115,7 @@ class Reply(_Event):
 
     `usage` counts the agent's tokens, `besides` those of other models that it called. `cost_usd` is the cost of each part in
     dollars, None if its price is unknown. `repeated` is True if the agent may have received the turn twice, because the first
-    reply was lost in a crash.
+    reply was lost in a crash. `refused` is True if the agent's model refused to answer.
     """
 
     type: Literal["reply"] = "reply"
@@ -125,6 +125,7 @@ class Reply(_Event):
     end: int
     asked: bool
     repeated: Literal[True] | None = None
+    refused: Literal[True] | None = None
     usage: dict[str, int] | None = None
     besides: dict[str, dict[str, int]] | None = None
     cost_usd: dict[str, float | None] | None = None

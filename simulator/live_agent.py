@@ -121,6 +121,8 @@ def _checked(reply: object) -> Reply:
     if not isinstance(reply, Reply) or not isinstance(reply.text, str):
         what = type(reply.text).__name__ if isinstance(reply, Reply) else type(reply).__name__
         raise AgentError(f"the agent replied with {what} instead of text in a Reply")
+    if not isinstance(reply.refused, bool):
+        raise AgentError(f"the agent's reply has refused={reply.refused!r:.80}; expected True or False")
     used = used_by(reply) if isinstance(reply.besides, Mapping) else {"besides": None}
     for part, usage in used.items():
         if not isinstance(usage, Usage) or not all(isinstance(count, int) and count >= 0 for count in astuple(usage)):

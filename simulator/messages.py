@@ -40,12 +40,14 @@ class Reply:
     """An agent's reply. `trace` may describe how it was made: memories written and read, prompt tokens, inner calls.
 
     `usage` is that of the agent's model. `besides` is the usage, by part ("embedder"), of other models since the last reply.
+    `refused`: the agent's model refused to answer, and `text` is what stands in the conversation for its answer.
     """
 
     text: str
     usage: Usage | None = None
     trace: dict[str, Any] | None = None
     besides: Mapping[str, Usage] = field(default_factory=dict)
+    refused: bool = False
 
 
 @final

@@ -80,7 +80,7 @@ class PlayedTest:
 
     `start`, `asked` and `until` are token positions: the start of its first line, and the start and the end of its last
     question; None before these are said. `dealt`: the first and the last of them as charged. `status` is "open", "played" or
-    "scenario_error"; `error` is the latter's message.
+    "scenario_error"; `error` is the latter's message. `refused`: how many of its own messages got a refusal.
     """
 
     definition: events.Open
@@ -95,6 +95,7 @@ class PlayedTest:
     dealt: tuple[int, int] | None = None
     exchanges: list[Exchange] = field(default_factory=list)
     watched: list[int] = field(default_factory=list)
+    refused: int = 0
     awards: list[Award] = field(default_factory=list)
     verdicts: list[events.Verdict] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
@@ -157,16 +158,17 @@ class Transcript:
 
     `events` is the number of events added. `history` are the turns that have a reply; `waiting` is the turn that has none yet.
     `tests` are by id, in the order in which they opened; `open` are the ids of those that have not ended. `turns`, `tokens` and
-    `filler_tokens` are totals so far, `now` is virtual time. Of `steps` pairs of consecutive test messages, `switches` are of
-    different tests (without uninterrupted scenarios, filler and the opening). `crowd` is the number of open tests summed over
-    the `spoken` test messages. `used` is the usage and cost in dollars of each part, reply by reply.
+    `filler_tokens` are totals so far, as are the replies that are refusals, `refused`; `now` is virtual time. Of `steps` pairs of
+    consecutive test messages, `switches` are of different tests (without uninterrupted scenarios, filler and the opening). `crowd`
+    is the number of open tests summed over the `spoken` test messages. `used` is the usage and cost in dollars of each part, reply
+    by reply.
     """
 
     def __init__(self) -> None:
         self.begin: events.Begin | None = None
         self.tests: dict[str, PlayedTest] = {}
         self.closed = False
-        self.events = self.turns = self.tokens = self.filler_tokens = 0
+        self.events = self.turns = self.tokens = self.filler_tokens = self.refused = 0
         self.used: list[tuple[str, dict[str, int], float | None]] = []
         self.switches = self.steps = self.crowd = self.spoken = 0
         self.now: datetime | None = None
@@ -316,8 +318,10 @@ class Transcript:
         exchange = Exchange(reply.turn, message.text, reply.text, asks=kind == "question", needle=message.needle)
         self.history.append(exchange)
         self._ends.append(_End(message.start + message.tokens, message.charged + message.tokens))
+        self.refused += bool(reply.refused)
         if message.test is not None and kind not in ("farewell", "filler"):
             self.tests[message.test].exchanges.append(exchange)
+            self.tests[message.test].refused += bool(reply.refused)
         self.turns += 1
         self.tokens = reply.end
         if kind == "filler":

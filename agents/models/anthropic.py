@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
-from longspan.agents.base import AgentError, AgentOptions, Usage
+from longspan.agents.base import AgentOptions, Usage
 from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, parse_usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 from longspan.agents.models.core import ChatMessage
@@ -96,7 +96,8 @@ class AnthropicCore(ApiCore):
 
     def _finish(self, reason: object, answer: Answer) -> None:
         if reason == "refusal":
-            raise AgentError("refused to answer")
+            answer.refuse("the model refused")
+        answer.calls |= reason == "tool_use"
         answer.done |= reason is not None
         answer.truncated |= reason in ("max_tokens", "model_context_window_exceeded")
 

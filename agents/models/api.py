@@ -11,9 +11,10 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import BeforeValidator, Field
 
 from longspan.agents.base import AgentError, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, clean
+from longspan.agents.models.core import ChatMessage, Completion, RefusalError, clean
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
+from longspan.agents.models.web import refusal_in
 from longspan.simulator.telemetry import model_call
 from longspan.simulator.tokens import EncodingName, Tokenizer
 
@@ -25,6 +26,9 @@ tokens per o200k token of English text. The provider's own counts later correct 
 
 MAX_COUNT: Final = 10**9
 """The maximum number of tokens that is believed of a provider's count."""
+
+MAX_REASON: Final = 60
+"""The maximum characters of the reason why a model refused."""
 
 Temperature = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
@@ -57,13 +61,19 @@ class Request:
 
 class Answer:
     """An answer as it arrives, whole or in pieces. `done`: the provider has marked its end. `truncated`: it reached the maximum
-    length."""
+    length. `refusal`: why the model refused to answer; None if it did not. `calls`: it calls a tool, though it was given none."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.usage: Usage | None = None
         self.done = False
         self.truncated = False
+        self.refusal: str | None = None
+        self.calls = False
+
+    def refuse(self, why: object) -> None:
+        """Note that the model refuses. A second reason changes nothing."""
+        self.refusal = self.refusal or " ".join(clean(str(why)).split())[:MAX_REASON] or "refused"
 
     def add(self, text: object) -> None:
         """Add a piece of text. Raises TransientError if it is not a string."""
@@ -104,13 +114,26 @@ class ApiCore(ABC):
     ) -> Completion:
         request = Request(messages, max_tokens or self.max_output, schema)
 
-        async def send(client: Any) -> tuple[str, Usage]:
-            answer = await self.ask(client, request)
-            return self._complete_text(answer, request), answer.usage or self._estimate_usage(request, answer)
+        async def send(client: Any) -> tuple[tuple[str, str | None], Usage]:
+            try:
+                answer = await self.ask(client, request)
+            except Exception as error:
+                if (refused := refusal_in(error)) is None:
+                    raise
+                answer = Answer()
+                answer.done = True
+                answer.refuse(refused)
+            text = self._complete_text(answer, request)
+            if answer.calls and not text:
+                answer.refuse("a tool call")
+            said = text, answer.refusal
+            return said, answer.usage or self._estimate_usage(request, answer)
 
         with model_call(self.name) as used:
-            text, usage = await self.provider.call(send, tokens=request.tokens)
+            (text, refusal), usage = await self.provider.call(send, tokens=request.tokens)
             used(usage)
+        if refusal is not None:
+            raise RefusalError(f"{self.name}: refused to answer: {' '.join(text[:600].split())[:300] or refusal}", refusal, text, usage)
         return Completion(text, usage)
 
     @abstractmethod
@@ -122,7 +145,7 @@ class ApiCore(ABC):
         if not answer.done:
             raise TransientError("stopped before the end of its answer")
         text = self.provider.redact(clean("".join(answer.pieces)))
-        if answer.truncated and not text:
+        if answer.truncated and not text and answer.refusal is None and not answer.calls:
             raise AgentError(f"used all {request.max_tokens:,} tokens of its answer for thinking: set a larger max_tokens=")
         return text
 

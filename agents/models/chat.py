@@ -10,7 +10,16 @@ import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError, Core, clean, stamped
+from longspan.agents.models.core import (
+    ChatMessage,
+    Completion,
+    ContextOverflowError,
+    Core,
+    OnRefusal,
+    RefusalError,
+    clean,
+    stamped,
+)
 from longspan.agents.models.dry import DryCore
 from longspan.agents.models.window import Eviction, Window
 from longspan.simulator.errors import first_problem
@@ -47,12 +56,14 @@ Ratio = Annotated[float, Field(ge=MIN_RATIO, le=MAX_RATIO, allow_inf_nan=False)]
 class ChatOptions(AgentOptions):
     """`context`: the maximum tokens of the prompt (default: the model's window less its longest answer, or 16k if the window is
     unknown). `eviction` and `overflow`: what happens when a conversation, or a single message, exceeds it. `timestamps`: each
-    message begins with its time; a run whose tests all have conversations of their own sets it to false (see `Plan`)."""
+    message begins with its time; a run whose tests all have conversations of their own sets it to false (see `Plan`).
+    `on_refusal`: whether a refusal of the model is the reply, or an error that interrupts the conversation."""
 
     context: Tokens | None = None
     eviction: Eviction = "block"
     timestamps: bool = True
     overflow: Literal["error", "truncate"] = "error"
+    on_refusal: OnRefusal = "reply"
     system: str = ""
 
 
@@ -73,15 +84,24 @@ class LastTurn(BaseModel):
 
     turn_id: str
     reply: str
+    refused: bool = False
+
+
+class ShownTurn(NamedTuple):
+    """A turn as prompts show it."""
+
+    turn_id: str
+    text: str
+    reply: str
 
 
 class ChatSnapshot(BaseModel):
-    """A snapshot, as JSON. `turns` are those in the window, oldest first, as pairs of message and reply as prompts show them."""
+    """A snapshot, as JSON. `turns` are those in the window, oldest first."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    version: Literal[1] = 1
-    turns: list[tuple[str, str]]
+    version: Literal[2] = 2
+    turns: list[ShownTurn]
     last: LastTurn | None
     ratio: Ratio
     cuts: list[Cut]
@@ -114,7 +134,7 @@ class ChatAgent(BaseAgent):
         if self._fixed + MIN_ROOM > self.context:
             system = f"; the system message has {self._fixed:,} tokens" if self._fixed else ""
             raise InputError(f"{core.name}: context={self.context} leaves no room for messages{system}")
-        self._window: Window[tuple[ChatMessage, ChatMessage]] = Window(self.context - self._fixed, options.eviction)
+        self._window: Window[ShownTurn] = Window(self.context - self._fixed, options.eviction)
         self._forget()
 
     def _forget(self) -> None:
@@ -140,12 +160,19 @@ class ChatAgent(BaseAgent):
 
     async def reply(self, message: Message) -> Reply:
         if self._last is not None and self._last.turn_id == message.turn_id:
-            return Reply(self._last.reply)  # without usage: nothing more was used
+            return Reply(self._last.reply, refused=self._last.refused)  # without usage: nothing more was used
         fitted = self._fit(message)
-        completion = await self._ask(fitted)
-        self._add(message, fitted, completion.text)
-        trace, self._cuts = self._trace(message.turn_id), []
-        return Reply(completion.text, completion.usage, trace)
+        trace: dict[str, Any] = {}
+        try:
+            text, usage = await self._ask(fitted, trace)
+        except RefusalError as refusal:
+            if self.options.on_refusal == "error":
+                raise
+            text, usage = refusal.text, refusal.usage
+            trace["refusal"] = refusal.why
+        self._add(message, fitted, text, refused="refusal" in trace)
+        trace |= self._take_cuts(message.turn_id)
+        return Reply(text, usage, trace, refused="refusal" in trace)
 
     async def observe(self, message: Message, reply: str) -> None:
         if self._last is None or self._last.turn_id != message.turn_id:
@@ -165,8 +192,7 @@ class ChatAgent(BaseAgent):
         self._forget()
 
     async def save(self, folder: Path) -> None:
-        turns = [(user.text, reply.text) for user, reply in self._window]
-        saved = ChatSnapshot(turns=turns, last=self._last, ratio=self._ratio, cuts=self._cuts)
+        saved = ChatSnapshot(turns=list(self._window), last=self._last, ratio=self._ratio, cuts=self._cuts)
         await trio.Path(folder / SNAPSHOT).write_text(saved.model_dump_json(), "utf-8")
 
     async def load(self, folder: Path) -> None:
@@ -179,7 +205,7 @@ class ChatAgent(BaseAgent):
             raise AgentError(f"{path}: not a snapshot of this kind of agent: {first_problem(error)}") from None
         self._forget()
         for turn in saved.turns:
-            self._window.add(_message_pair(*turn), sum(map(self._size, turn)))
+            self._window.add(turn, self._size(turn.text) + self._size(turn.reply))
         self._last, self._cuts = saved.last, list(saved.cuts)
         self._set_ratio(saved.ratio)
         self._window.make_room(0)
@@ -209,37 +235,42 @@ class ChatAgent(BaseAgent):
         cut = Cut(turn_id=message.turn_id, before=tokens, after=self._size(text))
         return FittedMessage(text, cut.after, cut)
 
-    def _add(self, message: Message, fitted: FittedMessage, reply: str) -> None:
+    def _add(self, message: Message, fitted: FittedMessage, reply: str, *, refused: bool = False) -> None:
         """Add a finished turn."""
         tokens = fitted.tokens + self._size(reply)
         self._window.make_room(tokens)
-        self._window.add(_message_pair(fitted.text, reply), tokens)
-        self._last = LastTurn(turn_id=message.turn_id, reply=reply)
+        self._window.add(ShownTurn(message.turn_id, fitted.text, reply), tokens)
+        self._last = LastTurn(turn_id=message.turn_id, reply=reply, refused=refused)
         if fitted.cut is not None:
             self._cuts.append(fitted.cut)
 
-    def _trace(self, turn_id: str) -> dict[str, Any] | None:
-        """Return the trace: how this message, and messages observed since the last reply, were cut."""
+    def _take_cuts(self, turn_id: str) -> dict[str, Any]:
+        """Return, for the trace, how this message, and messages observed since the last reply, were cut. Forget it."""
         cuts = {cut.turn_id: {"from": cut.before, "to": cut.after} for cut in self._cuts}
+        self._cuts = []
         trace: dict[str, Any] = {"truncated": cuts.pop(turn_id)} if turn_id in cuts else {}
-        return (trace | {"truncated_before": cuts} if cuts else trace) or None
+        return trace | {"truncated_before": cuts} if cuts else trace
 
     # The model.
 
-    async def _ask(self, fitted: FittedMessage) -> Completion:
-        """Return the model's answer. If the provider finds the prompt too long, retry a few times with fewer turns."""
+    async def _ask(self, fitted: FittedMessage, trace: dict[str, Any]) -> Completion:
+        """Return the model's answer, and put what its prompt showed into `trace`. If the provider finds the prompt too long, retry a
+        few times with fewer turns."""
         for _ in range(OVERFLOWS):
             try:
-                return await self._try(fitted)
+                return await self._try(fitted, trace)
             except ContextOverflowError as error:
                 if not self._window:
                     raise AgentError(f"{error}; a single message is larger than the model's window: set a smaller context=") from None
                 self._window.drop_block()
-        return await self._try(fitted)
+        return await self._try(fitted, trace)
 
-    async def _try(self, fitted: FittedMessage) -> Completion:
+    async def _try(self, fitted: FittedMessage, trace: dict[str, Any]) -> Completion:
         self._window.make_room(fitted.tokens)
         counted = self._fixed + self._window.used + fitted.tokens
+        oldest = next(iter(self._window), None)
+        trace["recent"] = {"turns": len(self._window), "since": oldest.turn_id if oldest is not None else None}
+        trace["prompt_tokens"] = counted
         completion = await self.core.complete(self._prompt(fitted.text))
         if counted >= MIN_MEASURED:
             self._set_ratio(completion.usage.input_tokens / counted)
@@ -247,8 +278,8 @@ class ChatAgent(BaseAgent):
 
     def _prompt(self, text: str) -> list[ChatMessage]:
         messages = list(self._system)
-        for exchange in self._window:
-            messages += exchange
+        for turn in self._window:
+            messages += (ChatMessage("user", turn.text), ChatMessage("assistant", turn.reply))
         messages.append(ChatMessage("user", text))
         return messages
 
@@ -269,10 +300,6 @@ class DryChat(ChatAgent):
     def prompt(self, ideal: str) -> None:
         """Set the next reply."""
         self._dry.reply = ideal
-
-
-def _message_pair(user: str, reply: str) -> tuple[ChatMessage, ChatMessage]:
-    return ChatMessage("user", user), ChatMessage("assistant", reply)
 
 
 def cut_middle(text: str, max_tokens: int, count: Callable[[str], int]) -> str:

@@ -9,7 +9,19 @@ from typing import Any, Literal, NamedTuple, Protocol
 from longspan.agents.base import AgentError, AgentOptions, Usage
 from longspan.simulator.plugins import load
 
-__all__ = ["CORES", "ChatMessage", "Completion", "ContextOverflowError", "Core", "CoreOptions", "clean", "core_class", "stamped"]
+__all__ = [
+    "CORES",
+    "ChatMessage",
+    "Completion",
+    "ContextOverflowError",
+    "Core",
+    "CoreOptions",
+    "OnRefusal",
+    "RefusalError",
+    "clean",
+    "core_class",
+    "stamped",
+]
 
 CORES = "longspan.cores"
 """The entry-point group of cores: openai, anthropic, google, gguf. Each is a class with nested `Options(CoreOptions)`, whose
@@ -32,6 +44,24 @@ class Completion(NamedTuple):
 
 class ContextOverflowError(AgentError):
     """The prompt is too long for the model. The caller may retry with a shorter one."""
+
+
+class RefusalError(AgentError):
+    """The model refused to answer.
+
+    `why`: a content filter, a safety block, a tool call that nobody asked for, the model itself. `text`: what it said instead, or
+    else "(no reply: WHY)". `usage`: the tokens used.
+    """
+
+    def __init__(self, message: str, why: str, text: str, usage: Usage) -> None:
+        super().__init__(message)
+        self.why = why
+        self.text = text or f"(no reply: {why})"
+        self.usage = usage
+
+
+OnRefusal = Literal["reply", "error"]
+"""What an agent does when its model refuses: give the refusal as its reply, or fail."""
 
 
 class CoreOptions(AgentOptions):
@@ -60,7 +90,8 @@ class Core(Protocol):
         """Return the model's answer to a conversation, of at most `max_tokens` tokens; JSON if a JSON `schema` is given.
 
         `messages` are an optional system message, then user and assistant in turn, ending with the user. Raises AgentError if the
-        model cannot be reached, refuses, or gives an unreadable answer. Raises ContextOverflowError if the prompt is too long.
+        model cannot be reached or gives an unreadable answer, RefusalError if it refuses, ContextOverflowError if the prompt is too
+        long.
         """
         ...
 

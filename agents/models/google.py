@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
-from longspan.agents.base import AgentError, AgentOptions
+from longspan.agents.base import AgentOptions
 from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, parse_usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 from longspan.agents.models.provider import Vendor
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["GOOGLE", "GoogleAgent", "GoogleCore"]
 
-REFUSALS: Final = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE")
+REFUSALS: Final = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY")
 """Finish reasons of an answer that Google's models refuse to give."""
+
+TOOL_CALLS: Final = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS")
+"""Finish reasons of an answer that called a tool which it was not given, or could not write the call."""
 
 
 def _client(key: str, url: str, http: Any) -> Client:
@@ -90,12 +93,15 @@ class GoogleCore(ApiCore):
             output = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
             answer.usage = parse_usage(inputs=usage.prompt_token_count, cached=usage.cached_content_token_count, output=output)
         if event.prompt_feedback is not None and event.prompt_feedback.block_reason:
-            raise AgentError(f"rejected the prompt: {event.prompt_feedback.block_reason.value}")
+            answer.refuse(f"prompt blocked, {event.prompt_feedback.block_reason.value}")
+            answer.done = True
         for candidate in (event.candidates or ())[:1]:
             reason = candidate.finish_reason.value if candidate.finish_reason else None
             if reason in REFUSALS:
-                raise AgentError(f"refused to answer: {reason}")
+                answer.refuse(reason)
+            answer.calls |= reason in TOOL_CALLS
             for piece in (candidate.content.parts if candidate.content else None) or ():
+                answer.calls |= piece.function_call is not None
                 if piece.text and not piece.thought:
                     answer.add(piece.text)
             answer.done |= reason is not None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from pydantic import Field, model_validator
 
-from longspan.agents.base import AgentError, AgentOptions
+from longspan.agents.base import AgentOptions
 from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, parse_usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 from longspan.agents.models.provider import Vendor
@@ -99,13 +99,17 @@ class OpenAICore(ApiCore):
         if key == "delta" and not dig(event, "choices"):
             return  # the piece with the usage
         message, reason = dig(event, "choices", 0, key), dig(event, "choices", 0, "finish_reason")
-        refusal = dig(message, "refusal")
-        if refusal or reason == "content_filter":
-            raise AgentError(f"refused to answer: {refusal or 'its content filter'!s:.300}")
         answer.done |= key == "message" or reason is not None
         answer.truncated |= reason == "length"
-        content = dig(message, "content")
-        if content is not None or (key == "message" and not answer.truncated):
+        content, refusal = dig(message, "content"), dig(message, "refusal")
+        if reason == "content_filter":
+            answer.refuse("content filter")
+        if refusal:
+            answer.refuse("the model refused")
+            answer.add(refusal)
+        if dig(message, "tool_calls", 0) is not None or dig(message, "function_call") is not None:
+            answer.calls = True
+        if content is not None or (key == "message" and not (answer.truncated or answer.refusal or answer.calls)):
             answer.add(content)
 
 

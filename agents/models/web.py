@@ -21,7 +21,7 @@ from longspan.simulator.errors import one_line
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["check_url", "http_client", "is_loopback", "retry_after", "stream_error", "translate_error"]
+__all__ = ["check_url", "http_client", "is_loopback", "refusal_in", "retry_after", "stream_error", "translate_error"]
 
 MAX_BYTES: Final = 32 * 2**20
 """The maximum size of an answer."""
@@ -40,8 +40,19 @@ PROMPT_TOO_LONG: Final = re.compile(
 )
 """How providers say that a prompt is too long."""
 
+FILTERED: Final = re.compile(
+    r"\bcontent_filter\b|content_policy_violation|content filtering policy|content management policy"
+    r"|flagged as potentially violating|input was flagged",
+    re.IGNORECASE,
+)
+"""How providers say that a content filter rejected a prompt or an answer: OpenAI, Azure, Anthropic, OpenRouter."""
+
 OUT_OF_CREDIT: Final = ("insufficient_quota", "billing_hard_limit_reached")
 """Error codes for an account without credit. A retry does not help, though the status is that of an overload."""
+
+
+class _FilteredError(AgentError):
+    """A content filter rejected the prompt or the answer."""
 
 
 def check_url(url: str, what: str = "base_url", key: str = "the environment") -> str:
@@ -130,6 +141,8 @@ def _problem(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
     wait = retry_after(headers, body)
     if status in OVERLOADED and code not in OUT_OF_CREDIT:
         return TransientError(f"is overloaded ({details})", overload=True, attempts=inf, retry_after=wait)
+    if 400 <= status < 500 and FILTERED.search(f"{code} {message}"):
+        return _FilteredError(f"refused to answer ({details})")
     if status in RETRYABLE:
         return TransientError(f"failed ({details})", retry_after=wait)
     if status >= 400 and PROMPT_TOO_LONG.search(f"{code} {message}"):
@@ -144,9 +157,16 @@ def _problem(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
     return AgentError(f"rejected the request ({details}){hint}")
 
 
-def stream_error(error: Any) -> TransientError:
+def refusal_in(error: Exception) -> str | None:
+    """Return why a provider refused, if that is what an error of a vendor's library is about."""
+    return "content filter" if any(isinstance(cause, _FilteredError) for cause in _causes(error)) else None
+
+
+def stream_error(error: Any) -> Exception:
     """Return the error for an error event in the middle of an answer."""
     code, message = _error_fields(error)
+    if FILTERED.search(f"{code} {message}"):
+        return _FilteredError(f"refused to answer ({code}: {message})")
     overload = re.search(r"overloaded|rate_limit|unavailable", code, re.IGNORECASE) is not None
     return TransientError(f"interrupted its answer ({code}: {message})", overload=overload)
 

@@ -147,7 +147,7 @@ def message(request: Any) -> Message:
 
 
 def as_answer(reply: Any) -> Any:
-    """Return the result of `reply` (a str, a dict, or an object with text, usage and trace) as an answer of the protocol."""
+    """Return the result of `reply` (a str, a dict, or an object with text, usage, trace and refused) as an answer of the protocol."""
     if isinstance(reply, str):
         return {"text": reply}
     if isinstance(reply, dict):
@@ -160,6 +160,7 @@ def as_answer(reply: Any) -> Any:
         "text": reply.text,
         "usage": {name: getattr(usage, name, 0) for name in counts} if usage is not None else None,
         "trace": getattr(reply, "trace", None),
+        "refused": getattr(reply, "refused", False),
     }
 
 

@@ -117,6 +117,7 @@ class ReplyAnswer(Answer):
     text: str
     usage: Counts | None = None
     trace: dict[str, Any] | None = None
+    refused: bool = False
 
     @model_validator(mode="after")
     def _trace_is_valid(self) -> ReplyAnswer:
@@ -131,7 +132,8 @@ class ReplyAnswer(Answer):
 
     def reply(self) -> Reply:
         """Return the engine's Reply."""
-        return Reply(self.text, Usage(**self.usage.model_dump()) if self.usage is not None else None, self.trace)
+        usage = Usage(**self.usage.model_dump()) if self.usage is not None else None
+        return Reply(self.text, usage, self.trace, refused=self.refused)
 
 
 @final

@@ -161,8 +161,10 @@ class _InProcess(InProcessAgent):
         if not isinstance(answer, Reply):
             what = f"reply returned {type(answer).__name__}"
             raise AgentError(f"{self.name}: {what}; it must return a str, a dict with text, usage and trace, or a longspan.Reply")
-        if not isinstance(answer.text, str) or not isinstance(answer.usage, Usage | None) or not isinstance(answer.trace, dict | None):
-            raise AgentError(f"{self.name}: reply returned a Reply whose text, usage or trace is not a str, a Usage or a dict")
+        expected = {"text": str, "usage": Usage | None, "trace": dict | None, "refused": bool}
+        for name, kind in expected.items():
+            if not isinstance(getattr(answer, name), kind):
+                raise AgentError(f"{self.name}: reply returned a Reply whose {name} is {type(getattr(answer, name)).__name__}")
         return answer
 
     async def observe(self, message: Message, reply: str) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 from abc import abstractmethod
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from secrets import token_hex
@@ -220,7 +221,7 @@ class DroppedUsage:
     def attach_to(self, reply: Reply) -> Reply:
         """Return the next reply with the usage of the replies dropped before it."""
         usage, self._usage = self._usage, None
-        return Reply(reply.text, reply.usage, reply.trace, {**reply.besides, "dropped": usage}) if usage else reply
+        return replace(reply, besides={**reply.besides, "dropped": usage}) if usage else reply
 
 
 def too_slow(seconds: float, hint: str = "") -> str:

@@ -24,7 +24,7 @@ RUN_COLUMNS: Final = ("run", "suite", "span", "isolated", "placement", "seed", "
 """Columns that are the same for all tests of a run, which the log has once."""
 
 MESSAGE_COLUMNS: Final = ("turn", "sent_at", "kind", "test", "needle", "needs", "start", "tokens")
-REPLY_COLUMNS: Final = ("reply_tokens", "latency_s", "repeated", "trace")
+REPLY_COLUMNS: Final = ("reply_tokens", "latency_s", "repeated", "refused", "trace")
 """Columns of a turn that become metadata of its message and its reply, unless they are empty."""
 
 

@@ -49,6 +49,7 @@ TESTS: Final[dict[str, type]] = {
     "evidence_mean": float,
     "evidence_furthest": int,
     "turns": str,
+    "refused": int,
     "reason": str,
 }
 """The columns of the table of tests; docs/comparing.md describes each."""
@@ -73,6 +74,7 @@ TURNS: Final[dict[str, type]] = {
     "end": int,
     "asked": bool,
     "repeated": bool,
+    "refused": bool,
     "latency_s": float,
     "input_tokens": int,
     "cached_tokens": int,
@@ -167,6 +169,7 @@ def test_row(name: str, run: Graded, test: TestResult) -> Row:
         "evidence_mean": fmean(distances) if distances else None,
         "evidence_furthest": max(distances, default=None),
         "turns": "; ".join(map(str, test.turns)),
+        "refused": test.refused,
         "reason": test.reason,
     }
 
@@ -201,6 +204,7 @@ def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
         "end": reply.end,
         "asked": reply.asked,
         "repeated": bool(reply.repeated),
+        "refused": bool(reply.refused),
         "latency_s": latency if isinstance(latency, int | float) else None,
         **{key: (reply.usage or {}).get(key) for key in ("input_tokens", "cached_tokens", "output_tokens")},
         "cost_usd": turn.dollars,

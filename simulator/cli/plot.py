@@ -23,8 +23,8 @@ def plot(
     runs: RunsArgument,
     out: Annotated[Path, typer.Option(help="The .svg, .png or .pdf file to write; without --figure, a folder.", metavar="PATH")],
     figure: Annotated[
-        Literal["bars", "spans", "radar", "cost", "heatmap"] | None,
-        typer.Option(help="bars, spans, radar, cost or heatmap.", metavar="FIGURE", show_default="all"),
+        Literal["bars", "spans", "radar", "distance", "cost", "heatmap", "card"] | None,
+        typer.Option(help="bars, spans, radar, distance, cost, heatmap, or card.", metavar="FIGURE", show_default="all"),
     ] = None,
     format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="The format of all figures.", show_default="svg")] = None,
     paper: Annotated[
@@ -33,8 +33,9 @@ def plot(
 ) -> int:
     """Draw figures of runs.
 
-    Scores by span as bars or as lines with intervals, scores by scenario as a radar, scores against cost, and heatmaps of scenarios
-    that have shaded tables. The same runs give the same files, byte for byte.
+    Scores by span as bars or as lines with intervals, scores by scenario as a radar, scores by evidence distance, scores against
+    cost, and heatmaps of scenarios that have shaded tables; or the card of one run, a picture of its result to share. The same runs
+    give the same files, byte for byte.
     """
     from longspan.simulator.analysis.comparing import load_comparison
     from longspan.simulator.errors import InputError
@@ -48,6 +49,12 @@ def plot(
             raise InputError(f"--paper {paper}: only --figure heatmap is drawn from a paper's files")
         with writing(out) as partial:
             partial.write_bytes(draw_heatmaps(_published(paper, runs), format_))
+        say(str(out))
+        return 0
+    if figure == "card":
+        card = _card(runs, format_)
+        with writing(out) as partial:
+            partial.write_bytes(card)
         say(str(out))
         return 0
     comparison = load_comparison(runs)
@@ -66,6 +73,18 @@ def plot(
                 (folder / f"heatmap.{format_}").write_bytes(draw_heatmaps(shaded, format_))
     say(str(out))
     return 0
+
+
+def _card(paths: Sequence[Path], format: Format) -> bytes:
+    """Return the card of the only run in `paths`. Raises InputError if there are more."""
+    from longspan.simulator.analysis.graded_runs import load
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.report.card import draw_card
+
+    graded, _ = load(paths)
+    if len(graded) > 1:
+        raise InputError(f"--figure card: draws one run, and these are {len(graded)}; name the folder of one")
+    return draw_card(graded[0], format)
 
 
 def _published(name: str, paths: Sequence[Path]) -> Sequence[Table]:
@@ -94,7 +113,7 @@ def _format(out: Path, single: bool, format: Format | None) -> Format:
     if single and (suffix is None or format not in (None, suffix)):
         raise InputError(f"--out {out}: with --figure the name must end in .svg, .png or .pdf, and match --format if that is given")
     if not single and suffix is not None:
-        raise InputError(f"--out {out}: without --figure all are drawn, into a folder; --figure {'|'.join(FIGURES)}|heatmap draws one")
+        raise InputError(f"--out {out}: without --figure all are drawn, into a folder; --figure {'|'.join(FIGURES)}|heatmap|card draws one")
     return format or suffix or "svg"
 
 

@@ -251,6 +251,8 @@ def print_scores(result: Result, console: Console | None = None) -> None:
     if unfinished := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
         text = f"{unfinished} of {len(result.tests)} tests have no score: the conversation ended before they did"
         console.print(text, style="yellow")
+    if result.refused:
+        console.say(result.refused_sentence, "yellow")
     for sentence in result.damage:
         console.say(sentence, "red")
     low, high = result.score_bounds

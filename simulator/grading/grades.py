@@ -18,6 +18,7 @@ from longspan.simulator.checksums import checked
 from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.events import Event
 from longspan.simulator.faults import at_line, is_fault
+from longspan.simulator.filler.draws import listed
 from longspan.simulator.folders import read_file
 from longspan.simulator.gate import clear
 from longspan.simulator.grading.needle_fates import NeedleFates
@@ -53,6 +54,9 @@ Status = Literal["scored", "unscored", "scenario_error", "agent_error", "unfinis
 """
 
 
+NAMED: Final = 5
+"""Tests that are named in the sentence about refusals."""
+
 UNKNOWN: Final = "the expected answer is unknown; import the run again with --definitions DIR"
 """The reason of an unscored test without facts."""
 
@@ -64,7 +68,7 @@ class _Frozen(BaseModel):
 @final
 class TestResult(_Frozen):
     """The result of one test. `span_dealt` (as charged), `span_used` (as said) and evidence are in tokens; `turns` are those that
-    prove the grade.
+    prove the grade. `refused`: how many of its own messages got a refusal.
 
     A person's `correction` overrides the grader's `machine_score`.
     """
@@ -87,6 +91,7 @@ class TestResult(_Frozen):
     machine_score: float | None
     correction: Correction | None
     items: list[Item] = []
+    refused: int = 0
 
     @property
     def lowest(self) -> float:
@@ -135,6 +140,15 @@ class Result(_Frozen):
     tests: list[TestResult]
     left_out: list[str]
     damage: list[str] = []
+    refused: int = 0
+
+    @property
+    def refused_sentence(self) -> str:
+        """How often the agent's model refused, and what that cost which tests, in words."""
+        tests = [f"{test.id} ({test.refused})" for test in self.tests if test.refused]
+        named = [*tests[:NAMED], f"{len(tests) - NAMED} more"] if len(tests) > NAMED else tests
+        replies = "1 reply is a refusal" if self.refused == 1 else f"{self.refused:,} replies are refusals"
+        return f"{replies} by the agent's model" + (f", in {listed(named)}" if named else ", none of them in a test")
 
 
 @final
@@ -267,6 +281,7 @@ class Gradebook:
             tests=tests,
             left_out=list(manifest.left_out),
             damage=list(self.damage.values()),
+            refused=sum(t.refused for t in transcripts),
         )
 
     def _outcome(
@@ -301,6 +316,7 @@ class Gradebook:
             machine_score=grade.score,
             correction=correction,
             items=list(grade.items),
+            refused=played.refused if played else 0,
         )
 
 

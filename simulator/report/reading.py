@@ -47,6 +47,7 @@ class Turn:
     reply_tokens: int = 0
     asked: bool = True
     repeated: bool = False
+    refused: bool = False
     seconds: float | None = None
     dollars: float | None = None
     trace: Excerpt | None = None
@@ -59,7 +60,8 @@ class Turn:
         shown = cls(conversation, turn.message, Excerpt.of(turn.message.text, max_chars), turn.jumps)
         if (reply := turn.reply) is not None:
             shown.reply, shown.reply_tokens, shown.asked = Excerpt.of(reply.text, max_chars), reply.tokens, reply.asked
-            shown.repeated, shown.seconds, shown.dollars = bool(reply.repeated), turn.seconds, turn.dollars
+            shown.repeated, shown.refused = bool(reply.repeated), bool(reply.refused)
+            shown.seconds, shown.dollars = turn.seconds, turn.dollars
             if reply.trace:
                 shown.trace = Excerpt.of(json.dumps(reply.trace, ensure_ascii=False, indent=1), TRACE_CHARS)
         return shown
@@ -91,6 +93,7 @@ class Turn:
             "replyTokens": self.reply_tokens,
             "told": not self.asked,
             "repeated": self.repeated,
+            "refused": self.refused,
             "seconds": self.seconds,
             "dollars": self.dollars,
             "trace": self.trace.data() if self.trace is not None else None,

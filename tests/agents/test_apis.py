@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.loopback import Act, Asked, Cut, Hang, Raw, Say, Server, Status
 
-from longspan.agents.base import AgentError, InputError, Message, Usage
+from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
 from longspan.agents.models.chat import ChatAgent
 from longspan.agents.models.core import ChatMessage
 from longspan.simulator.agent_spec import AgentSpec, make_agent
@@ -197,12 +197,76 @@ def test_an_answer_of_thinking_alone_is_an_error_with_a_remedy(server: Server, k
         ask(agent(server, kind, stream=stream, max_tokens=50))
 
 
+REFUSES = {"openai": "content_filter", "anthropic": "refusal", "google": "SAFETY"}
+WHY = {"openai": "content filter", "anthropic": "the model refused", "google": "SAFETY"}
+
+
 @both
-def test_a_refusal_is_an_error(server: Server, kind: str, stream: str) -> None:
-    server.script([Say("I", ends={"openai": "content_filter", "anthropic": "refusal", "google": "SAFETY"}[kind])])
-    with pytest.raises(AgentError, match="refused to answer"):
-        ask(agent(server, kind, stream=stream))
+@pytest.mark.parametrize("said", ["", "I had better"])
+def test_a_refusal_is_the_reply_and_the_conversation_goes_on(server: Server, kind: str, stream: str, said: str) -> None:
+    server.script([Say(said, ends=REFUSES[kind])])
+    chat = agent(server, kind, stream=stream)
+
+    async def talk() -> None:
+        refused = await chat.reply(message())
+        assert refused.refused
+        assert refused.text == (said or f"(no reply: {WHY[kind]})")
+        assert (refused.trace or {})["refusal"] == WHY[kind]
+        assert refused.usage == Usage(server.asked[0].used.prompt, 0, server.asked[0].used.output) if server.asked[0].used else False
+        assert await chat.reply(message()) == Reply(refused.text, refused=True), "the same turn again is the same request"
+        assert not (await chat.reply(message("And now?", "c-1"))).refused
+
+    trio.run(talk)
+    assert len(server.asked) == 2
+    assert server.asked[1].texts[1][1] == (said or f"(no reply: {WHY[kind]})")
+
+
+def test_a_refusal_is_an_error_if_asked_for(server: Server, kind: str) -> None:
+    server.script([Say("", ends=REFUSES[kind])])
+    with pytest.raises(AgentError, match=f"refused to answer: {WHY[kind]}"):
+        ask(agent(server, kind, on_refusal="error"))
     assert len(server.asked) == 1
+
+
+def test_a_judge_that_refuses_gives_no_answer(server: Server, kind: str) -> None:
+    server.script([Say('{"is_so": true}', ends=REFUSES[kind])])
+    with pytest.raises(AgentError, match="refused to answer"):
+        trio.run(lambda: agent(server, kind).complete("Is it so?", schema={"type": "object"}))
+
+
+@both
+@pytest.mark.parametrize(
+    ("status", "code", "text"),
+    [
+        (400, "content_filter", "The response was filtered"),
+        (400, "invalid_request_error", "Output blocked by content filtering policy"),
+        (400, "invalid_prompt", "Invalid prompt: your prompt was flagged as potentially violating our usage policy"),
+        (403, "403", "some/model requires moderation. Your input was flagged"),
+    ],
+)
+def test_an_error_of_a_content_filter_is_a_refusal(server: Server, kind: str, stream: str, status: int, code: str, text: str) -> None:
+    server.script([Status(status, text, code)])
+    reply = ask(agent(server, kind, stream=stream))
+    assert (reply.text, reply.refused) == ("(no reply: content filter)", True)
+    assert reply.usage.input_tokens > 0, "it may have been charged"
+    assert len(server.asked) == 1
+
+
+TOOL_CALLS: dict[str, Any] = {
+    "openai": {
+        "choices": [
+            {"index": 0, "finish_reason": "tool_calls", "message": {"content": None, "tool_calls": [{"function": {"name": "look"}}]}}
+        ]
+    },
+    "anthropic": {"type": "message", "content": [{"type": "tool_use", "name": "look", "input": {}}], "stop_reason": "tool_use"},
+    "google": {"candidates": [{"content": {"parts": [{"functionCall": {"name": "look"}}]}, "finishReason": "STOP"}]},
+}
+
+
+def test_a_tool_call_without_text_is_a_refusal(server: Server, kind: str) -> None:
+    server.script([Raw(json.dumps(TOOL_CALLS[kind]).encode())])
+    reply = ask(agent(server, kind))
+    assert (reply.text, reply.refused) == ("(no reply: a tool call)", True)
 
 
 @both

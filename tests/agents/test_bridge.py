@@ -147,10 +147,10 @@ def test_a_reply_object_is_accepted(make: Callable[..., PythonAgent]) -> None:
     agent = make("""
 class Usage: input_tokens, cached_tokens, output_tokens = 9, 4, 1
 class Mine:
-    text, usage, trace = "whole", Usage, {"written": []}
+    text, usage, trace, refused = "whole", Usage, {"written": []}, True
     def reply(self, message): return self
 """)
-    assert play(agent, lambda: agent.reply(message())) == Reply("whole", Usage(9, 4, 1), {"written": []})
+    assert play(agent, lambda: agent.reply(message())) == Reply("whole", Usage(9, 4, 1), {"written": []}, refused=True)
 
 
 def test_printing_and_reading_in_the_class_is_harmless(make: Callable[..., PythonAgent]) -> None:

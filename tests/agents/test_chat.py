@@ -64,17 +64,19 @@ def message(number: int, text: str = "") -> Message:
     return Message(text or f"message number {number}", START + number * timedelta(seconds=30), f"c-{number}")
 
 
-def play(chat: ChatAgent, turns: Sequence[tuple[int, str, str | None]]) -> None:
-    """Play turns: a number and a text, with a reply if the agent only observes the turn."""
+def play(chat: ChatAgent, turns: Sequence[tuple[int, str, str | None]]) -> list[dict[str, Any]]:
+    """Play turns: a number and a text, with a reply if the agent only observes the turn. Return the traces of the others."""
+    traces = []
 
     async def play_all() -> None:
         for number, text, reply in turns:
             if reply is None:
-                await chat.reply(message(number, text))
+                traces.append((await chat.reply(message(number, text))).trace or {})
             else:
                 await chat.observe(message(number, text), reply)
 
     trio.run(play_all)
+    return traces
 
 
 TURNS = st.lists(
@@ -92,10 +94,10 @@ def test_a_prompt_is_the_system_message_the_newest_turns_that_fit_and_the_messag
 ) -> None:
     core = Words()
     chat = agent(core, eviction=eviction, system=system)
-    play(chat, [(n, text, reply) for n, (text, reply) in enumerate(turns)])
+    traces = iter(play(chat, [(n, text, reply) for n, (text, reply) in enumerate(turns)]))
     spoken: list[ChatMessage] = []
     prompts = iter(core.prompts)
-    for text, reply in turns:
+    for number, (text, reply) in enumerate(turns):
         if reply is None:
             prompt = next(prompts)
             head = [ChatMessage("system", system)] if system else []
@@ -105,6 +107,9 @@ def test_a_prompt_is_the_system_message_the_newest_turns_that_fit_and_the_messag
             assert history == spoken[len(spoken) - len(history) :]
             assert len(history) % 2 == 0
             assert core.size(prompt) <= 100
+            shown = len(history) // 2
+            recent = {"turns": shown, "since": f"c-{number - shown}" if shown else None}
+            assert next(traces) == {"recent": recent, "prompt_tokens": core.size(prompt)}
         spoken += ChatMessage("user", text), ChatMessage("assistant", core.reply(text) if reply is None else reply)
 
 
@@ -175,7 +180,7 @@ def test_with_overflow_truncate_its_middle_is_cut_and_traced() -> None:
         assert reply.trace["truncated"]["from"] == 503
         assert 97 <= reply.trace["truncated"]["to"] <= 100
         assert list(reply.trace["truncated_before"]) == ["c-0"]
-        assert (await chat.reply(message(2))).trace is None
+        assert "truncated" not in ((await chat.reply(message(2))).trace or {})
 
     trio.run(ask)
     sent = core.prompts[0][-1].text

@@ -8,7 +8,7 @@ import pytest
 import trio
 from tests.loopback import Raw, Server
 
-from longspan.agents.base import AgentError, Message, Usage
+from longspan.agents.base import Message, Usage
 from longspan.agents.models.google import GoogleAgent
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -34,10 +34,15 @@ def test_thinking_counts_as_usage_but_is_not_in_the_reply(server: Server) -> Non
     assert (found.text, found.usage) == ("Yes. Surely.", Usage(100, 60, 13))
 
 
-def test_a_prompt_that_is_blocked_is_an_error(server: Server) -> None:
+def test_a_prompt_that_is_blocked_is_a_refusal(server: Server) -> None:
     server.script([raw({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 9}})])
-    with pytest.raises(AgentError, match="rejected the prompt: SAFETY"):
-        reply(agent(server))
+    found = reply(agent(server))
+    assert (found.text, found.refused, found.usage) == ("(no reply: prompt blocked, SAFETY)", True, Usage(9))
+
+
+def test_a_tool_call_that_could_not_be_written_is_a_refusal(server: Server) -> None:
+    server.script([raw({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]})])
+    assert reply(agent(server)).text == "(no reply: a tool call)"
 
 
 def test_the_time_to_wait_is_read_from_the_error(server: Server) -> None:

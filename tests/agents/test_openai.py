@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from tests.loopback import Raw, Say, Server
 
 from longspan.agents.base import AgentError, Message
-from longspan.agents.models.core import ChatMessage
+from longspan.agents.models.core import ChatMessage, RefusalError
 from longspan.agents.models.openai import OPENAI, OpenAIAgent, OpenAICore
 from longspan.simulator.tokens import Tokenizer
 
@@ -112,10 +112,17 @@ class Refusal(BaseModel):
     choices: list[dict[str, Any]] = [{"index": 0, "message": {"role": "assistant", "content": None, "refusal": "I must not."}}]
 
 
-def test_a_refusal_is_quoted(server: Server) -> None:
+def test_a_refusal_in_the_models_words_is_quoted(server: Server) -> None:
     server.script([Raw(Refusal().model_dump_json().encode())])
-    with pytest.raises(AgentError, match=r"refused to answer: I must not\."):
+    with pytest.raises(RefusalError, match=r"refused to answer: I must not\."):
         complete(core(base_url=server.base_url("openai")))
+    pieces = [{"refusal": "I must"}, {"refusal": " not."}, {}]
+    events = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None if delta else "stop"}]} for delta in pieces]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+    server.script([Raw(body, headers={"content-type": "text/event-stream"})])
+    with pytest.raises(RefusalError) as caught:
+        complete(core(base_url=server.base_url("openai"), stream=True))
+    assert caught.value.text == "I must not."
 
 
 @pytest.mark.parametrize("code", ["rate_limit_exceeded", "some_error"])

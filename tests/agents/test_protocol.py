@@ -63,6 +63,7 @@ def heard(reply: Reply) -> list[str]:
         (b'{"text": "x", "usage": {"input_tokens": 1' + b"0" * 30 + b"}}", "usage.input_tokens"),
         (b'{"text": "x", "usage": {"cached_tokens": 1}}', "must not exceed input_tokens"),
         (b'{"text": "x", "trace": []}', "trace"),
+        (b'{"text": "x", "refused": "no"}', "refused"),
         (b'{"text": "x", "trace": {"written": [{"text": "no id"}]}}', "trace: written.0.id"),
         (b'{"text": "x", "trace": {"read": {"id": "m"}}}', "trace: read"),
         (b'{"text": "x", "trace": {"calls": [{"usage": {"tokens": 1}}]}}', "calls.0.usage.tokens: unknown key"),
@@ -108,8 +109,8 @@ def test_an_invalid_hello_is_explained(answer: bytes, part: str) -> None:
 def test_a_complete_answer_is_parsed() -> None:
     trace = {"written": [{"id": "m1", "text": "a", "of": 3}], "read": [{"turns": ["t"]}], "recent": {"since": "t"}, "prompt_tokens": 7}
     trace["calls"] = [{"for": "notes", "usage": {"input_tokens": 3}}]
-    answer = {"text": "Ada", "usage": {"input_tokens": 9, "cached_tokens": 4, "output_tokens": 1}, "trace": trace}
-    assert read(json.dumps(answer).encode(), ReplyAnswer).reply() == Reply("Ada", Usage(9, 4, 1), trace)
+    answer = {"text": "Ada", "usage": {"input_tokens": 9, "cached_tokens": 4, "output_tokens": 1}, "trace": trace, "refused": True}
+    assert read(json.dumps(answer).encode(), ReplyAnswer).reply() == Reply("Ada", Usage(9, 4, 1), trace, refused=True)
 
 
 def test_lone_surrogates_become_question_marks() -> None:

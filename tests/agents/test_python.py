@@ -171,6 +171,7 @@ def test_all_methods_of_the_class_are_used(module: Module, tmp_path: Path, a: st
         ("return {'text': 'x', 'trace': {'a': object()}}", "reply returned a dict that is not JSON: TypeError: Object of type object"),
         ("from longspan.simulator.messages import Reply; return Reply(7)", "text"),
         ("from longspan.simulator.messages import Reply; return Reply('x', trace=[])", "trace"),
+        ("from longspan.simulator.messages import Reply; return Reply('x', refused=1)", "refused"),
         (
             "import trio; trio.current_time()",
             "must be called from async context; async methods run under asyncio",

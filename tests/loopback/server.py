@@ -42,7 +42,7 @@ class Asked:
 
 
 class Server:
-    """Answers after `latency` seconds with the result of `reply` for the last message.
+    """Answers after `latency` seconds with the result of `reply` for the last message: a text, or another reaction.
 
     `window`: the maximum tokens of a prompt. `weight`: its tokens per token of ours. `acts` are reactions to the next requests, one
     each. `always` replaces plain answers.
@@ -52,7 +52,7 @@ class Server:
         self,
         *,
         latency: float = 0.0,
-        reply: Callable[[str], str] = lambda text: "OK.",
+        reply: Callable[[str], str | Act] = lambda text: "OK.",
         window: int | None = None,
         weight: float = 1.0,
         port: int = 0,
@@ -133,7 +133,8 @@ class Server:
         if self.window is not None and prompt > self.window:
             status, code, message = api.overflow(prompt, self.window)
             return Status(status, message, code)
-        return Say(self.reply(last))
+        reaction = self.reply(last)
+        return Say(reaction) if isinstance(reaction, str) else reaction
 
     def _size(self, text: str) -> int:
         if text not in self._sizes:

@@ -123,7 +123,9 @@ class MemoryAgent(BaseAgent):
         answer = await self._ask(calls, message, self._fitting(memories), trace_fields)
         number = self._history.add(Turn(message.turn_id, clean(message.text), message.sent_at, answer))
         trace_fields |= {"queries": queries, "written": trace.written(self._fragments(number)), "calls": calls.records}
-        return Reply(answer, calls.usage, trace_fields, self._embedded())
+        if calls.refusal is not None:
+            trace_fields["refusal"] = calls.refusal
+        return Reply(answer, calls.usage, trace_fields, self._embedded(), refused=calls.refusal is not None)
 
     async def observe(self, message: Message, reply: str) -> None:
         if self._history.find(message.turn_id) is None:
@@ -261,7 +263,7 @@ class MemoryAgent(BaseAgent):
         for attempt in range(OVERFLOWS + 1):
             tokens = self._size(self._system.text) + self._history.recent_tokens + self._size(last)
             try:
-                completion = await calls.reply(self._prompt(last))
+                completion = await calls.reply(self._prompt(last), self.options.on_refusal)
             except ContextOverflowError:
                 if attempt == OVERFLOWS or self._history.first_recent == len(self._history.turns):
                     raise

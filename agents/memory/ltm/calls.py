@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, final
 
 from longspan.agents.base import AgentError, Usage
-from longspan.agents.models.core import ChatMessage, Completion, Core, clean
+from longspan.agents.models.core import ChatMessage, Completion, Core, OnRefusal, RefusalError, clean
 
 __all__ = ["Calls"]
 
@@ -17,15 +17,25 @@ Purpose = Literal["reply", "queries", "notes"]
 @final
 @dataclass(slots=True)
 class Calls:
-    """The calls of `core` for one reply, in order, as its trace shows them."""
+    """The calls of `core` for one reply, in order, as its trace shows them. `refusal`: why it refused to answer the user, None if it
+    did not."""
 
     core: Core
     usage: Usage = field(default_factory=Usage)
     records: list[dict[str, Any]] = field(default_factory=list)
+    refusal: str | None = None
 
-    async def reply(self, messages: Sequence[ChatMessage]) -> Completion:
-        """Return the answer to the user. Raises AgentError, or ContextOverflowError if the prompt is too long."""
-        completion = await self.core.complete(messages)
+    async def reply(self, messages: Sequence[ChatMessage], on_refusal: OnRefusal) -> Completion:
+        """Return the answer to the user, a refusal too unless that is an error.
+
+        Raises AgentError, or ContextOverflowError if the prompt is too long.
+        """
+        try:
+            completion = await self.core.complete(messages)
+        except RefusalError as refusal:
+            if on_refusal == "error":
+                raise
+            completion, self.refusal = Completion(refusal.text, refusal.usage), refusal.why
         self._note("reply", completion.usage)
         return completion._replace(text=clean(completion.text))
 
@@ -34,7 +44,7 @@ class Calls:
         try:
             completion = await self.core.complete(messages)
         except AgentError as error:
-            self._note(purpose, Usage())
+            self._note(purpose, error.usage if isinstance(error, RefusalError) else Usage())
             self.problem(str(error))
             return None
         self._note(purpose, completion.usage)

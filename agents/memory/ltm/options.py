@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from longspan.agents.base import AgentOptions, InputError, Tokens
-from longspan.agents.models.core import Core, core_class
+from longspan.agents.models.core import Core, OnRefusal, core_class
 from longspan.agents.models.window import Eviction
 from longspan.simulator.errors import first_problem
 from longspan.simulator.fields import validated
@@ -37,6 +37,7 @@ class LtmOptions(AgentOptions):
     dedupe: bool = True
     eviction: Eviction = "block"
     overflow: Literal["error", "truncate"] = "error"
+    on_refusal: OnRefusal = "reply"
 
     @model_validator(mode="after")
     def _overlap_is_at_most_half(self) -> LtmOptions:

@@ -89,6 +89,7 @@ const Turns = (() => {
     if (turn.dollars) facts.push(`$${turn.dollars.toFixed(4)}`);
     if (turn.told) facts.push("told, not asked");
     if (turn.repeated) facts.push("asked twice");
+    if (turn.refused) facts.push("refused");
     line.append(make("time", {}, turn.sent), make("span", {}, facts.join(" · ")));
     return line;
   }

@@ -1,0 +1,226 @@
+"""Make the pictures in docs/pictures: play small runs offline with the reference agents, and take screenshots of the pages.
+
+python -m scripts.screenshots [NAME...]
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import trio
+from PIL import Image
+from playwright.sync_api import Browser, Page
+from tests.arena.judges import by_sentences
+from tests.arena.judges import lines as summaries
+from tests.browser import chromium
+from tests.loopback import Server
+from tests.view.serving import serving
+
+from longspan.simulator.analysis.comparing import load_comparison
+from longspan.simulator.analysis.graded_runs import load
+from longspan.simulator.answer_store import AnswerStore
+from longspan.simulator.arena.evaluate import judge_and_rank
+from longspan.simulator.arena.page import as_html as arena_page
+from longspan.simulator.arena.results import Rules
+from longspan.simulator.arena.summaries import gather
+from longspan.simulator.planning import plan
+from longspan.simulator.report.card import draw_card
+from longspan.simulator.report.comparison import as_html as comparison_page
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.runner import play
+from longspan.simulator.settings import RunSettings
+from longspan.simulator.suite import load_suite
+
+__all__ = ["FOLDER", "PICTURES", "WINDOW", "Studio"]
+
+FOLDER: Final = Path(__file__).parents[1] / "docs/pictures"
+
+WINDOW: Final = (1080, 720)
+
+COLOURS: Final = 96
+"""Colours that are left of a screenshot."""
+
+SPAN: Final = 32_000
+
+SUMMARIES: Final = {
+    "monday": {
+        "long": "Anna leads the project. The budget grew by five. The next meeting is on Friday. Everybody was in good spirits.",
+        "short": "Anna leads the project. The budget grew by five.",
+        "vague": "A project was talked about. The budget grew by five. Nobody minded.",
+    },
+    "friday": {
+        "long": "Ben takes over from Anna. The launch is moved to May. Two people are hired.",
+        "short": "The launch is moved to May.",
+        "vague": "The launch is moved to May. Somebody is hired. It rained.",
+    },
+}
+"""What three systems wrote about two meetings, for the arena."""
+
+
+HIDE: Final = """home => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(home, "/home/ada");
+}"""
+"""Replaces the folder that everything is made in, whose name is another each time."""
+
+
+@dataclass(frozen=True)
+class Studio:
+    """A browser, the folder that everything is made in, and the span of the runs in tokens."""
+
+    browser: Browser
+    folder: Path
+    span: int = SPAN
+
+    def run(self, agent: str, seed: int = 0, suite: str = "ltm", change: Sequence[str] = ()) -> Path:
+        """The folder of a run, which is played the first time."""
+        settings = RunSettings(suite=load_suite(suite).changed(list(change), [], [], None), span=self.span, seed=seed, agent=agent)
+        planned = plan(settings, self.folder / "runs")
+        if not (planned.out / planned.name).exists():
+            trio.run(play, [planned])
+        return planned.out / planned.name
+
+    @contextmanager
+    def page(self, address: str | Path) -> Iterator[Page]:
+        width, height = WINDOW
+        context = self.browser.new_context(viewport={"width": width, "height": height})
+        page = context.new_page()
+        page.goto(address.as_uri() if isinstance(address, Path) else address)
+        yield page
+        context.close()
+
+    def shot(self, page: Page, heading: str | None = None) -> bytes:
+        """What a page's window shows, from the heading with this id on, with few colours."""
+        if heading is not None:
+            page.evaluate("id => document.getElementById(id).scrollIntoView()", heading)
+        page.evaluate(HIDE, str(self.folder))
+        found, content = Image.open(io.BytesIO(page.screenshot(animations="disabled"))), io.BytesIO()
+        found.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(content, "png", optimize=True)
+        return content.getvalue()
+
+
+# ---- a run
+
+
+def card(studio: Studio) -> bytes:
+    (graded,), _ = load([studio.run("notebook")])
+    return draw_card(graded, "svg")
+
+
+def report(studio: Studio) -> bytes:
+    with studio.page(studio.run("notebook") / "report.html") as page:
+        return studio.shot(page)
+
+
+def memory(studio: Studio) -> bytes:
+    with studio.page(studio.run("notebook") / "report.html") as page:
+        return studio.shot(page, "memory")
+
+
+def timeline(studio: Studio) -> bytes:
+    with studio.page(studio.run("notebook") / "report.html") as page:
+        page.locator(".lanes svg a").nth(3).hover()
+        return studio.shot(page, "timeline")
+
+
+def tests(studio: Studio) -> bytes:
+    with studio.page(studio.run("notebook") / "report.html") as page:
+        page.locator("#only-low").check()
+        page.locator("#test-colours-1 summary").first.click()
+        return studio.shot(page, "tests")
+
+
+def playback(studio: Studio) -> bytes:
+    with studio.page(studio.run("notebook") / "report.html") as page:
+        page.locator("#play-kind").select_option("tests")
+        page.get_by_label("Place in the conversation").fill("40")
+        page.get_by_label("Place in the conversation").blur()
+        return studio.shot(page, "playback")
+
+
+# ---- several runs
+
+
+def compare(studio: Studio) -> bytes:
+    runs = [studio.run(agent, seed) for agent in ("oracle", "notebook", "silent") for seed in (0, 1)]
+    path = studio.folder / "comparison.html"
+    path.write_text(comparison_page(load_comparison(runs)), "utf-8")
+    with studio.page(path) as page:
+        return studio.shot(page)
+
+
+def runs(studio: Studio) -> bytes:
+    for agent in ("oracle", "notebook", "silent"):
+        studio.run(agent)
+    with played(studio), serving(studio.folder / "runs") as server, studio.page(server.at()) as page:
+        return studio.shot(page)
+
+
+def live(studio: Studio) -> bytes:
+    with played(studio) as name, serving(studio.folder / "runs") as server, studio.page(server.at(f"runs/{name}/live")) as page:
+        page.locator(".turn").first.wait_for()
+        return studio.shot(page)
+
+
+@contextmanager
+def played(studio: Studio) -> Iterator[str]:
+    """The name of a run that looks as if it were being played: its journal ends somewhere, and it is locked."""
+    run = RunFolder(studio.run("notebook", seed=2))
+    for made in ("report.html", "result.json"):
+        (run.path / made).unlink(missing_ok=True)
+    journal = run.journal("main")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[: len(lines) * 2 // 3]))
+    with run.lock():
+        yield run.path.name
+    shutil.rmtree(run.path)
+
+
+def annotate(studio: Studio) -> bytes:
+    run = studio.run("oracle", suite="summhay", change=["documents=20", "words=100", "subtopics=1"])
+    with serving(run.parent) as server, studio.page(server.at(f"runs/{run.name}/annotate")) as page:
+        page.get_by_label("Your name").fill("Ada")
+        page.get_by_role("button", name="Begin").click()
+        page.get_by_role("radio").first.check()
+        return studio.shot(page)
+
+
+def arena(studio: Studio) -> bytes:
+    os.environ.setdefault("OPENAI_API_KEY", "none is needed")
+    found = gather([summaries(studio.folder / "summaries.jsonl", SUMMARIES)])
+    rules = Rules(metric="completeness", facts=16, orders=100)
+    with Server(reply=by_sentences).running() as server:
+        result = trio.run(lambda: judge_and_rank(found, rules, server.model(), AnswerStore.create(studio.folder / "arena")))
+    path = studio.folder / "arena.html"
+    path.write_text(re.sub(r"\?base_url=\S*temperature=0", "", arena_page(result)), "utf-8")
+    with studio.page(path) as page:
+        return studio.shot(page)
+
+
+PICTURES: Final[dict[str, Callable[[Studio], bytes]]] = {
+    "card.svg": card,
+    **{f"{made.__name__}.png": made for made in (report, memory, timeline, tests, playback, compare, runs, live, annotate, arena)},
+}
+"""What makes each picture, by its file."""
+
+
+def main(names: Sequence[str]) -> None:
+    FOLDER.mkdir(exist_ok=True)
+    with TemporaryDirectory() as folder, chromium() as browser:
+        studio = Studio(browser, Path(folder))
+        for name in names or PICTURES:
+            (FOLDER / name).write_bytes(PICTURES[name](studio))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

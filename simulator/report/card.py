@@ -1,0 +1,243 @@
+"""A run's result as one picture to share: agent, score with interval, a lane for each test, and the commitment to its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final, final
+from xml.sax.saxutils import escape
+
+from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.analysis.memory_losses import MemoryLosses
+from longspan.simulator.analysis.statistics import Interval
+from longspan.simulator.report.figures import INK, Format, render
+from longspan.simulator.report.reading import Reading, Test
+from longspan.simulator.report.styles import label
+from longspan.simulator.report.summary import score_interval
+from longspan.simulator.report.timeline import Grade, Lane, Tick, panels
+from longspan.simulator.terminal import visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_card"]
+
+WIDTH: Final = 640
+"""Of the card, in points. All lengths are points; from the top."""
+
+MARGIN: Final = 24
+LEFT: Final = 156
+RIGHT: Final = 572
+"""Where the lanes end; they begin at `LEFT`."""
+
+LANES: Final = 470
+"""The height of all lanes together at most; a lane has at most `LANE`."""
+
+LANE: Final = 13
+
+MAX_VECTOR_MARKS: Final = 3_000
+"""With more needles and questions, these are drawn as a bitmap."""
+
+PAPER: Final = "#ffffff"
+SOFT: Final = "#555d66"
+TRACK: Final = "#e6e8ea"
+GOT: Final = "#2f74b5"
+CHANCE: Final = "#b3261e"
+GRADES: Final[dict[Grade, str]] = {"full": "#14548f", "part": "#8a5a00", "low": "#990f3d", "none": "#666e77"}
+
+DARK: Final = {
+    INK: "#e4e7ea",
+    PAPER: "#1d2125",
+    SOFT: "#a3abb3",
+    TRACK: "#343a40",
+    GOT: "#5a9fdd",
+    CHANCE: "#ff9c8f",
+    **dict(zip(GRADES.values(), ("#8ec4f5", "#ffd76e", "#ff668a", "#a0a8b0"), strict=True)),
+}
+"""What each colour becomes where the reader's screen is dark: those of the report."""
+
+MEANINGS: Final[dict[Grade, str]] = {"full": "all points", "part": "more than chance", "low": "no more than chance", "none": "no score"}
+FILLS: Final[dict[Grade, Any]] = {"full": "full", "part": "left", "low": "none", "none": "none"}
+DASHES: Final[dict[Grade, Any]] = {"full": "solid", "part": (0, (5, 1.5)), "low": (0, (1.2, 1.2)), "none": "solid"}
+
+
+@final
+@dataclass(frozen=True)
+class Card:
+    """What a card shows. `lanes` are by scenario; `ticks` are of the one conversation that they share, if they do."""
+
+    run: Graded
+    interval: Interval | None
+    sentence: str | None
+    lanes: Mapping[str, Sequence[Lane]]
+    ticks: Sequence[Tick]
+
+    @classmethod
+    def of(cls, run: Graded) -> Card:
+        """Read a run's journals. Raises JournalError if one is damaged."""
+        result, conversations = run.result, Reading.of(run.folder).conversations
+        drawn = panels([Test.of(test, conversations) for test in result.tests], conversations)
+        lanes = [lane for panel in drawn for lane in panel.lanes]
+        return cls(
+            run,
+            score_interval(run.manifest, result.tests),
+            MemoryLosses.of(result.tests, result.span).sentence,
+            {name: [lane for lane in lanes if lane.test.result.scenario == name] for name in result.scenarios},
+            drawn[0].ticks if len(drawn) == 1 else [],
+        )
+
+    @property
+    def score(self) -> str:
+        result = self.run.result
+        return f"{result.score:.2f}" if result.score is not None else " to ".join(f"{bound:.2f}" for bound in result.score_bounds)
+
+    @property
+    def title(self) -> str:
+        result = self.run.result
+        return visible(f"{result.suite} at {result.span:,} tokens" if result.span and not self.run.manifest.alone else result.suite)
+
+    @property
+    def commitment(self) -> str:
+        manifest = self.run.manifest
+        return f"commitment {manifest.commitment}" if manifest.imported is None else "an imported conversation, without a commitment"
+
+
+def draw_card(run: Graded, format: Format) -> bytes:
+    """The content of a file with the card of a run. An SVG follows the reader's choice of light and dark.
+
+    The same run gives the same bytes. Raises JournalError if a journal is damaged.
+    """
+    card = Card.of(run)
+    drawn = render(lambda figure: _fill(figure, card), format)
+    return _adaptive(drawn, card) if format == "svg" else drawn
+
+
+def _adaptive(svg: bytes, card: Card) -> bytes:
+    """A drawn SVG with a title, and with a style that replaces its colours where the screen is dark."""
+    rules = "".join(
+        f'[style*="{paint}: {light}"]{{{paint}:{dark}!important}}' for light, dark in DARK.items() for paint in ("fill", "stroke")
+    )
+    agent = visible(" ".join(card.run.result.agent.split()))
+    title = escape(f"{agent}: {card.score} of {card.run.result.max_score} in {card.title}; {card.commitment}")
+    head, body = svg.decode().split("<metadata>", 1)
+    return f"{head}<title>{title}</title><style>@media (prefers-color-scheme: dark){{{rules}}}</style><metadata>{body}".encode()
+
+
+def _fill(figure: Figure, card: Card) -> None:
+    lines = label(card.run.result.agent).splitlines()
+    said = wrap(card.sentence, 84) if card.sentence else []
+    lanes_at = 168 + 26 * len(lines) + 19 * len(said)
+    places, groups, bottom = _places(card, lanes_at)
+    height = bottom + 76
+    figure.set_size_inches(WIDTH / 72, height / 72)
+    figure.set_facecolor(PAPER)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, WIDTH)
+    axes.set_ylim(height, 0)
+    axes.set_axis_off()
+    _head(axes, card, lines, said)
+    _draw_lanes(axes, places)
+    if groups:
+        _write(axes, WIDTH - MARGIN, lanes_at - 6, "mean", 10.5, SOFT, ha="right")
+    for name, at in groups.items():
+        mean = card.run.result.scenarios[name].score
+        _write(axes, LEFT - 12, at, visible(name).replace("_", " ")[:24], 11.5, ha="right", va="center")
+        _write(axes, WIDTH - MARGIN, at, "–" if mean is None else f"{mean:.2f}", 11.5, ha="right", va="center")
+    _foot(axes, card, bottom)
+
+
+def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> None:
+    result = card.run.result
+    full = result.max_score or 1
+    chance = fsum(scenario.chance for scenario in result.scenarios.values())
+    low, high = result.score_bounds
+    _write(axes, MARGIN, 28, f"longspan · {card.title}", 13, SOFT)
+    for number, line in enumerate(lines):
+        _write(axes, MARGIN, 58 + 26 * number, line, 22, weight="bold")
+    at = 84 + 26 * len(lines)
+    _write(axes, MARGIN, at + 13, card.score, 40, weight="bold")
+    beside = MARGIN + 26 * len(card.score) + 8
+    share = f"{low / full:.0%}" if result.score is not None else f"{low / full:.0%} to {high / full:.0%}"
+    _write(axes, beside, at - 7, f"of {result.max_score}: {share} of full marks", 15)
+    between = f"95% interval {' to '.join(card.interval.ends())} · " if card.interval is not None else ""
+    _write(axes, beside, at + 13, f"{between}guessing scores {chance:.2f}", 13, SOFT)
+    _bar(axes, at + 34, [share / full for share in (low, high, chance)], card.interval, full)
+    for number, line in enumerate(said):
+        _write(axes, MARGIN, at + 68 + 19 * number, line, 13)
+
+
+def _bar(axes: Axes, at: float, shares: Sequence[float], interval: Interval | None, full: float) -> None:
+    low, high, chance = (MARGIN + share * (WIDTH - 2 * MARGIN) for share in shares)
+    for end, colour, alpha in ((WIDTH - MARGIN, TRACK, 1.0), (high, GOT, 0.4), (low, GOT, 1.0)):
+        axes.plot([MARGIN, max(MARGIN, end)], [at, at], color=colour, alpha=alpha, linewidth=11, solid_capstyle="butt")
+    if interval is not None:
+        ends = [MARGIN + end / full * (WIDTH - 2 * MARGIN) for end in (interval.low, interval.high)]
+        axes.plot(ends, [at, at], color=INK, linewidth=1.6, marker="|", markersize=9, markeredgewidth=1.6)
+    axes.plot([chance, chance], [at - 9, at + 9], color=CHANCE, linewidth=2.5)
+
+
+def _places(card: Card, top: float) -> tuple[list[tuple[Lane, float]], dict[str, float], float]:
+    """Where each lane is drawn, where each scenario's name is, and where all of them end."""
+    groups = {name: lanes for name, lanes in card.lanes.items() if lanes}
+    pitch = min(float(LANE), LANES / max(1, sum(map(len, groups.values()))))
+    at, places, names = top, [], {}
+    for name, lanes in groups.items():
+        names[name] = at + pitch * len(lanes) / 2
+        places += [(lane, at + pitch * (number + 0.5)) for number, lane in enumerate(lanes)]
+        at += max(pitch * len(lanes), 14.0) + 5
+    return places, names, at
+
+
+def _draw_lanes(axes: Axes, places: Sequence[tuple[Lane, float]]) -> None:
+    from matplotlib.collections import LineCollection
+
+    def x(share: float) -> float:
+        return LEFT + (RIGHT - LEFT) * share
+
+    many = sum(len(lane.marks) for lane, _ in places) > MAX_VECTOR_MARKS
+    axes.add_collection(LineCollection([[(LEFT, at), (RIGHT, at)] for _, at in places], colors=TRACK, linewidths=1))
+    for grade, colour in GRADES.items():
+        group = [(lane, at) for lane, at in places if lane.grade == grade]
+        spans = [[(x(piece.start), at), (x(piece.start + piece.width), at)] for lane, at in group for piece in lane.spans]
+        axes.add_collection(LineCollection(spans, colors=colour, linewidths=2, linestyles=DASHES[grade]))
+        for shape, look in (("needle", {"marker": "o", "markersize": 4}), ("question", _diamond(grade))):
+            marks = [(x(mark.at), at) for lane, at in group for mark in lane.marks if mark.shape == shape]
+            if marks:
+                across, down = zip(*marks, strict=True)
+                axes.plot(across, down, linestyle="", color=colour, rasterized=many, **look)
+
+
+def _diamond(grade: Grade) -> dict[str, Any]:
+    return {"marker": "D", "markersize": 5.5, "fillstyle": FILLS[grade], "markerfacecoloralt": PAPER, "markeredgewidth": 1.2} | (
+        {"markerfacecolor": PAPER, "fillstyle": "full"} if FILLS[grade] == "none" else {}
+    )
+
+
+def _foot(axes: Axes, card: Card, bottom: float) -> None:
+    if card.ticks:
+        _write(axes, WIDTH - MARGIN, bottom + 10, "tokens", 10.5, SOFT, ha="right", va="center")
+    for tick in card.ticks:
+        _write(axes, LEFT + (RIGHT - LEFT) * tick.at, bottom + 10, tick.label, 10.5, SOFT, ha="center", va="center")
+    at = float(MARGIN)
+    present = {lane.grade for lanes in card.lanes.values() for lane in lanes}
+    for text, look in _legend(present):
+        axes.plot([at + 5], [bottom + 36], linestyle="", **look)
+        at += 15 if look else 0
+        _write(axes, at, bottom + 36, text, 11.5, SOFT, va="center")
+        at += 14 + 6.1 * len(text)
+    _write(axes, MARGIN, bottom + 62, card.commitment, 10.5, SOFT, va="center", family="monospace")
+
+
+def _legend(present: set[Grade]) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield "needle", {"marker": "o", "markersize": 4.5, "color": SOFT}
+    yield "question:", {}
+    for grade, meaning in MEANINGS.items():
+        if grade in present:
+            yield meaning, {"color": GRADES[grade]} | _diamond(grade)
+
+
+def _write(axes: Axes, x: float, y: float, text: str, size: float, colour: str = INK, **look: Any) -> None:
+    axes.text(x, y, text, fontsize=size, color=colour, **look)

@@ -1,0 +1,88 @@
+"""A model that refuses in the middle of a run: the run is finished, also after a crash, and says how often."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from tests.loopback import Act, Say, Server
+
+from longspan.simulator.cli.progress import print_scores
+from longspan.simulator.errors import AgentError
+from longspan.simulator.grading.grades import read_result
+from longspan.simulator.planning import plan
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.runner import Outcome, play, resume
+from longspan.simulator.settings import RunSettings
+from longspan.simulator.suite import load_suite
+
+FILTERED = ("09:17:00] ", "09:20:30] ")
+"""The times of turns 34, a question, and 41, a line, with which their messages begin."""
+
+
+def filtered(text: str) -> str | Act:
+    """The reply of a server whose content filter blocks these turns, and says nothing."""
+    return Say("", ends="content_filter") if any(time in text for time in FILTERED) else "Blue."
+
+
+@pytest.fixture
+def filtering() -> Iterator[Server]:
+    with Server(reply=filtered).running() as server:
+        yield server
+
+
+def played(agent: str, out: Path) -> Outcome:
+    suite = load_suite("ltm").model_copy(update={"scenarios": {"colours": {}, "name_list": {}}, "tests": 3})
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, agent=agent), out)])
+    return outcome
+
+
+def events(run: RunFolder) -> list[dict[str, Any]]:
+    """The journal without what was measured, and without what a provider may count in another way when it is asked again."""
+    entries = [json.loads(line) for line in run.journal("main").read_text("utf-8").splitlines()]
+    return [{key: value for key, value in entry.items() if key not in ("measured", "sum", "usage", "trace")} for entry in entries]
+
+
+@pytest.mark.parametrize("memory", ["", "ltm/"])
+def test_a_run_whose_model_refuses_in_the_middle_is_finished_and_says_so(
+    memory: str, filtering: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = "&memory=semantic" if memory else ""
+    agent = f"{memory}{filtering.model()}{more}"
+    outcome = played(agent, tmp_path)
+    assert outcome.error is None
+    run = RunFolder(outcome.folder)
+    result = read_result(run)
+    assert {test.status for test in result.tests} == {"scored"}
+    refused = [event for event in events(run) if event.get("refused")]
+    assert [(event["turn"], event["text"], event["tokens"]) for event in refused] == [
+        (34, "(no reply: content filter)", 6),
+        (41, "(no reply: content filter)", 6),
+    ]
+    assert {test.id: test.refused for test in result.tests if test.refused} == {"name_list-2": 1, "name_list-3": 1}
+    assert result.refused_sentence == "2 replies are refusals by the agent's model, in name_list-2 (1) and name_list-3 (1)"
+    print_scores(result)
+    assert result.refused_sentence in " ".join(capsys.readouterr().out.split())
+    assert result.refused_sentence in unescape((run.path / "report.html").read_text("utf-8"))
+
+    crashed = tmp_path / "crashed"
+    shutil.copytree(run.path, crashed)
+    resumed = RunFolder(crashed)
+    lines = resumed.journal("main").read_bytes().splitlines(keepends=True)
+    resumed.journal("main").write_bytes(b"".join(lines[: refused[1]["seq"]]))  # the refused message is the last
+    resumed.manifest.allow([agent])
+    assert trio.run(resume, resumed, agent).error is None
+    assert events(resumed) == events(run)
+    assert read_result(resumed).refused == 2
+
+
+def test_with_on_refusal_error_the_run_is_interrupted(filtering: Server, tmp_path: Path) -> None:
+    outcome = played(f"{filtering.model()}&on_refusal=error", tmp_path)
+    assert isinstance(outcome.error, AgentError)
+    assert "refused to answer: content filter" in str(outcome.error)
