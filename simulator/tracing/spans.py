@@ -203,8 +203,10 @@ class _Span:
         return f"00-{named.trace_id:032x}-{named.span_id:016x}-{int(named.trace_flags):02x}" if named.is_valid else None
 
     def replied(self, reply: Reply, costs: Costs | None) -> None:
-        """Note the agent's reply: its usage and cost, and what its trace tells."""
+        """Note the agent's reply: whether it is a refusal, its usage and cost, and what its trace tells."""
         self._otel.set_attributes(_usage(reply.usage))
+        if reply.refused:
+            self._otel.set_attribute("longspan.refused", True)
         if costs and (cost := total_cost(costs.values())) is not None:
             self._otel.set_attribute("longspan.cost_usd", cost)
         if self._captures:

@@ -96,7 +96,7 @@ for line in sys.stdin:
     request = json.loads(line)
     with open("requests.jsonl", "a") as log:
         log.write(line)
-    answers = {"hello": {"protocol": 1, "can": ["observe"]}, "reply": {"text": "OK."}}
+    answers = {"hello": {"protocol": 1, "can": ["observe"]}, "reply": {"text": "No.", "refused": True}}
     print(json.dumps(answers.get(request["call"], {})), flush=True)
 """
 
@@ -239,6 +239,8 @@ def test_a_program_is_told_the_name_of_each_turns_span(here: Path, collector: Co
     requests = [json.loads(line) for line in (here / "requests.jsonl").read_text().splitlines()]
     told = {request["turn"]: request["traceparent"] for request in requests if request["call"] in ("reply", "observe")}
     assert told == {span.attributes["longspan.turn_id"]: f"00-{span.trace}-{span.id}-01" for span in turns(collector)}
+    assert all(span.attributes.get("longspan.refused", False) == span.attributes["longspan.asked"] for span in turns(collector))
+    assert_documented(collector)
 
 
 def test_without_the_option_nothing_is_exported_or_told(here: Path, collector: Collector) -> None:
