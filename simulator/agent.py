@@ -23,6 +23,7 @@ __all__ = [
     "never_asked",
     "observes",
     "repeatable",
+    "replay",
     "start",
     "will_be_asked",
 ]
@@ -122,6 +123,16 @@ async def start(agent: Agent) -> None:
     """Call the agent's `start` if it has one. An agent in another process reports its capabilities only then."""
     if callable(start_agent := getattr(agent, "start", None)):
         await start_agent()
+
+
+async def replay(agent: Agent, message: Message, reply: Reply) -> None:
+    """Show the agent a turn that it answered before the conversation was interrupted, and that its snapshot does not have.
+
+    The agent's `replay(message, reply)` is called if it has one: it is given the reply's trace too, so that an agent whose replies
+    change something elsewhere can change it again. Else it is `observe`.
+    """
+    again = getattr(agent, "replay", None)
+    await (again(message, reply) if callable(again) else agent.observe(message, reply.text))
 
 
 async def close(agent: Agent) -> None:

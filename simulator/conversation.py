@@ -22,7 +22,7 @@ from longspan.simulator.faults import is_fault
 from longspan.simulator.filler.filler import Distraction, Filler
 from longspan.simulator.journal import Journal
 from longspan.simulator.live_agent import LiveAgent
-from longspan.simulator.messages import Message, Reply, Turn
+from longspan.simulator.messages import Message, Reply, Turn, Usage
 from longspan.simulator.record import readable
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Placement, Segment
@@ -423,7 +423,8 @@ class Conversation:
         if isinstance(recorded, events.Reply):
             # All that follows from the text is computed again, so that `write` compares it with the record.
             text, tokens = (ready.reply, ready.reply_tokens) if ready else (recorded.text, self._count(recorded.text))
-            self._agent.replay(message, text)
+            answered = Reply(text, Usage.of(recorded.usage) if recorded.usage else None, recorded.trace, refused=bool(recorded.refused))
+            self._agent.replay(message, answered, asked=ready is None)
             return recorded.model_copy(
                 update={"turn": self.turns, "text": text, "tokens": tokens, "end": end + tokens, "asked": ready is None}
             )

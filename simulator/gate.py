@@ -71,7 +71,7 @@ def danger(spec: str) -> Named | None:
     except InputError:  # it cannot be made either
         return Named("run", spec)
     kind = parsed.kind
-    if kind in ("python", "runnable", "exec"):
+    if kind in ("python", "runnable", "exec", "mcp"):
         return Named("run", spec)
     texts = [parsed.target, *parsed.options, *parsed.options.values()]
     address = any(name.endswith("url") for name in parsed.options) or any("://" in unquote(unquote(text)) for text in texts)

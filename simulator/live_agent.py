@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import astuple, replace
 from typing import TypeVar, final
 
-from longspan.simulator.agent import Agent, has_snapshots, repeatable
+from longspan.simulator.agent import Agent, has_snapshots, repeatable, replay
 from longspan.simulator.errors import AgentError, LongspanError, journal_text
 from longspan.simulator.faults import is_fault
 from longspan.simulator.ledger import Costs, Ledger, models_of, used_by
@@ -43,7 +43,7 @@ class LiveAgent:
         self._give_ideal = give_ideal
         self._spans = spans
         self._turns = 0
-        self._replayed: list[tuple[Message, str]] = []
+        self._replayed: list[tuple[Message, Reply, bool]] = []
         self._caught_up = False
 
     @property
@@ -51,9 +51,9 @@ class LiveAgent:
         """Whether the same turn can safely be sent to the agent twice."""
         return repeatable(self._agent)
 
-    def replay(self, message: Message, reply: str) -> None:
-        """Count a turn that the journal already holds."""
-        self._replayed.append((message, reply))
+    def replay(self, message: Message, reply: Reply, asked: bool) -> None:
+        """Count a turn that the journal already holds. `asked`: the agent replied, and was not only shown the turn."""
+        self._replayed.append((message, reply, asked))
         self._turns += 1
 
     async def catch_up(self) -> None:
@@ -65,8 +65,8 @@ class LiveAgent:
             restored = 0
             if self._snapshots is not None:
                 restored = await self._call(self._snapshots.restore(self._agent, self._turns))
-            for message, reply in self._replayed[restored:]:
-                await self._call(self._agent.observe(message, reply))
+            for message, reply, asked in self._replayed[restored:]:
+                await self._call(replay(self._agent, message, reply) if asked else self._agent.observe(message, reply.text))
         self._replayed.clear()
 
     async def observe(self, message: Message, reply: str) -> None:

@@ -33,6 +33,11 @@ class Usage:
     cached_tokens: int = 0
     output_tokens: int = 0
 
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> Usage:
+        """Return the usage with these counts, as the journal has them."""
+        return cls(counts.get("input_tokens", 0), counts.get("cached_tokens", 0), counts.get("output_tokens", 0))
+
 
 @final
 @dataclass(frozen=True, slots=True)

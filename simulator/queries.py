@@ -67,7 +67,7 @@ class Query(BaseModel, Generic[Answered]):
     @property
     def form(self) -> dict[str, Any] | None:
         """The JSON schema of the answer; None for free text."""
-        return None if self.answer.free else self.answer.model_json_schema()
+        return None if self.answer.free else _schema(self.answer)
 
     @cached_property
     def about(self) -> str:
@@ -83,6 +83,11 @@ class Query(BaseModel, Generic[Answered]):
             return self.answer.model_validate(answer)
         except ValidationError as error:
             return f"the judge's answer is invalid: {first_problem(error)}"
+
+
+@lru_cache
+def _schema(answer: type[Answer]) -> dict[str, Any]:
+    return answer.model_json_schema()
 
 
 def statement(statement: str, text: str) -> Query[Holds]:

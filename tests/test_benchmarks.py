@@ -40,7 +40,9 @@ def test_a_benchmark_prints_a_table_and_json() -> None:
     assert found["all: cpu / tokenizer pass"] > 0
 
 
-@pytest.mark.parametrize("name", ["engine", "filler", "interleaving", "llm_path", "tests", "memory", "import", "report", "concurrency"])
+@pytest.mark.parametrize(
+    "name", ["engine", "filler", "interleaving", "llm_path", "tests", "memory", "import", "report", "wordy", "concurrency"]
+)
 def test_benchmarks_have_the_names_in_the_documentation(name: str) -> None:
     assert (ROOT / "benchmarks" / f"{name}.py").is_file()
     assert f"python -m benchmarks {name}" in (ROOT / "docs" / "performance.md").read_text("utf-8")

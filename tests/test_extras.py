@@ -111,6 +111,7 @@ def test_a_missing_extra_is_named_in_one_line(bare: Environment, played: Path, m
         "parquet": ["export", "runs", "--format", "parquet", "--out", "tables"],
         "inspect": ["export", "runs", "--format", "inspect", "--out", "logs"],
         "view": ["view", "--port", "0"],
+        "mcp": [*RUN, "--agent", "mcp:true?model=openai/some&base_url=http://127.0.0.1:9/v1"],
         "ray": ["sweep", "sweep.yaml", "--on", "ray", "--out", "swept"],
         "zst": ["run", "--scenario", "chapterbreak", "--data", "chapterbreak=chapters.zst", "--span", "16k", "--agent", "oracle", "--json"],
         "otel": [*RUN, "--agent", "oracle", "--otel"],

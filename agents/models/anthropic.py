@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from longspan.agents.base import AgentOptions, Usage
@@ -58,15 +60,20 @@ class AnthropicCore(ApiCore):
         return answer
 
     def _body(self, request: Request) -> dict[str, Any]:
-        messages = [message for message in request.messages if message.text.strip()]  # the API rejects empty ones
+        messages = _messages(request.messages)
         marked = breakpoints(len(messages), MAX_BREAKPOINTS - bool(request.system))
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": request.max_tokens,
-            "messages": [_marked(message) if n in marked else _plain(message) for n, message in enumerate(messages)],
+            "messages": [_marked(message) if n in marked else message for n, message in enumerate(messages)],
         }
         if request.system:
             body["system"] = [{"type": "text", "text": request.system} | (CACHE_MARK if marked else {})]
+        if request.tools:
+            body["tools"] = [
+                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in request.tools
+            ]
+            body["tool_choice"] = {"type": "auto" if request.may_call else "none"}
         if request.schema is not None:
             body["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
         if self.options.temperature is not None:
@@ -89,6 +96,9 @@ class AnthropicCore(ApiCore):
                 for block in dig(event, "content") or ():
                     if dig(block, "type") == "text":
                         answer.add(dig(block, "text"))
+                    if dig(block, "type") == "tool_use":
+                        answer.add_call(dig(block, "id"), dig(block, "name"), dig(block, "input"))
+                        answer.raw = dig(event, "content")
                 counts |= _counts(dig(event, "usage"))
                 self._finish(dig(event, "stop_reason"), answer)
             case "error":
@@ -97,7 +107,7 @@ class AnthropicCore(ApiCore):
     def _finish(self, reason: object, answer: Answer) -> None:
         if reason == "refusal":
             answer.refuse("the model refused")
-        answer.calls |= reason == "tool_use"
+        answer.called |= reason == "tool_use"
         answer.done |= reason is not None
         answer.truncated |= reason in ("max_tokens", "model_context_window_exceeded")
 
@@ -127,12 +137,26 @@ def breakpoints(messages: int, limit: int) -> set[int]:
     return {messages - 1, *list(earlier)[: limit - 1]}
 
 
-def _plain(message: ChatMessage) -> dict[str, Any]:
-    return {"role": message.role, "content": message.text}
+def _messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """Return messages in the API's form. It rejects empty ones, and takes the results of all tools called at once in one message."""
+    found: list[dict[str, Any]] = []
+    for answers, group in groupby(messages, key=lambda message: message.role == "tool"):
+        if answers:
+            found.append({"role": "user", "content": [_result(message) for message in group]})
+        else:
+            found += [{"role": each.role, "content": each.raw or each.text} for each in group if each.raw or each.text.strip()]
+    return found
 
 
-def _marked(message: ChatMessage) -> dict[str, Any]:
-    return {"role": message.role, "content": [{"type": "text", "text": message.text} | CACHE_MARK]}
+def _result(message: ChatMessage) -> dict[str, Any]:
+    assert message.call is not None  # noqa: S101
+    return {"type": "tool_result", "tool_use_id": message.call.id, "content": message.text}
+
+
+def _marked(message: dict[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    *others, last = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return message | {"content": [*others, last | CACHE_MARK]}
 
 
 def _counts(usage: Any) -> dict[str, int]:

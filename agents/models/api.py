@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import BeforeValidator, Field
 
 from longspan.agents.base import AgentError, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, RefusalError, clean
+from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCall, clean
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.agents.models.web import refusal_in
@@ -45,13 +45,25 @@ class ApiOptions(ProviderOptions):
 
 
 class Request:
-    """A request to a model: an optional system message, the conversation, the maximum tokens of the answer and its JSON schema."""
+    """A request to a model: an optional system message, the conversation, the maximum tokens of the answer and its JSON schema.
 
-    def __init__(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None) -> None:
+    `tools` are those that the model is given; unless it `may_call`, it is told to call none.
+    """
+
+    def __init__(
+        self,
+        messages: Sequence[ChatMessage],
+        max_tokens: int,
+        schema: Mapping[str, Any] | None,
+        tools: Sequence[Tool] = (),
+        may_call: bool = True,
+    ) -> None:
         self.system = "\n\n".join(message.text for message in messages if message.role == "system")
         self.messages = [message for message in messages if message.role != "system"]
         self.max_tokens = max_tokens
         self.schema = dict(schema) if schema is not None else None
+        self.tools = tools
+        self.may_call = may_call
 
     @property
     def tokens(self) -> int:
@@ -61,15 +73,18 @@ class Request:
 
 class Answer:
     """An answer as it arrives, whole or in pieces. `done`: the provider has marked its end. `truncated`: it reached the maximum
-    length. `refusal`: why the model refused to answer; None if it did not. `calls`: it calls a tool, though it was given none."""
+    length. `refusal`: why the model refused to answer; None if it did not. `called`: it called a tool, given or not, or could not
+    write the call. `calls`: those that could be read; with any, `raw` is the answer in the vendor's own form."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
+        self.calls: list[ToolCall] = []
+        self.raw: Any = None
         self.usage: Usage | None = None
         self.done = False
         self.truncated = False
         self.refusal: str | None = None
-        self.calls = False
+        self.called = False
 
     def refuse(self, why: object) -> None:
         """Note that the model refuses. A second reason changes nothing."""
@@ -80,6 +95,12 @@ class Answer:
         if not isinstance(text, str):
             raise TransientError(f"gave an unreadable answer: expected text, got {type(text).__name__}")
         self.pieces.append(text)
+
+    def add_call(self, id: object, name: object, arguments: object) -> None:
+        """Add a call of a tool, whose arguments are JSON, or text that holds it. One whose id or name are not text cannot be answered."""
+        self.called = True
+        if isinstance(id, str) and isinstance(name, str):
+            self.calls.append(ToolCall(clean(id), clean(name), clean(arguments if isinstance(arguments, str) else json.dumps(arguments))))
 
 
 class ApiCore(ABC):
@@ -112,9 +133,14 @@ class ApiCore(ABC):
     async def complete(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        request = Request(messages, max_tokens or self.max_output, schema)
+        return await self._complete(Request(messages, max_tokens or self.max_output, schema))
 
-        async def send(client: Any) -> tuple[tuple[str, str | None], Usage]:
+    async def use_tools(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], *, may_call: bool = True) -> Completion:
+        """Return the model's answer, or its calls of `tools` (see `ToolCore`)."""
+        return await self._complete(Request(messages, self.max_output, None, tools, may_call))
+
+    async def _complete(self, request: Request) -> Completion:
+        async def send(client: Any) -> tuple[tuple[Completion, str | None], Usage]:
             try:
                 answer = await self.ask(client, request)
             except Exception as error:
@@ -123,18 +149,19 @@ class ApiCore(ABC):
                 answer = Answer()
                 answer.done = True
                 answer.refuse(refused)
-            text = self._complete_text(answer, request)
-            if answer.calls and not text:
+            text, calls = self._complete_text(answer, request), answer.calls if request.tools and request.may_call else []
+            if answer.called and not text and not calls:
                 answer.refuse("a tool call")
-            said = text, answer.refusal
-            return said, answer.usage or self._estimate_usage(request, answer)
+            usage = answer.usage or self._estimate_usage(request, answer)
+            return (Completion(text, usage, tuple(calls), answer.raw), answer.refusal), usage
 
         with model_call(self.name) as used:
-            (text, refusal), usage = await self.provider.call(send, tokens=request.tokens)
+            (completion, refusal), usage = await self.provider.call(send, tokens=request.tokens)
             used(usage)
         if refusal is not None:
+            text = completion.text
             raise RefusalError(f"{self.name}: refused to answer: {' '.join(text[:600].split())[:300] or refusal}", refusal, text, usage)
-        return Completion(text, usage)
+        return completion
 
     @abstractmethod
     async def ask(self, client: Any, request: Request) -> Answer:
@@ -145,7 +172,7 @@ class ApiCore(ABC):
         if not answer.done:
             raise TransientError("stopped before the end of its answer")
         text = self.provider.redact(clean("".join(answer.pieces)))
-        if answer.truncated and not text and answer.refusal is None and not answer.calls:
+        if answer.truncated and not text and answer.refusal is None and not answer.called:
             raise AgentError(f"used all {request.max_tokens:,} tokens of its answer for thinking: set a larger max_tokens=")
         return text
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, final
 
@@ -49,6 +50,9 @@ MIN_ROOM: Final = 64
 MIN_RATIO: Final = 0.75
 MAX_RATIO: Final = 2.0
 """Bounds on the ratio of a provider's count of a prompt to the core's own."""
+
+Complete = Callable[[list[ChatMessage]], Awaitable[Completion]]
+"""A way to ask a model."""
 
 Ratio = Annotated[float, Field(ge=MIN_RATIO, le=MAX_RATIO, allow_inf_nan=False)]
 
@@ -105,6 +109,32 @@ class ChatSnapshot(BaseModel):
     last: LastTurn | None
     ratio: Ratio
     cuts: list[Cut]
+
+
+class _Read(BaseModel):
+    """A part of a trace, of which only some is read again."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class _Used(_Read):
+    input_tokens: int = Field(default=0, ge=0)
+
+
+class _Asked(_Read):
+    usage: _Used = _Used()
+
+
+class _Recent(_Read):
+    turns: int = Field(ge=0)
+
+
+class _Told(_Read):
+    """What a trace tells of the last prompt of a turn: the turns it showed, its tokens by our count, and by the provider's."""
+
+    recent: _Recent | None = None
+    prompt_tokens: int = Field(default=0, ge=0)
+    calls: list[_Asked] = Field(default_factory=list)
 
 
 class FittedMessage(NamedTuple):
@@ -164,7 +194,7 @@ class ChatAgent(BaseAgent):
         fitted = self._fit(message)
         trace: dict[str, Any] = {}
         try:
-            text, usage = await self._ask(fitted, trace)
+            text, usage = await self._answer(message, fitted, trace)
         except RefusalError as refusal:
             if self.options.on_refusal == "error":
                 raise
@@ -177,6 +207,24 @@ class ChatAgent(BaseAgent):
     async def observe(self, message: Message, reply: str) -> None:
         if self._last is None or self._last.turn_id != message.turn_id:
             self._add(message, self._fit(message), clean(reply))
+
+    async def replay(self, message: Message, reply: Reply) -> None:
+        """Note a turn that the agent answered before an interruption, so that later prompts are what they would have been.
+
+        Raises AgentError if the trace, which may be from a file, cannot be read.
+        """
+        try:
+            told = _Told.model_validate(reply.trace or {})
+        except ValidationError as error:
+            raise AgentError(f"the trace of turn {message.turn_id} cannot be read: {first_problem(error)}") from None
+        fitted = self._fit(message)
+        if told.recent is not None:
+            self._window.keep(told.recent.turns)
+        used = told.calls[-1].usage.input_tokens if told.calls else reply.usage.input_tokens if reply.usage else 0
+        if told.prompt_tokens >= MIN_MEASURED and used and not reply.refused:
+            self._set_ratio(used / told.prompt_tokens)
+        self._add(message, fitted, clean(reply.text), refused=reply.refused)
+        self._cuts = []
 
     async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
         """Return the model's answer to `prompt` alone, JSON if there is a `schema`. The conversation is unaffected. Calls may
@@ -220,6 +268,9 @@ class ChatAgent(BaseAgent):
     def _size(self, text: str) -> int:
         return self.core.count(text) + self.core.overhead
 
+    def _message_size(self, message: ChatMessage) -> int:
+        return self._size(message.text if message.raw is None else json.dumps(message.raw))
+
     def _fit(self, message: Message) -> FittedMessage:
         """Return the message, cut if it is larger than the whole window. Raises AgentError if `overflow` forbids that."""
         text = self._displayed(message)
@@ -253,25 +304,36 @@ class ChatAgent(BaseAgent):
 
     # The model.
 
-    async def _ask(self, fitted: FittedMessage, trace: dict[str, Any]) -> Completion:
-        """Return the model's answer, and put what its prompt showed into `trace`. If the provider finds the prompt too long, retry a
-        few times with fewer turns."""
+    async def _answer(self, message: Message, fitted: FittedMessage, trace: dict[str, Any]) -> tuple[str, Usage]:
+        """Return the reply and the tokens used, and put how it came about into `trace`. Raises RefusalError."""
+        completion = await self._ask(fitted, trace)
+        return completion.text, completion.usage
+
+    async def _ask(
+        self, fitted: FittedMessage, trace: dict[str, Any], after: Sequence[ChatMessage] = (), complete: Complete | None = None
+    ) -> Completion:
+        """Return the model's answer, by its `complete` unless another is given, and put what its prompt showed into `trace`.
+
+        `after` is what follows the message so far. If the provider finds the prompt too long, retry a few times with fewer turns.
+        """
+        complete = complete or self.core.complete
         for _ in range(OVERFLOWS):
             try:
-                return await self._try(fitted, trace)
+                return await self._try(fitted, trace, after, complete)
             except ContextOverflowError as error:
                 if not self._window:
                     raise AgentError(f"{error}; a single message is larger than the model's window: set a smaller context=") from None
                 self._window.drop_block()
-        return await self._try(fitted, trace)
+        return await self._try(fitted, trace, after, complete)
 
-    async def _try(self, fitted: FittedMessage, trace: dict[str, Any]) -> Completion:
-        self._window.make_room(fitted.tokens)
-        counted = self._fixed + self._window.used + fitted.tokens
+    async def _try(self, fitted: FittedMessage, trace: dict[str, Any], after: Sequence[ChatMessage], complete: Complete) -> Completion:
+        tokens = fitted.tokens + sum(map(self._message_size, after))
+        self._window.make_room(tokens)
+        counted = self._fixed + self._window.used + tokens
         oldest = next(iter(self._window), None)
         trace["recent"] = {"turns": len(self._window), "since": oldest.turn_id if oldest is not None else None}
         trace["prompt_tokens"] = counted
-        completion = await self.core.complete(self._prompt(fitted.text))
+        completion = await complete([*self._prompt(fitted.text), *after])
         if counted >= MIN_MEASURED:
             self._set_ratio(completion.usage.input_tokens / counted)
         return completion

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
-from longspan.agents.base import AgentError, AgentOptions, Usage
+from pydantic import BaseModel, ValidationError
+
+from longspan.agents.base import AgentError, AgentOptions, InputError, Usage
+from longspan.simulator.errors import first_problem
+from longspan.simulator.fields import validated
 from longspan.simulator.plugins import load
 
 __all__ = [
@@ -18,8 +23,12 @@ __all__ = [
     "CoreOptions",
     "OnRefusal",
     "RefusalError",
+    "Tool",
+    "ToolCall",
+    "ToolCore",
     "clean",
     "core_class",
+    "make_core",
     "stamped",
 ]
 
@@ -27,19 +36,45 @@ CORES = "longspan.cores"
 """The entry-point group of cores: openai, anthropic, google, gguf. Each is a class with nested `Options(CoreOptions)`, whose
 arguments are its target (a model's name or path) and its options."""
 
+_MODEL: Final = re.compile(r"(?P<kind>[A-Za-z][\w-]*)[/:](?P<target>.+)", re.DOTALL)
+
+
+class Tool(NamedTuple):
+    """A function that a model may call. `parameters` is the JSON schema of its arguments, an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+class ToolCall(NamedTuple):
+    """A model's call of a tool. `arguments` is what it wrote, which should be a JSON object."""
+
+    id: str
+    name: str
+    arguments: str
+
 
 class ChatMessage(NamedTuple):
-    """A message to or from a chat model. Its text is valid Unicode: see `clean`."""
+    """A message to or from a chat model. Its text is valid Unicode: see `clean`.
 
-    role: Literal["system", "user", "assistant"]
+    A tool's message has the `call` that it answers. An assistant's that calls tools has its `raw` form, the vendor's own, which may
+    hold more than text and calls.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
     text: str
+    call: ToolCall | None = None
+    raw: Any = None
 
 
 class Completion(NamedTuple):
-    """A core's answer and the tokens it used."""
+    """A core's answer and the tokens it used. If it calls tools, `raw` is the answer in the vendor's own form."""
 
     text: str
     usage: Usage
+    calls: Sequence[ToolCall] = ()
+    raw: Any = None
 
 
 class ContextOverflowError(AgentError):
@@ -96,9 +131,43 @@ class Core(Protocol):
         ...
 
 
+class ToolCore(Core, Protocol):
+    """A chat model that can call tools."""
+
+    async def use_tools(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], *, may_call: bool = True) -> Completion:
+        """Return the model's answer to a conversation, or its calls of `tools`, of which there must be some.
+
+        What `complete` says holds here too. Messages may end with an answer that calls tools and one tool's message for each call.
+        Unless it `may_call`, the model is told to answer; it may call nevertheless.
+        """
+        ...
+
+
 def core_class(kind: str) -> Any:
     """Return the class of the core registered as `kind`. Raises InputError if there is none."""
     return load(CORES, "kind of model", kind)
+
+
+def make_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> Core | None:
+    """Return the core of `agent` (its spec without options, for errors) that `model` names as KIND/MODEL; None if it names none.
+
+    `options` are those of the agent's spec that are not its `own`. Raises InputError for one that the core does not have either.
+    """
+    match = _MODEL.fullmatch(model)
+    if not match:
+        return None
+    cls, kind = core_class(match["kind"]), agent.partition("/")[0].partition(":")[0]
+    of_core: type[BaseModel] = cls.Options
+    known = [info.alias or name for name, info in of_core.model_fields.items()]
+    all_options = f"{kind}'s options are {', '.join(own)}; those of {match['kind']} are {', '.join(known)}"
+    for name in options:
+        if name not in known:
+            raise InputError(f"agent {agent}: unknown option {name!r:.40}; {all_options}")
+    try:
+        core: Core = cls(match["target"], validated(of_core, options))
+    except ValidationError as error:
+        raise InputError(f"agent {agent}: {first_problem(error)}; {all_options}") from None
+    return core
 
 
 def stamped(text: str, sent_at: datetime) -> str:

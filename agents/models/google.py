@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from longspan.agents.base import AgentOptions
 from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, parse_usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions
+from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
 
 if TYPE_CHECKING:
@@ -70,8 +73,6 @@ class GoogleCore(ApiCore):
         return answer
 
     def _body(self, request: Request) -> dict[str, Any]:
-        roles = {"user": "user", "assistant": "model"}
-        messages = [message for message in request.messages if message.text]  # the API rejects empty ones
         settings: dict[str, Any] = {"maxOutputTokens": request.max_tokens}
         if self.options.temperature is not None:
             settings["temperature"] = self.options.temperature
@@ -80,9 +81,15 @@ class GoogleCore(ApiCore):
         if request.schema is not None:
             settings |= {"responseMimeType": "application/json", "responseJsonSchema": request.schema}
         body: dict[str, Any] = {
-            "contents": [_Shared(role=roles[message.role], parts=[{"text": message.text}]) for message in messages],
+            "contents": _contents(request.messages),
             "generationConfig": settings,
         }
+        if request.tools:
+            functions = [
+                {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters} for tool in request.tools
+            ]
+            body["tools"] = [{"functionDeclarations": functions}]
+            body["toolConfig"] = {"functionCallingConfig": {"mode": "AUTO" if request.may_call else "NONE"}}
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         return body
@@ -99,13 +106,39 @@ class GoogleCore(ApiCore):
             reason = candidate.finish_reason.value if candidate.finish_reason else None
             if reason in REFUSALS:
                 answer.refuse(reason)
-            answer.calls |= reason in TOOL_CALLS
+            answer.called |= reason in TOOL_CALLS
             for piece in (candidate.content.parts if candidate.content else None) or ():
-                answer.calls |= piece.function_call is not None
+                if piece.function_call is not None:
+                    answer.add_call(piece.function_call.id or "", piece.function_call.name, piece.function_call.args or {})
                 if piece.text and not piece.thought:
                     answer.add(piece.text)
+            if answer.calls and candidate.content is not None:
+                answer.raw = candidate.content.model_dump(mode="json", by_alias=True, exclude_none=True)
             answer.done |= reason is not None
             answer.truncated |= reason == "MAX_TOKENS"
+
+
+def _contents(messages: Sequence[ChatMessage]) -> list[_Shared]:
+    """Return messages in the API's form. It rejects empty ones, and takes the results of all tools called at once in one message."""
+    found: list[_Shared] = []
+    for answers, group in groupby(messages, key=lambda message: message.role == "tool"):
+        if answers:
+            found.append(_Shared(role="user", parts=[_result(message) for message in group]))
+        else:
+            found += [_content(message) for message in group if message.raw or message.text]
+    return found
+
+
+def _content(message: ChatMessage) -> _Shared:
+    if message.raw is not None:
+        return _Shared(message.raw)
+    return _Shared(role="user" if message.role == "user" else "model", parts=[{"text": message.text}])
+
+
+def _result(message: ChatMessage) -> dict[str, Any]:
+    assert message.call is not None  # noqa: S101
+    id = {"id": message.call.id} if message.call.id else {}
+    return {"functionResponse": {"name": message.call.name, "response": {"result": message.text}} | id}
 
 
 @final

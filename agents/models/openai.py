@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from longspan.agents.base import AgentOptions
 from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, parse_usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions
+from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
 from longspan.agents.models.web import stream_error
 from longspan.simulator.tokens import EncodingName
@@ -71,7 +72,7 @@ class OpenAICore(ApiCore):
     def _body(self, request: Request) -> dict[str, Any]:
         system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
-            "messages": system + [{"role": role, "content": text} for role, text in request.messages],
+            "messages": system + [_message(message) for message in request.messages],
             # OpenAI's newer models reject the name that other servers use.
             "max_completion_tokens" if self.provider.official else "max_tokens": request.max_tokens,
         }
@@ -83,6 +84,10 @@ class OpenAICore(ApiCore):
         body |= {name: value for name, value in sampling.items() if value is not None}
         if self.options.stream:
             body["stream_options"] = {"include_usage": True}
+        if request.tools:
+            functions = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in request.tools]
+            body["tools"] = [{"type": "function", "function": function} for function in functions]
+            body["tool_choice"] = "auto" if request.may_call else "none"
         if request.schema is not None:
             strict = request.schema.get("additionalProperties") is False
             schema = {"name": "answer", "schema": request.schema, "strict": strict}
@@ -107,10 +112,19 @@ class OpenAICore(ApiCore):
         if refusal:
             answer.refuse("the model refused")
             answer.add(refusal)
-        if dig(message, "tool_calls", 0) is not None or dig(message, "function_call") is not None:
-            answer.calls = True
-        if content is not None or (key == "message" and not (answer.truncated or answer.refusal or answer.calls)):
+        answer.called |= dig(message, "tool_calls", 0) is not None or dig(message, "function_call") is not None
+        for call in (dig(message, "tool_calls") or ()) if key == "message" else ():
+            answer.add_call(dig(call, "id"), dig(call, "function", "name"), dig(call, "function", "arguments"))
+            answer.raw = {name: value for name, value in message.items() if value is not None}
+        if content is not None or (key == "message" and not (answer.truncated or answer.refusal or answer.called)):
             answer.add(content)
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    if message.raw is not None:
+        return dict(message.raw)
+    answers = {"tool_call_id": message.call.id} if message.call is not None else {}
+    return {"role": message.role, "content": message.text} | answers
 
 
 @final

@@ -57,6 +57,11 @@ class Window(Generic[Item]):
         while self._items and self.used > end:
             self._drop()
 
+    def keep(self, items: int) -> None:
+        """Drop all but the newest `items`."""
+        while len(self._items) > items:
+            self._drop()
+
     def clear(self) -> None:
         """Drop all items."""
         self._items.clear()

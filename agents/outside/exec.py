@@ -17,7 +17,7 @@ from longspan.agents.outside.program import ADVICE, Program
 from longspan.agents.outside.protocol import printable
 from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request, processors
 
-__all__ = ["ExecAgent", "ProgramAgent"]
+__all__ = ["ExecAgent", "ProgramAgent", "split_command"]
 
 
 class ProgramAgent(RemoteAgent):
@@ -70,18 +70,18 @@ class ExecAgent(ProgramAgent):
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         faketime = isinstance(options, self.Options) and options.faketime
-        super().__init__(target, options, f"exec:{target}"[:80], _command(target), FakeClock() if faketime else None)
+        super().__init__(target, options, f"exec:{target}"[:80], split_command("exec", target), FakeClock() if faketime else None)
 
 
-def _command(text: str) -> list[str]:
-    """Split a command into words, with the program's full path. Raises InputError if the program does not exist."""
+def split_command(kind: str, text: str) -> list[str]:
+    """Split an agent's command into words, with the program's full path. Raises InputError if there is no such program."""
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise InputError(f"exec:{text!s:.80}: cannot be split into words: {error}") from None
+        raise InputError(f"{kind}:{text!s:.80}: cannot be split into words: {error}") from None
     if not words or "\0" in text:
-        raise InputError("exec: expected exec:COMMAND, such as exec:python3 agent.py")
+        raise InputError(f"{kind}: expected {kind}:COMMAND, such as {kind}:python3 agent.py")
     program = shutil.which(words[0])
     if program is None:
-        raise InputError(f"exec:{text!s:.80}: program {words[0]!r:.60} does not exist; for one in the current folder write ./NAME")
+        raise InputError(f"{kind}:{text!s:.80}: program {words[0]!r:.60} does not exist; for one in the current folder write ./NAME")
     return [program, *words[1:]]

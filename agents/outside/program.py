@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, NamedTuple, final
 
 import trio
@@ -46,16 +47,17 @@ class _Running(NamedTuple):
 
 @final
 class Program:
-    """Runs `command` with `environment` in a process group of its own, from the first request on.
+    """Runs `command` with `environment` in `folder` and in a process group of its own, from the first request on.
 
     Its standard error is read during requests, so that the program never blocks on it, and the end is kept for error messages.
     After an error or a cancelled call the whole group is killed; the next call restarts it. `pids` are the processes started so
     far.
     """
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None, folder: Path | None = None) -> None:
         self._command = command
         self._environment = environment
+        self._folder = folder
         self._running: _Running | None = None
         self._unread = b""
         self._stderr = b""
@@ -80,6 +82,29 @@ class Program:
         finally:
             if answer is None:
                 await self.kill()
+
+    async def open(self) -> None:
+        """Start the program, unless it runs: for one that is not asked line by line."""
+        if self._running is None:
+            self._running = await self._start()
+
+    async def send(self, line: bytes) -> None:
+        """Send a line to the opened program."""
+        if self._running is not None:
+            await _send(self._running, line)
+
+    async def receive(self) -> bytes | None:
+        """Return the opened program's next line, None at the end. Raises AgentError for one that is too long."""
+        return await self._read_line(self._running) if self._running is not None else None
+
+    async def drain(self) -> None:
+        """Read the opened program's standard error until it ends. An opened program may block unless this runs."""
+        if self._running is not None:
+            await self._drain(self._running)
+
+    async def why_it_ended(self) -> AgentError:
+        """Return the error for an opened program whose output has ended, when nothing drains it any more."""
+        return await self._explain_exit(self._running) if self._running is not None else AgentError("has been ended")
 
     async def end(self) -> None:
         """Let the program exit, then kill the rest of its group. Never fails, and cannot be cancelled."""
@@ -112,7 +137,7 @@ class Program:
         try:
             pipe = subprocess.PIPE
             process = await trio.lowlevel.open_process(
-                self._command, stdin=pipe, stdout=pipe, stderr=pipe, process_group=guard.pid, env=self._environment
+                self._command, stdin=pipe, stdout=pipe, stderr=pipe, process_group=guard.pid, env=self._environment, cwd=self._folder
             )
         except BaseException as error:
             _kill(guard)

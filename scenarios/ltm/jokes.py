@@ -176,16 +176,24 @@ def _retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], quest
 
 def _alike(joke: str, other: str) -> bool:
     """Return whether two texts are one joke: one may be recorded as an earlier version worded it."""
-    one, two = ({_stem(word) for word in plain(text).split() if word not in _COMMON} for text in (joke, other))
-    return joke == other or 2 * len(one & two) > max(len(one), len(two))
+    if joke == other:
+        return True
+    one, two = ({stem for stem, _ in _stems(text)} for text in (joke, other))
+    return 2 * len(one & two) > max(len(one), len(two))
 
 
 def _own_words(texts: Sequence[str], told: int, asked: frozenset[float] = frozenset()) -> list[frozenset[str]]:
     """Return each joke's own stems: unique among the first `told` jokes for these, among all for the rest; no number `asked`."""
-    stems = [frozenset(_stem(word) for word in plain(text).split() if word not in _COMMON and number(word) not in asked) for text in texts]
+    stems = [frozenset(stem for stem, value in _stems(text) if value not in asked) for text in texts]
     among_told = Counter(stem for joke in stems[:told] for stem in joke)
     among_all = Counter(stem for joke in stems for stem in joke)
     return [frozenset(stem for stem in joke if (among_told if k < told else among_all)[stem] == 1) for k, joke in enumerate(stems)]
+
+
+@lru_cache(maxsize=1_000)
+def _stems(text: str) -> frozenset[tuple[str, float | None]]:
+    """Return the stems of a joke's telling words, each with the number that its word stands for."""
+    return frozenset((_stem(word), number(word)) for word in plain(text).split() if word not in _COMMON)
 
 
 @lru_cache(maxsize=10_000)

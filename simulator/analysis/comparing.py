@@ -16,6 +16,7 @@ from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_c
 from longspan.simulator.analysis.distances import Distances, Point, Range, narrow, points, range_of
 from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable, load
 from longspan.simulator.analysis.groups import Group, by_distance, by_scenario, by_skill, group, grouped, in_order
+from longspan.simulator.analysis.memory_losses import Lost
 from longspan.simulator.analysis.rows import names
 from longspan.simulator.analysis.statistics import (
     Difference,
@@ -31,6 +32,7 @@ from longspan.simulator.analysis.statistics import (
     spread,
     total,
 )
+from longspan.simulator.analysis.test_matrix import TestMatrix, test_matrices
 from longspan.simulator.grading.grades import Status, TestResult, tables_of
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.plugins import installed_scenarios
@@ -50,7 +52,8 @@ class Cell:
     `score` and `spread` are None if a test has no score; `bounds` are the lowest and highest possible score. `chance` is the score
     of guessing. `cost_usd` is the mean dollars per run, None if unknown for any. `statuses` counts the tests by status.
     `certified` and `at_distance` are shares of the tests. `evidence` are the evidence distances of its questions, `spans` what the
-    tests' spans came to with this agent's own replies, in tokens.
+    tests' spans came to with this agent's own replies, in tokens. `lost`: where its memory was lost. `folders`: its runs' seeds and
+    folders.
     """
 
     runs: int
@@ -67,6 +70,13 @@ class Cell:
     evidence: Distances
     spans: Range | None
     cost_usd: float | None
+    lost: Lost
+    folders: Sequence[tuple[int, Path]]
+
+    @property
+    def share(self) -> tuple[float, float]:
+        """The bounds as shares of full marks."""
+        return self.bounds[0] / self.maximum, self.bounds[1] / self.maximum
 
 
 @final
@@ -99,7 +109,7 @@ class Comparison:
 
     `evidence`: the evidence distances of each scenario's questions, of all agents. `distances` groups graded questions, and `curves`
     has each agent's score by distance, over all spans; agents with too few questions have none. `narrow` names the scenarios that
-    are seen only at some distances.
+    are seen only at some distances. `matrices`: what each agent scored in each test.
     """
 
     suite: str
@@ -114,6 +124,7 @@ class Comparison:
     distances: dict[str, dict[str, Group]]
     curves: dict[str, DistanceCurve]
     narrow: str | None
+    matrices: list[TestMatrix]
     own: list[Table]
     warnings: list[str]
     unusable: list[Unusable]
@@ -122,6 +133,11 @@ class Comparison:
     def mixed(self) -> bool:
         """Whether scores have different maxima, so that only their shares of them can be compared."""
         return len({cell.maximum for cell in self.cells.values()}) > 1
+
+    @property
+    def priced(self) -> bool:
+        """Whether any run is known to have cost something."""
+        return any(cell.cost_usd for cell in self.cells.values())
 
 
 @final
@@ -166,6 +182,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         distances=_by_distance(asked),
         curves={agent: curve for agent, curve in curves.items() if curve is not None},
         own=_own(runs),
+        matrices=test_matrices(runs),
         narrow=narrow([point for found in asked.values() for point in found]),
         warnings=differences(runs),
         unusable=list(unusable),
@@ -210,6 +227,8 @@ def _cell(runs: Sequence[Graded], tests: Sequence[_Played]) -> Cell:
         evidence=Distances.of([each.test for each in tests], runs[0].column.span),
         spans=range_of(each.test.span_used for each in tests if each.test.span_used and each.test.exempt != "alone"),
         cost_usd=None if (whole_cost := total_cost(costs)) is None else whole_cost / len(costs),
+        lost=Lost.of([each.test for each in tests], [point for run in runs for point in _points(run)]),
+        folders=sorted((run.manifest.seed, run.folder.path) for run in runs),
     )
 
 

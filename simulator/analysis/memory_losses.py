@@ -16,7 +16,7 @@ from longspan.simulator.filler.draws import listed
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.transcript import Evidence
 
-__all__ = ["Answers", "MemoryLosses", "Needles", "Outcome", "Tells", "outcome"]
+__all__ = ["Answers", "Lost", "MemoryLosses", "Needles", "Outcome", "Tells", "outcome"]
 
 Outcome = Literal["not_stored", "not_retrieved", "not_shown", "not_used", "used", "unknown"]
 """What became of a needle when a question needed it.
@@ -81,6 +81,21 @@ class Answers(NamedTuple):
 
 
 @final
+class Lost(NamedTuple):
+    """What became of the needles of some tests, as far as the agent `tells`, and how their graded questions were answered."""
+
+    tells: Tells
+    needles: Needles
+    answers: Answers
+
+    @classmethod
+    def of(cls, tests: Iterable[TestResult], asked: Iterable[Point]) -> Lost:
+        """Sum up tests, and their graded questions, of one run or of several."""
+        pairs = [pair for test in tests for pair in test.evidence]
+        return cls(_tells(pairs), Needles.of(pairs), Answers.of(asked))
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class MemoryLosses:
     """The needles that the questions of some tests needed, and the graded questions: in all, by scenario and by evidence distance.
@@ -122,9 +137,9 @@ class MemoryLosses:
 
     @property
     def sentence(self) -> str | None:
-        """Where the memory was lost, in words; None if no question needed anything."""
+        """Where the memory was lost, in words; None if no question needed anything, or none was decided of an agent that tells nothing."""
         if self.tells == "nothing":
-            return _of_answers(self.answers) if self.answers.asked else None
+            return _of_answers(self.answers) if self.answers.asked > self.answers.undecided else None
         needles = self.needles
         needed = f"Of {needles.needed:,} {'needle' if needles.needed == 1 else 'needles'} that questions needed,"
         untold = f" Of {needles.unknown:,} the agent does not tell." if needles.unknown else ""
@@ -182,6 +197,9 @@ def _gathered(items: Iterable[Item], name: Callable[[Item], Name]) -> dict[Name,
 def _of_answers(answers: Answers) -> str:
     undecided = f", and {answers.undecided:,} {'is' if answers.undecided == 1 else 'are'} undecided" if answers.undecided else ""
     asked = f"{answers.asked:,} graded {'question' if answers.asked == 1 else 'questions'}"
+    if answers.asked > 1 and answers.asked in (answers.right, answers.wrong):
+        how = f"All {asked} were answered in full." if answers.right else f"None of {asked} was answered, not even in part."
+        return f"The agent tells nothing of its memory. {how}"
     told = f"{answers.right:,} {_were(answers.right)} answered in full, {answers.partly:,} in part and {answers.wrong:,} not at all"
     return f"The agent tells nothing of its memory. Of {asked}, {told}{undecided}."
 

@@ -23,8 +23,8 @@ def plot(
     runs: RunsArgument,
     out: Annotated[Path, typer.Option(help="The .svg, .png or .pdf file to write; without --figure, a folder.", metavar="PATH")],
     figure: Annotated[
-        Literal["bars", "spans", "radar", "distance", "cost", "heatmap", "card"] | None,
-        typer.Option(help="bars, spans, radar, distance, cost, heatmap, or card.", metavar="FIGURE", show_default="all"),
+        Literal["bars", "spans", "distance", "cost", "heatmap", "card"] | None,
+        typer.Option(help="bars, spans, distance, cost, heatmap, or card.", metavar="FIGURE", show_default="all"),
     ] = None,
     format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="The format of all figures.", show_default="svg")] = None,
     paper: Annotated[
@@ -33,14 +33,14 @@ def plot(
 ) -> int:
     """Draw figures of runs.
 
-    Scores by span as bars or as lines with intervals, scores by scenario as a radar, scores by evidence distance, scores against
-    cost, and heatmaps of scenarios that have shaded tables; or the card of one run, a picture of its result to share. The same runs
-    give the same files, byte for byte.
+    Scores by span as bars or as lines with intervals, scores by evidence distance, scores against cost, and heatmaps of scenarios
+    that have shaded tables; or the card of one run, a picture of its result to share. The same runs give the same files, byte for
+    byte.
     """
     from longspan.simulator.analysis.comparing import load_comparison
     from longspan.simulator.errors import InputError
     from longspan.simulator.files import writing, writing_folder
-    from longspan.simulator.report.figures import FIGURES, draw
+    from longspan.simulator.report.figures import FIGURES, draw, missing
     from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
 
     format_ = _format(out, figure is not None, format)
@@ -62,12 +62,15 @@ def plot(
     shaded = heatmaps(comparison.own)
     if figure == "heatmap" and not shaded:
         raise InputError("--figure heatmap: no scenario of these runs has a shaded table with three columns or more")
+    left_out = missing(comparison)
+    if figure is not None and figure != "heatmap" and figure in left_out:
+        raise InputError(f"--figure {figure}: {left_out[figure]}")
     if figure is not None:
         with writing(out) as partial:
             partial.write_bytes(draw_heatmaps(shaded, format_) if figure == "heatmap" else draw(comparison, figure, format_))
     else:
         with writing_folder(out) as folder:
-            for name in FIGURES:
+            for name in (name for name in FIGURES if name not in left_out):
                 (folder / f"{name}.{format_}").write_bytes(draw(comparison, name, format_))
             if shaded:
                 (folder / f"heatmap.{format_}").write_bytes(draw_heatmaps(shaded, format_))

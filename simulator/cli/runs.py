@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import OtelOption
+from longspan.simulator.cli.run import FailedOption
 from longspan.simulator.terminal import complain, confirm, say, say_json
 
 if TYPE_CHECKING:
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RunArgument", "TrustOption", "correct", "open_run", "replay", "resume", "score", "user"]
 
-RunArgument = Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN")]
-AgentOption = Annotated[str | None, typer.Option(help="The agent: KIND/MODEL?option=value&...", metavar="SPEC")]
+RunArgument = Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN", autocompletion=completion.runs)]
+AgentOption = Annotated[
+    str | None, typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents)
+]
 TrustOption = Annotated[bool, typer.Option("--trust", help="Allow the code and addresses that the run's manifest names.")]
 
 
@@ -31,6 +35,7 @@ def resume(
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole run, including earlier cost.", min=0, metavar="USD")
     ] = None,
+    failed: FailedOption = 5,
     otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the result, as a JSON list.")] = False,
 ) -> int:
@@ -71,7 +76,7 @@ def resume(
     changed = _changes(before, outcome.result) if outcome.result is not None else {}
     if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
         complain(f"longspan: {run}: {_describe(graded_otherwise)}")
-    return finish([outcome], json_)
+    return finish([outcome], json_, failed)
 
 
 def replay(
@@ -116,7 +121,14 @@ def replay(
 
 def score(
     run: RunArgument,
-    judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot.", metavar="SPEC")] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="The model that grades what rules cannot.",
+            metavar="SPEC",
+            autocompletion=completion.agents,
+        ),
+    ] = None,
     before_damage: Annotated[bool, typer.Option("--before-damage", help="Grade a damaged journal up to its damage.")] = False,
     trust: TrustOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
@@ -128,7 +140,7 @@ def score(
     import trio
 
     from longspan.simulator.answer_store import AnswerStore
-    from longspan.simulator.cli.progress import print_scores
+    from longspan.simulator.cli.scores import print_scores
     from longspan.simulator.judging.background import judge_run
     from longspan.simulator.judging.cached_model import CachedModel
     from longspan.simulator.scoring import Scoring
@@ -145,14 +157,14 @@ def score(
     if json_:
         say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
-        print_scores(result)
+        print_scores(folder.manifest, result)
         say(_describe(changed))
     return 0
 
 
 def correct(
     run: RunArgument,
-    test: Annotated[str, typer.Argument(help="The test, such as jokes-2.", metavar="TEST")],
+    test: Annotated[str, typer.Argument(help="The test, such as jokes-2.", metavar="TEST", autocompletion=completion.tests)],
     value: Annotated[float, typer.Option("--score", help="The correct score, from 0 to 1.", min=0, max=1, metavar="S")],
     why: Annotated[str, typer.Option(help="The reason, which the report shows.", metavar="TEXT")],
     by: Annotated[str | None, typer.Option(help="Who corrects it.", metavar="NAME", show_default="the user's name")] = None,
@@ -167,11 +179,12 @@ def correct(
     from longspan.simulator.errors import InputError, first_problem
     from longspan.simulator.run_folder import Correction
     from longspan.simulator.scoring import score as grade_again
+    from longspan.simulator.suggestions import meant
 
     folder = open_run(run, trust)
     known = [plan.id for group in folder.manifest.conversations.values() for plan in group]
     if test not in known:
-        raise InputError(f"{run} has no test {test!r:.60}; it has {', '.join(known)}")
+        raise InputError(f"{run} has no test {test!r:.60}{meant(test, known, f'`longspan show {run}` lists them')}")
     if not why.strip():
         raise InputError("--why: the reason must not be empty")
     with folder.lock():

@@ -118,24 +118,11 @@ def _play(
 
 def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], finished_before: int) -> None:
     """Print a line for each run of a sweep, and the errors."""
-    from rich.table import Table
-
     from longspan.simulator.cli.console import Console
-    from longspan.simulator.cli.progress import tell_interruption
+    from longspan.simulator.cli.scores import print_outcomes
 
     console = Console()
-    table = Table()
-    mixed = len({entry.max_score for entry in entries if entry.max_score is not None}) > 1
-    for column in ("run", "score", *(["share"] if mixed else []), "state"):
-        table.add_column(column, overflow="fold")
-    for entry in entries:
-        score = share = "-"
-        if entry.score is not None and entry.max_score:
-            score, share = f"{entry.score:.2f} of {entry.max_score}", f"{entry.score / entry.max_score:.1%}"
-        table.add_row(entry.folder, score, *([share] if mixed else []), entry.state)
-    console.print(table)
-    for outcome in outcomes:
-        tell_interruption(outcome)
+    print_outcomes(outcomes, [out], console)
     done = sum(entry.state == "finished" for entry in entries)
     console.say(f"{out}: {done} of {len(entries)} runs finished, {finished_before} of them before")
     if done < len(entries):

@@ -28,7 +28,7 @@ __all__ = ["POLICY", "Reading", "report_of", "write_report"]
 FILE_NAME: Final = "report.html"
 
 SCRIPTS: Final = ("markdown.js", "turns.js", "conversation.js", "timeline.js", "tests.js", "playback.js")
-STYLES: Final = ("base.css", "run.css", "result.css")
+STYLES: Final = ("base.css", "pictures.css", "run.css", "result.css")
 
 DISTANCES_NOTE: Final = "Graded questions by their evidence distance. Each row has questions of other scenarios."
 
@@ -50,8 +50,11 @@ def write_report(run: RunFolder, result: Result, reading: Reading | None = None)
     return path
 
 
-def report_of(run: RunFolder, result: Result, reading: Reading | None = None) -> Iterator[str]:
-    """Yield the page in pieces. All files are read before the first one. Raises JournalError if a journal is damaged."""
+def report_of(run: RunFolder, result: Result, reading: Reading | None = None, home: str | None = None) -> Iterator[str]:
+    """Yield the page in pieces. All files are read before the first one. `home`: the address of the list of runs, if there is one.
+
+    Raises JournalError if a journal is damaged.
+    """
     conversations = (reading or Reading.of(run)).conversations
     asked = points(result.tests, result.span)
     tests = {name: [Test.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
@@ -59,6 +62,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None) ->
     losses = MemoryLosses.of(result.tests, result.span)
     page = environment().get_template("run.html.j2")
     pieces = page.stream(
+        home=home,
         manifest=run.manifest,
         result=result,
         chance=fsum(scenario.chance for scenario in result.scenarios.values()),

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Final
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple, final
+from urllib.parse import quote
 
 from longspan.simulator.analysis.comparing import Comparison
-from longspan.simulator.report.figures import FIGURES, FigureName, draw
+from longspan.simulator.analysis.graded_runs import Column
+from longspan.simulator.analysis.memory_losses import Answers, Needles
+from longspan.simulator.analysis.memory_losses import Lost as CellLost
+from longspan.simulator.analysis.test_matrix import Scored
+from longspan.simulator.report.figures import FIGURES, FigureName, draw, missing
 from longspan.simulator.report.inline_svg import inline_svg
+from longspan.simulator.report.memory import OUTCOMES, split
 from longspan.simulator.report.page import environment, policy
-from longspan.simulator.report.tables import notes, tables
+from longspan.simulator.report.tables import LOST_NOTE, more_tables, notes, scenario_tables
 
-__all__ = ["POLICY", "as_html"]
+__all__ = ["POLICY", "Links", "as_html", "links_from"]
 
-STYLES: Final = ("base.css", "compare.css")
+STYLES: Final = ("base.css", "pictures.css", "compare.css")
 
 POLICY: Final = policy((), STYLES)
 """The Content-Security-Policy of all comparison pages."""
@@ -20,31 +31,130 @@ POLICY: Final = policy((), STYLES)
 CAPTIONS: Final[dict[FigureName, str]] = {
     "bars": "Scores by span, as in the paper's Figure 5. Lines are 95% intervals; pale ends are what tests without a score could add.",
     "spans": "Score by span, with 95% intervals.",
-    "radar": "Mean score of each scenario, with one chart for each span.",
     "distance": "Expected score by evidence distance, over all spans, with 95% intervals.",
     "cost": "Score by the cost of a run at list prices.",
 }
 SHARES: Final = " Scores are shares of full marks, which differ."
 
+Groups = Sequence[tuple[str, Mapping[str, Needles | Answers]]]
+"""Outcomes by span and by agent."""
 
-def as_html(comparison: Comparison) -> str:
+MAX_TESTS: Final = 3_000
+"""Rows of the matrices of tests on a page."""
+
+
+@final
+class Lost(NamedTuple):
+    """A table of outcomes: its id, what is counted, the outcomes of agents at each span, and the sums of all."""
+
+    id: str
+    unit: str
+    groups: Groups
+    whole: Mapping[str, int]
+
+
+@final
+@dataclass(frozen=True)
+class Links:
+    """Where a page leads: to the report in a run's folder, to a test of two runs side by side, and to the list of runs; to None
+    where there is no such page."""
+
+    report: Callable[[Path], str | None] = lambda run: None
+    side_by_side: Callable[[Path, Path, str], str | None] = lambda one, other, test: None
+    home: str | None = None
+
+
+NOWHERE: Final = Links()
+"""The links of a page without any."""
+
+
+def links_from(folder: Path) -> Links:
+    """Links from a file in `folder` to the reports in the runs' folders, as far as there are some."""
+
+    def report(run: Path) -> str | None:
+        path = run / "report.html"
+        return quote(os.path.relpath(path, folder.resolve()).encode("utf-8", "surrogateescape")) if path.is_file() else None
+
+    return Links(report)
+
+
+def as_html(comparison: Comparison, links: Links = NOWHERE) -> str:
     """Return the page. Text from agents and files is escaped; in figures it is drawn as outlines."""
-    priced = any(cell.cost_usd is not None for cell in comparison.cells.values())
-    shown = {"cost": priced, "distance": bool(comparison.curves)}
-    drawn = [name for name in FIGURES if shown.get(name, True)]
-    captions = {
-        name: f"{text}{SHARES}" if comparison.mixed and name not in ("radar", "distance") else text for name, text in CAPTIONS.items()
-    }
+    left_out = missing(comparison)
+    drawn = [name for name in FIGURES if name not in left_out and (name != "spans" or len(comparison.columns) > 1)]
+    captions = {name: f"{CAPTIONS[name]}{SHARES if comparison.mixed and name != 'distance' else ''}" for name in drawn}
     figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, captions[name]) for name in drawn}
-    all_tables = tables(comparison)
+    shown, rows = [], 0
+    for matrix in comparison.matrices:
+        if (rows := rows + matrix.tests) <= MAX_TESTS:
+            shown.append(matrix)
+    reports = {folder: links.report(folder) for cell in comparison.cells.values() for _, folder in cell.folders}
+
+    def test_in(run: Path, test: str) -> str | None:
+        return f"{reports[run]}#test-{test}" if reports[run] is not None else None
+
+    def side_by_side(scores: Mapping[str, Scored], test: str) -> str | None:
+        """The page of a test's best agents side by side."""
+        runs = [scores[agent].runs[0] for agent in comparison.agents if agent in scores]
+        return links.side_by_side(runs[0], runs[1], test) if len(runs) > 1 else None
+
+    chance = {column: _chance(comparison, column) for column in comparison.columns}
     template = environment().get_template("compare.html.j2")
     return template.render(
         comparison=comparison,
+        home=links.home,
+        reports=reports,
+        test_in=test_in,
+        side_by_side=side_by_side,
+        sides=any(side_by_side(scores, id) for matrix in shown for tests in matrix.scenarios.values() for id, scores in tests.items()),
+        chance=chance,
+        matrices=[(matrix, [agent for agent in comparison.agents if agent in matrix.agents]) for matrix in shown],
+        hidden=len(comparison.matrices) - len(shown),
+        lost=_lost(comparison),
+        outcomes=OUTCOMES,
+        split=split,
+        lost_note=LOST_NOTE,
         notes=notes(comparison),
-        scores=all_tables[0],
-        tables=all_tables[1:],
+        scenarios=scenario_tables(comparison),
+        tables=more_tables(comparison),
         figures=figures,
         captions=captions,
         policy=POLICY,
         styles=STYLES,
     )
+
+
+def _chance(comparison: Comparison, column: Column) -> float:
+    """The score of guessing, as a share of full marks."""
+    return max(cell.chance / cell.maximum for (_, place), cell in comparison.cells.items() if place == column)
+
+
+def _lost(comparison: Comparison) -> list[Lost]:
+    told = _by_column(comparison, lambda lost: lost.needles if lost.tells != "nothing" else None)
+    untold = _by_column(comparison, lambda lost: lost.answers if lost.tells == "nothing" and lost.answers.asked else None)
+    tables = [Lost("memory", "needed", told, _sums(told)), Lost("answers", "questions", untold, _sums(untold))]
+    return [table for table in tables if table.groups]
+
+
+def _by_column(comparison: Comparison, counted: Callable[[CellLost], Needles | Answers | None]) -> Groups:
+    """What was counted, for each agent at each span, with the spans' headings."""
+    found = [
+        (
+            str(column),
+            {
+                agent: counts
+                for agent in comparison.agents
+                if (cell := comparison.cells.get((agent, column))) and (counts := counted(cell.lost))
+            },
+        )
+        for column in comparison.columns
+    ]
+    return [(column, counts) for column, counts in found if counts]
+
+
+def _sums(groups: Groups) -> Counter[str]:
+    whole: Counter[str] = Counter()
+    for _, by_agent in groups:
+        for counts in by_agent.values():
+            whole.update(counts._asdict())
+    return whole

@@ -6,23 +6,22 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from math import cos, log2, pi, sin
+from math import log2
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from longspan.simulator.analysis.comparing import Cell, Comparison
 from longspan.simulator.analysis.distances import short
 from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.report.styles import MARKERS, Style, labels, styles
-from longspan.simulator.terminal import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.transforms import Transform
 
-__all__ = ["FIGURES", "FORMATS", "INK", "FigureName", "Format", "draw", "render"]
+__all__ = ["FIGURES", "FORMATS", "INK", "FigureName", "Format", "draw", "missing", "render"]
 
-FigureName = Literal["bars", "spans", "radar", "distance", "cost"]
+FigureName = Literal["bars", "spans", "distance", "cost"]
 FIGURES: Final[tuple[FigureName, ...]] = get_args(FigureName)
 
 Format = Literal["svg", "png", "pdf"]
@@ -51,8 +50,18 @@ SETTINGS: Final[Any] = {
 }
 
 
+def missing(comparison: Comparison) -> dict[FigureName, str]:
+    """The figures that cannot be drawn of a comparison, and why."""
+    found: dict[FigureName, str] = {}
+    if not comparison.curves:
+        found["distance"] = "too few questions have an evidence distance"
+    if not comparison.priced:
+        found["cost"] = "no run has a known cost"
+    return found
+
+
 def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bool = False) -> bytes:
-    """The content of a file with one figure of a comparison. For a `page` it has a transparent background.
+    """The content of a file with one figure of a comparison, none of those `missing`. For a `page` it has a transparent background.
 
     Scores with different maxima are drawn as shares of them.
     """
@@ -157,41 +166,6 @@ def _points(axes: Axes, points: Sequence[tuple[float, Cell, bool]], style: Style
             axes.errorbar(at, middle, yerr=[below, above], capsize=2.5, elinewidth=0.9, linewidth=1.5, **_line(style))
 
 
-def _radar(comparison: Comparison, figure: Figure) -> None:
-    """The scenarios' mean scores around a circle, with one circle for each span. Chance is grey."""
-    agents, looks = comparison.agents, styles(comparison.agents)
-    across = min(3, len(comparison.columns))
-    down = -(-len(comparison.columns) // across)
-    figure.set_size_inches(4.6 * across, 4.3 * down)
-    figure.subplots_adjust(wspace=0.55, hspace=0.4)
-    for number, column in enumerate(comparison.columns, 1):
-        axes = figure.add_subplot(down, across, number, projection="polar")
-        _circle(axes, comparison.scenarios[column], agents, looks)
-        axes.set_title(f"{column}", pad=26, fontsize=11)
-    _legend(figure, figure, _lines(agents, looks), [_patch("chance", {"color": INK, "alpha": 0.2})])
-
-
-def _circle(axes: Any, scenarios: Mapping[str, Mapping[str, Any]], agents: Sequence[str], looks: Mapping[str, Style]) -> None:
-    angles = [2 * pi * number / len(scenarios) for number in range(len(scenarios))]
-    chance = [max(group.chance for group in by_agent.values()) for by_agent in scenarios.values()]
-    axes.set_theta_zero_location("N")
-    axes.set_theta_direction(-1)
-    axes.bar(angles, chance, width=1.6 * pi / len(scenarios), color=INK, alpha=0.2, linewidth=0)
-    for agent in agents:
-        means = [by_agent[agent].low if agent in by_agent else 0.0 for by_agent in scenarios.values()]
-        if any(agent in by_agent for by_agent in scenarios.values()):
-            axes.plot([*angles, angles[0]], [*means, means[0]], linewidth=1.4, **_line(looks[agent]))
-    axes.set_ylim(0, 1)
-    axes.set_yticks([0.25, 0.5, 0.75, 1], ["", "0.5", "", "1"], fontsize=7)
-    axes.set_xticks(angles, [""] * len(angles))
-    for angle, name in zip(angles, scenarios, strict=True):
-        across = "center" if abs(sin(angle)) < 0.2 else "left" if sin(angle) > 0 else "right"
-        up = "center" if abs(cos(angle)) < 0.8 else "bottom" if cos(angle) > 0 else "top"
-        axes.text(angle, 1.08, visible(name).replace("_", " ")[:24], ha=across, va=up, fontsize=8)
-    axes.grid(color=INK, alpha=0.2, linewidth=0.6)
-    axes.spines["polar"].set_alpha(0.4)
-
-
 def _distance(comparison: Comparison, figure: Figure) -> None:
     """Score by evidence distance, a curve for each agent with its interval. Distances of several spans are on a logarithmic axis."""
     agents, looks = list(comparison.curves), styles(comparison.agents)
@@ -199,10 +173,6 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
     axes = _axes(figure, comparison)
     axes.set_ylim(0, 1.04)
     axes.set_ylabel("expected score")
-    if not agents:
-        axes.set_xticks([])
-        axes.text(0.5, 0.5, "too few questions with an evidence distance", transform=axes.transAxes, ha="center")
-        return
     for agent in agents:
         curve, line = comparison.curves[agent], _line(looks[agent]) | {"markevery": 8, "markersize": 4}
         low, high = ([getattr(score, end) for score in curve.scores] for end in ("low", "high"))
@@ -231,19 +201,15 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
                 middle, below, above = _error(cell)
                 look = _line(looks[agent]) | {"marker": mark, "linestyle": "", "markersize": 7.5}
                 axes.errorbar(cell.cost_usd, middle, yerr=[[below], [above]], elinewidth=0.7, **look)
-    if costs and min(costs) > 0 and max(costs) / min(costs) > 10:
+    if min(costs) > 0 and max(costs) / min(costs) > 10:
         axes.set_xscale("log")
-    elif costs:
-        axes.set_xlim(0, max(*costs, 1e-9) * 1.08)
+    else:
+        axes.set_xlim(0, max(costs) * 1.08)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     for column in comparison.columns:
         axes.axhline(max(cell.chance for cell in _cells(comparison, column)), color=INK, dashes=(4, 2), linewidth=0.8, alpha=0.6)
     priced = {agent for (agent, _), cell in comparison.cells.items() if cell.cost_usd is not None}
     axes.set_xlabel("dollars per run, at list prices")
-    if not priced:
-        axes.set_xticks([])
-        axes.grid(visible=False)
-        axes.text(0.5, 0.5, "no run has a known cost", transform=axes.transAxes, ha="center")
     names = {agent: f"{text}{'' if agent in priced else ' (cost unknown)'}" for agent, text in labels(agents).items()}
     shapes = [_marker(str(column), mark) for column, mark in marks.items()]
     _legend(figure, axes, [_marker(names[agent], "o", looks[agent]) for agent in agents], [*shapes, _levels()[0]])
@@ -252,7 +218,6 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
 _DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {
     "bars": _bars,
     "spans": _spans,
-    "radar": _radar,
     "distance": _distance,
     "cost": _cost,
 }

@@ -6,7 +6,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,9 @@ from longspan.simulator.terminal import visible
 __all__ = ["ASSETS", "asset", "environment", "policy"]
 
 ASSETS: Final = Path(__file__).parent / "assets"
+
+SEPARATORS: Final = re.compile(r"(?<=[-_/?&=:,])(?=[^-_/?&=:,\s])")
+"""Where a name may be broken."""
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -64,6 +67,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "dollars": _dollars,
         "duration": _duration,
         "anchor": lambda name: re.sub(r"[^A-Za-z0-9_.-]", "-", name),
+        "pieces": partial(re.split, SEPARATORS),
         "excerpt": Excerpt.of,
         "pretty": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
         "script_json": script_json,

@@ -16,10 +16,11 @@ from longspan.simulator.analysis.groups import Group
 from longspan.simulator.analysis.spreadsheet import write_csv
 from longspan.simulator.analysis.statistics import ALPHA, least_conversations
 from longspan.simulator.grading.grades import Status
+from longspan.simulator.report.memory import OUTCOMES
 from longspan.simulator.tables import Table
 from longspan.simulator.terminal import visible
 
-__all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "notes", "one_line", "tables"]
+__all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "more_tables", "notes", "one_line", "scenario_tables", "tables"]
 
 CSV_COLUMNS: Final = (
     *("table", "isolated", "span", "name", "agent", "other"),
@@ -27,6 +28,7 @@ CSV_COLUMNS: Final = (
     *("runs", "tests", *get_args(Status), "certified", "at_distance", "cost_usd"),
     *("evidence", "evidence_low", "evidence_high", "of_span", "of_span_low", "of_span_high", "span_used", "distance"),
     *("difference", "conversations", "p", "p_holm", "p_of_tests", "more_conversations"),
+    *OUTCOMES,
 )
 """The columns of the CSV, which holds all tables one after another; docs/comparing.md describes them."""
 
@@ -53,6 +55,9 @@ CURVE_NOTE: Final = (
 )
 
 
+LOST_NOTE: Final = "As the agents' traces tell. A needle counts once for each question that needs it."
+
+
 def one_line(text: str) -> str:
     """An untrusted text in one line, with control characters replaced by their code points."""
     return visible(" ".join(text.split()))
@@ -60,15 +65,30 @@ def one_line(text: str) -> str:
 
 def tables(comparison: Comparison) -> list[Table]:
     """The tables for people, the most important first."""
-    shown = [_scores(comparison), _shares(comparison), _tests(comparison), *(_pairs(comparison, column) for column in comparison.columns)]
-    for column in comparison.columns:
+    scores = [_shares(comparison), _scores(comparison)] if comparison.mixed else [_scores(comparison)]
+    return [table for table in [*scores, *_lost(comparison), *scenario_tables(comparison), *more_tables(comparison)] if table.rows]
+
+
+def scenario_tables(comparison: Comparison) -> list[Table]:
+    """The mean scores by scenario, shaded: of all agents at the only span, or a table of scenarios by spans for each agent."""
+    if len(comparison.columns) == 1:
+        (column,) = comparison.columns
         scenarios = _groups(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents)
-        shown.append(_with_evidence(scenarios, comparison.evidence[column]))
-    for column in comparison.columns:
-        shown.append(_groups(f"Skills{column.at}", "skill", comparison.skills[column], comparison.agents))
-    shown.append(_curves(comparison))
-    shown.append(_groups("Evidence distance, over all spans", "distance", comparison.distances, comparison.agents, "graded questions"))
-    return [table for table in [*shown, *comparison.own] if table.rows]
+        return [_with_evidence(scenarios, comparison.evidence[column])]
+    return [*_by_span("Scenarios", "scenario", comparison, comparison.scenarios), _evidence(comparison)]
+
+
+def more_tables(comparison: Comparison) -> list[Table]:
+    """The tables of skills, of what is behind the scores, of pairs and distances, and the scenarios' own."""
+    if len(comparison.columns) == 1:
+        (column,) = comparison.columns
+        skills = [_groups(f"Skills{column.at}", "skill", comparison.skills[column], comparison.agents)]
+    else:
+        skills = _by_span("Skills", "skill", comparison, comparison.skills)
+    distances = _groups("Evidence distance, over all spans", "distance", comparison.distances, comparison.agents, "graded questions")
+    return [
+        table for table in [_pairs(comparison), _tests(comparison), *skills, _curves(comparison), distances, *comparison.own] if table.rows
+    ]
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -147,22 +167,24 @@ def _tests(comparison: Comparison) -> Table:
             cell.evidence.in_tokens,
             cell.evidence.of_span,
             "–" if cell.spans is None else short(cell.spans.median),
-            "–" if cell.cost_usd is None else f"{cell.cost_usd:.4f}",
+            *(["–" if cell.cost_usd is None else f"{cell.cost_usd:.4f}"] if comparison.priced else []),
         ]
         for agent in comparison.agents
         for column in comparison.columns
         if (cell := comparison.cells.get((agent, column))) is not None
     ]
     names = [status.replace("_", " ") for status in statuses]
-    columns = ["agent", "span", "runs", "tests", *names, "evidence distance", "of span", "span with replies", "cost per run, $"]
+    cost = ["cost per run, $"] if comparison.priced else []
+    columns = ["agent", "span", "runs", "tests", *names, "evidence distance", "of span", "span with replies", *cost]
     return Table(title="Tests behind the scores", columns=columns, rows=rows, note=EVIDENCE_NOTE)
 
 
-def _pairs(comparison: Comparison, column: Column) -> Table:
-    pairs = [pair for pair in comparison.pairs if pair.column == column]
-    few = any(pair.p_of_tests is not None for pair in pairs)
+def _pairs(comparison: Comparison) -> Table:
+    few = any(pair.p_of_tests is not None for pair in comparison.pairs)
+    several = len(comparison.columns) > 1
     rows = [
         [
+            *([str(pair.column)] if several else []),
             one_line(pair.better),
             one_line(pair.other),
             f"{pair.difference:.2f}",
@@ -173,13 +195,13 @@ def _pairs(comparison: Comparison, column: Column) -> Table:
             *([_p(pair.p_of_tests)] if few else []),
             _more(pair),
         ]
-        for pair in pairs
+        for pair in comparison.pairs
     ]
-    tests = ["p of these tests"] if few else []
-    columns = ["higher", "lower", "difference", "conversations", "same tests", "p", "p (Holm)", *tests, "more conversations needed"]
-    correction = f", Holm-corrected for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
-    title = f"Pairs{column.at}: paired permutation tests of conversations{correction}"
-    return Table(title=title, columns=columns, rows=rows, note=f"{PAIRS_NOTE} {TESTS_NOTE}" if few else PAIRS_NOTE if rows else "")
+    span, tests = ["span"] if several else [], ["p of these tests"] if few else []
+    columns = [*span, "higher", "lower", "difference", "conversations", "same tests", "p", "p (Holm)", *tests, "more conversations needed"]
+    correction = f", Holm-corrected for all {len(rows)} pairs" if len(rows) > 1 else ""
+    title = f"Pairs{'' if several else comparison.columns[0].at}: paired permutation tests of conversations{correction}"
+    return Table(title=title, columns=columns, rows=rows, note=f"{PAIRS_NOTE} {TESTS_NOTE}" if few else PAIRS_NOTE)
 
 
 def _more(pair: Pair) -> str:
@@ -191,7 +213,16 @@ def _more(pair: Pair) -> str:
 def _with_evidence(table: Table, evidence: Mapping[str, Distances]) -> Table:
     """A table of scenarios with their evidence distances."""
     rows = [[*row, found.in_tokens, found.of_span] for row, found in zip(table.rows, evidence.values(), strict=True)]
-    return Table(title=table.title, columns=[*table.columns, "evidence distance", "of span"], rows=rows)
+    shades = [[*row, None, None] for row in table.shades or []]
+    return Table(title=table.title, columns=[*table.columns, "evidence distance", "of span"], rows=rows, shades=shades)
+
+
+def _evidence(comparison: Comparison) -> Table:
+    """The evidence distances of each scenario's questions, by span."""
+    names = sorted({name for found in comparison.evidence.values() for name in found})
+    cells = [[found[name].in_tokens if name in found else "" for found in comparison.evidence.values()] for name in names]
+    rows = [[one_line(name), *row] for name, row in zip(names, cells, strict=True)]
+    return Table(title="Evidence distance by scenario and span", columns=["scenario", *map(str, comparison.evidence)], rows=rows)
 
 
 def _curves(comparison: Comparison) -> Table:
@@ -226,15 +257,60 @@ def _estimate(estimate: Estimate) -> str:
 
 def _groups(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str], counted: str = "tests") -> Table:
     columns = [agent for agent in agents if any(agent in group for group in groups.values())]
-    rows = []
-    for name, by_agent in groups.items():
-        chance = max(group.chance for group in by_agent.values())
-        rows.append([one_line(name), *(_mean(by_agent.get(agent)) for agent in columns), f"{chance:.2f}"])
-    return Table(title=f"{title}: mean score ({counted})", columns=[what, *map(one_line, columns), "chance"], rows=rows)
+    return _shaded(title, what, columns, {name: [by.get(agent) for agent in columns] for name, by in groups.items()}, counted)
 
 
-def _mean(group: Group | None) -> str:
-    return "" if group is None else f"{_span(group.low, group.high)} ({group.tests})"
+def _by_span(title: str, what: str, comparison: Comparison, groups: Mapping[Column, Mapping[str, Mapping[str, Group]]]) -> list[Table]:
+    """A table of mean scores for each agent, by span."""
+    names = list(dict.fromkeys(name for column in reversed(comparison.columns) for name in groups[column]))
+    found = []
+    for agent in comparison.agents:
+        columns = [column for column in comparison.columns if (agent, column) in comparison.cells]
+        rows = {name: [groups[column].get(name, {}).get(agent) for column in columns] for name in sorted(names)}
+        kept = {name: row for name, row in rows.items() if any(row)}
+        found.append(_shaded(f"{title}, {one_line(agent)}", what, list(map(str, columns)), kept, "tests"))
+    return found
+
+
+def _shaded(title: str, what: str, columns: Sequence[str], groups: Mapping[str, Sequence[Group | None]], counted: str) -> Table:
+    """Mean scores, shaded. How many they are of is in a column's heading if it is the same everywhere in it."""
+    numbers = [{group.tests for group in column if group is not None} for column in zip(*groups.values(), strict=True)]
+    same = [next(iter(found)) if len(found) == 1 else 0 for found in numbers]
+    heads = [f"{one_line(name)}, {number:,} each" if number else one_line(name) for name, number in zip(columns, same, strict=False)]
+    rows, shades = [], []
+    for name, row in groups.items():
+        chance = max(group.chance for group in row if group is not None)
+        cells = [_mean(group, counted=not number) for group, number in zip(row, same, strict=True)]
+        rows.append([one_line(name), *cells, f"{chance:.2f}"])
+        shades.append([None, *(group and group.low for group in row), None])
+    brackets = "" if all(same) else f" ({counted})"
+    return Table(title=f"{title}: mean score{brackets}", columns=[what, *heads, "chance"], rows=rows, shades=shades)
+
+
+def _mean(group: Group | None, *, counted: bool) -> str:
+    return "" if group is None else f"{_span(group.low, group.high)}{f' ({group.tests})' if counted else ''}"
+
+
+def _lost(comparison: Comparison) -> list[Table]:
+    """Where each agent's memory was lost. Of agents that tell nothing of it: how their questions were answered."""
+    cells = [
+        (one_line(agent), str(column), comparison.cells[agent, column].lost)
+        for column in comparison.columns
+        for agent in comparison.agents
+        if (agent, column) in comparison.cells
+    ]
+    told = [(agent, span, lost.needles._asdict()) for agent, span, lost in cells if lost.tells != "nothing"]
+    untold = [(agent, span, lost.answers._asdict()) for agent, span, lost in cells if lost.tells == "nothing" and lost.answers.asked]
+    return [
+        _outcomes("Where the memory was lost: needles that questions needed", "needed", told, LOST_NOTE),
+        _outcomes("Answers of agents that tell nothing of their memory", "graded questions", untold),
+    ]
+
+
+def _outcomes(title: str, whole: str, found: Sequence[tuple[str, str, Mapping[str, int]]], note: str = "") -> Table:
+    seen = [outcome for outcome in OUTCOMES if any(counts.get(outcome) for _, _, counts in found)]
+    rows = [[agent, span, f"{sum(counts.values()):,}", *(f"{counts[outcome]:,}" for outcome in seen)] for agent, span, counts in found]
+    return Table(title=title, columns=["agent", "span", whole, *(OUTCOMES[outcome] for outcome in seen)], rows=rows, note=note)
 
 
 def _span(low: float, high: float) -> str:
@@ -282,6 +358,9 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
         for column in comparison.columns:
             if (cell := comparison.cells.get((agent, column))) is not None:
                 yield _place("scores", column, agent=agent) | _cell_row(cell)
+    for (agent, column), cell in comparison.cells.items():
+        tells, needles, answers = cell.lost
+        yield _place("memory", column, agent=agent) | (needles._asdict() if tells != "nothing" else {}) | answers._asdict()
     for pair in comparison.pairs:
         yield _place("pairs", pair.column, agent=pair.better, other=pair.other) | {
             "tests": pair.tests,

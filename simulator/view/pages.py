@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from time import time
 from typing import Any, Final, final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote, urlencode
 
 import trio
 from starlette.applications import Starlette
@@ -16,9 +16,14 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.analysis.test_matrix import natural
 from longspan.simulator.errors import InputError, LongspanError, one_line
+from longspan.simulator.manifest import Manifest
 from longspan.simulator.report import POLICY, report_of
 from longspan.simulator.report.page import ASSETS
+from longspan.simulator.report.side_by_side import SideBySide, side_by_side
+from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.annotating import AnnotationPages, can_be_judged
 from longspan.simulator.view.following import LiveEvent, LiveRun, LiveRuns
@@ -31,6 +36,7 @@ VIEW_ASSETS: Final = Path(__file__).parent / "assets"
 
 FILES: Final = {
     "base.css": (ASSETS / "base.css", "text/css"),
+    "pictures.css": (ASSETS / "pictures.css", "text/css"),
     "turns.js": (ASSETS / "turns.js", "text/javascript"),
     "view.css": (VIEW_ASSETS / "view.css", "text/css"),
     "list.js": (VIEW_ASSETS / "list.js", "text/javascript"),
@@ -72,6 +78,7 @@ class Pages:
             Route("/runs/{name}/annotate", self._annotation.page),
             Route("/runs/{name}/annotate", self._annotation.save, methods=["POST"]),
             Route("/compare", self.comparison),
+            Route("/side-by-side", self.side_by_side),
             Route("/assets/{name}", self.file),
             Route("/favicon.ico", _no_content),
         ]
@@ -123,6 +130,29 @@ class Pages:
         paths = [self._runs.run(name).path for name in names]
         rendered, policy = await trio.to_thread.run_sync(_render_comparison, paths, limiter=COMPARISON_LIMITER)
         return HTMLResponse(rendered, headers={"Content-Security-Policy": policy + NO_FRAMES})
+
+    async def side_by_side(self, request: Request) -> Response:
+        """A test of two runs side by side."""
+        names = [*map(unquote, request.query_params.getlist("run"))]
+        if len(names) != 2:
+            raise InputError("a test is shown side by side for two runs; go back and choose two")
+        one, other = map(self._runs.graded, names)
+        found = await trio.to_thread.run_sync(_side_by_side, one, other, request.query_params.get("test", ""), limiter=REPORT_LIMITER)
+        choices = [
+            (entry.name, entry.manifest.agent)
+            for entry in sorted(self._runs.entries(), key=lambda entry: natural(entry.name))
+            if entry.manifest is not None and entry.max_score and _same_tests(entry.manifest, one.manifest)
+        ]
+        results = [side.test.result for side in found.sides]
+        return page(
+            "side_by_side.html.j2",
+            id=results[0].id,
+            sides=found.sides,
+            exchanges=found.exchanges,
+            grades=[grade_of(result.score, result.chance) for result in results],
+            tests=[test.id for test in one.result.tests],
+            choices=choices,
+        )
 
     async def file(self, request: Request) -> Response:
         """One of the static files."""
@@ -189,19 +219,46 @@ def _name(request: Request) -> str:
 def _render_report(run: RunFolder, result: Any) -> bytes:
     """Render a report. Raises InputError if that fails: the files are untrusted."""
     try:
-        return "".join(report_of(run, result)).encode()
+        return "".join(report_of(run, result, home="/")).encode()
     except LongspanError:
         raise
     except Exception as error:
         raise InputError(f"{run.path.name}: cannot make a report from its files: {one_line(error)}") from error
 
 
+def _side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
+    """Raises InputError if it cannot be shown: the files are untrusted."""
+    try:
+        return side_by_side(one, other, test)
+    except LongspanError:
+        raise
+    except Exception as error:
+        raise InputError(f"{one.name} and {other.name}: cannot be shown side by side: {one_line(error)}") from error
+
+
+def _same_tests(one: Manifest, other: Manifest) -> bool:
+    """Whether two runs play the same tests of the same conversations."""
+
+    def key(manifest: Manifest) -> tuple[object, ...]:
+        made_by = manifest.versions.get("longspan")
+        return manifest.suite.name, manifest.span, manifest.isolated, manifest.seed, manifest.definitions_sha256, made_by
+
+    return key(one) == key(other)
+
+
 def _render_comparison(paths: list[Path]) -> tuple[str, str]:
     """Render a comparison, and return it with its policy. The imports are slow, so they are here."""
     from longspan.simulator.analysis.comparing import load_comparison
-    from longspan.simulator.report.comparison import POLICY, as_html
+    from longspan.simulator.report.comparison import POLICY, Links, as_html
 
-    return as_html(load_comparison(paths)), POLICY
+    links = Links(
+        report=lambda run: f"/runs/{quote(run.name, safe='')}/report",
+        side_by_side=lambda one, other, test: (
+            f"/side-by-side?{urlencode([('run', quote(one.name)), ('run', quote(other.name)), ('test', test)])}"
+        ),
+        home="/",
+    )
+    return as_html(load_comparison(paths), links), POLICY
 
 
 def _ago() -> Callable[[Entry], str]:

@@ -66,6 +66,7 @@ SPECS = (
     "exec:sh -c 'touch touched'",
     "exec:touch touched?timeout=5&faketime=true",
     "exec:%74ouch touched",
+    "mcp:touch touched?model=openai/m",
     "http://{address}/",
     "http:%2F%2F{address}",
     "http:/%2F{address}/path?timeout=3",

@@ -109,10 +109,9 @@ def entries(run: RunFolder) -> list[dict[str, Any]]:
     return [{key: value for key, value in entry.items() if key not in ("measured", "repeated", "sum")} for entry in found]
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
-def test_whichever_write_fails_the_run_can_be_read_and_resumed(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whichever_write_fails_the_run_can_be_read_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tmp_path / "whole"
-    disk = Disk(whole, None, code)
+    disk = Disk(whole, None, errno.EIO)
     with disk.installed(monkeypatch):
         trio.run(lambda: play([planned(whole)]))
     (path,) = whole.iterdir()
@@ -121,7 +120,7 @@ def test_whichever_write_fails_the_run_can_be_read_and_resumed(code: int, tmp_pa
     failed = 0
     for broken in range(disk.count):
         out = tmp_path / f"broken-{broken}"
-        with Disk(out, broken, code).installed(monkeypatch):
+        with Disk(out, broken, (errno.ENOSPC, errno.EIO)[broken % 2]).installed(monkeypatch):
             try:
                 (outcome,) = trio.run(lambda out=out: play([planned(out)]))
                 failed += outcome.error is not None

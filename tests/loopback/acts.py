@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["Act", "Cut", "Hang", "Raw", "Say", "Status"]
+__all__ = ["Act", "Cut", "Hang", "Raw", "Say", "Status", "Use"]
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,13 @@ class Say:
     text: str | None = "OK."
     ends: str | None = ""
     usage: bool = True
+
+
+@dataclass(frozen=True)
+class Use:
+    """Call tools, each given by its name and its arguments; those that are text are sent as they are."""
+
+    calls: tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -48,4 +56,4 @@ class Hang:
     """Do not answer until the client disconnects."""
 
 
-Act = Say | Status | Raw | Cut | Hang
+Act = Say | Use | Status | Raw | Cut | Hang

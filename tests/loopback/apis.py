@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,6 +30,10 @@ class Used:
     output: int
 
 
+Calls = Sequence[tuple[str, Any]]
+"""Calls of tools: the name and the arguments of each, which are JSON, or text to be sent as it is."""
+
+
 class Api:
     """One vendor's API."""
 
@@ -44,6 +48,10 @@ class Api:
         raise NotImplementedError
 
     def answer(self, text: str | None, ends: str | None, used: Used | None) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def use(self, calls: Calls, used: Used) -> dict[str, Any]:
+        """Return an answer that calls tools."""
         raise NotImplementedError
 
     def events(self, text: str, ends: str | None, used: Used | None) -> Iterator[str]:
@@ -63,7 +71,14 @@ class OpenAI(Api):
     path = re.compile(r"/v1/chat/completions")
 
     def blocks(self, body: dict[str, Any]) -> list[Block]:
-        return [Block(message["role"], message["content"]) for message in body["messages"]]
+        return [Block(message["role"], message.get("content") or "") for message in body["messages"]]
+
+    def use(self, calls: Calls, used: Used) -> dict[str, Any]:
+        texts = [(name, arguments if isinstance(arguments, str) else json.dumps(arguments)) for name, arguments in calls]
+        functions = [{"name": name, "arguments": arguments} for name, arguments in texts]
+        made = [{"id": f"call-{n}", "type": "function", "function": function} for n, function in enumerate(functions)]
+        choice = {"index": 0, "message": {"role": "assistant", "content": None, "tool_calls": made}, "finish_reason": "tool_calls"}
+        return self.answer(None, None, used) | {"choices": [choice]}
 
     def answer(self, text: str | None, ends: str | None, used: Used | None) -> dict[str, Any]:
         message = {"role": "assistant", "content": text, "refusal": None}
@@ -106,9 +121,16 @@ class Anthropic(Api):
         blocks = []
         for message in messages:
             content = message["content"]
-            texts = [{"text": content}] if isinstance(content, str) else content
-            blocks += [Block(message["role"], text["text"], "cache_control" in text) for text in texts if text["text"]]
+            texts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            for text in texts:
+                role = "tool" if text["type"] == "tool_result" else message["role"]
+                shown = text.get("text") or text.get("content") or json.dumps(text.get("input", ""))
+                blocks += [Block(role, shown, "cache_control" in text)] if shown != '""' else []
         return blocks
+
+    def use(self, calls: Calls, used: Used) -> dict[str, Any]:
+        made = [{"type": "tool_use", "id": f"toolu-{n}", "name": name, "input": given} for n, (name, given) in enumerate(calls)]
+        return self._message(made, "tool_use", self._usage(used))
 
     def answer(self, text: str | None, ends: str | None, used: Used | None) -> dict[str, Any]:
         content = [{"type": "text", "text": text}] if text != "" else []
@@ -157,7 +179,17 @@ class Google(Api):
 
     def blocks(self, body: dict[str, Any]) -> list[Block]:
         contents = [{"role": "system"} | body["systemInstruction"]] if "systemInstruction" in body else []
-        return [Block(content["role"], part["text"]) for content in contents + body["contents"] for part in content["parts"]]
+        return [self._block(content["role"], part) for content in contents + body["contents"] for part in content["parts"]]
+
+    def _block(self, role: str, part: dict[str, Any]) -> Block:
+        if "functionResponse" in part:
+            return Block("tool", part["functionResponse"]["response"]["result"])
+        return Block(role, part["text"] if "text" in part else json.dumps(part))
+
+    def use(self, calls: Calls, used: Used) -> dict[str, Any]:
+        parts = [{"functionCall": {"name": name, "args": given}, "thoughtSignature": "c2lnbmVk"} for name, given in calls]
+        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+        return {"candidates": [candidate], "usageMetadata": self._usage(used), "modelVersion": "m"}
 
     def answer(self, text: str | None, ends: str | None, used: Used | None) -> dict[str, Any]:
         candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": ends, "index": 0}

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from longspan.simulator.tokens import Tokenizer
-from tests.loopback.acts import Act, Cut, Hang, Raw, Say, Status
-from tests.loopback.apis import APIS, Api, Used
+from tests.loopback.acts import Act, Cut, Hang, Raw, Say, Status, Use
+from tests.loopback.apis import APIS, Api, Block, Used
 from tests.loopback.caching import Cache
 
 __all__ = ["Asked", "Server"]
@@ -45,7 +45,7 @@ class Server:
     """Answers after `latency` seconds with the result of `reply` for the last message: a text, or another reaction.
 
     `window`: the maximum tokens of a prompt. `weight`: its tokens per token of ours. `acts` are reactions to the next requests, one
-    each. `always` replaces plain answers.
+    each. `always` replaces plain answers, and so does `decide`, which is given the prompt's blocks.
     """
 
     def __init__(
@@ -56,10 +56,12 @@ class Server:
         window: int | None = None,
         weight: float = 1.0,
         port: int = 0,
+        decide: Callable[[list[Block]], Act] | None = None,
     ) -> None:
         self.latency, self.reply, self.window, self.weight = latency, reply, window, weight
         self.acts: deque[Act] = deque()
         self.always: Act | None = None
+        self.decide = decide
         self.asked: list[Asked] = []
         self.at_once = self.most_at_once = 0
         self._caches = {api.kind: Cache(marks=api.kind == "anthropic") for api in APIS}
@@ -122,11 +124,11 @@ class Server:
             planned = self.acts.popleft() if self.acts else self.always
             blocks = api.blocks(body)
             sizes = [self._size(block.text) for block in blocks]
-            act = planned or self._plain(api, sum(sizes), blocks[-1].text)
-            read, written = self._caches[api.kind].look_up(blocks, sizes) if isinstance(act, Say) else (0, 0)
-            output = self._count(act.text or "") if isinstance(act, Say) else 0
+            act = planned or (self.decide(blocks) if self.decide else self._plain(api, sum(sizes), blocks[-1].text))
+            read, written = self._caches[api.kind].look_up(blocks, sizes) if isinstance(act, Say | Use) else (0, 0)
+            output = self._count(act.text or "" if isinstance(act, Say) else str(act.calls)) if isinstance(act, Say | Use) else 0
             used = Used(sum(sizes), read, written, output)
-            self.asked.append(Asked(api.kind, path, headers, body, time.monotonic(), used if isinstance(act, Say) else None))
+            self.asked.append(Asked(api.kind, path, headers, body, time.monotonic(), used if isinstance(act, Say | Use) else None))
         return act, used
 
     def _plain(self, api: Api, prompt: int, last: str) -> Act:
@@ -184,6 +186,8 @@ class _Handler(BaseHTTPRequestHandler):
                     self._stream(api.events(text or "", reason, used if usage else None))
                 else:
                     self._send(200, json.dumps(api.answer(text, reason, used if usage else None)).encode())
+            case Use(calls):
+                self._send(200, json.dumps(api.use(calls, used)).encode())
             case Status(status, message, code, headers):
                 self._send(status, json.dumps(api.error(status, code, message)).encode(), headers)
             case Raw(content, status, headers):

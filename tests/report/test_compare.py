@@ -17,11 +17,14 @@ from playwright.sync_api import expect
 
 from longspan.simulator.analysis.comparing import Comparison, load_comparison
 from longspan.simulator.analysis.graded_runs import Column
+from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.analysis.statistics import permutation_p
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError
-from longspan.simulator.report.comparison import POLICY, as_html
+from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
 from longspan.simulator.report.tables import CSV_COLUMNS, as_csv, as_markdown, notes, tables
+from longspan.simulator.run_folder import RunFolder
 from tests.browser import Open
 from tests.made_runs import SKILLS, made_run
 from tests.report.pages import Page, played
@@ -115,17 +118,17 @@ def test_columns_are_as_in_the_papers_table(tmp_path: Path) -> None:
     for span in (32_000, 2_000, 1_500):
         made_run(tmp_path, "one", constant(1.0), span=span, left_out=("chapterbreak",) if span < 32_000 else ())
     made_run(tmp_path, "one", constant(1.0), span=32_000, isolated=True)
-    table = tables(load_comparison([tmp_path]))[0]
+    table = tables(load_comparison([tmp_path]))[1]
     assert table.columns == ["agent", "isolated 32k, of 11", "1,500, of 10", "2k, of 10", "32k, of 11"]
     assert [row[0] for row in table.rows] == ["one", "chance"]
 
 
-def test_scores_of_different_maxima_are_shown_as_shares_too(tmp_path: Path) -> None:
+def test_scores_of_different_maxima_are_shown_as_shares_first(tmp_path: Path) -> None:
     made_run(tmp_path, "one", constant(0.5), left_out=("chapterbreak",))
     made_run(tmp_path, "one", constant(0.5), span=32_000)
     made_run(tmp_path, "two", constant(0.0), span=32_000)
     comparison = load_comparison([tmp_path])
-    scores, shares = tables(comparison)[:2]
+    shares, scores = tables(comparison)[:2]
     assert [row[1][:4] for row in scores.rows[:2]] == ["5.00", ""]
     assert shares.title == "Scores as shares of full marks [95% interval]"
     assert shares.columns == ["agent", "2k", "32k"]
@@ -136,8 +139,59 @@ def test_scores_of_different_maxima_are_shown_as_shares_too(tmp_path: Path) -> N
     assert shares.rows[1][2] == f"0.0% [0.0%, {interval.high / 11:.1%}]"
     assert [row["share"] for row in rows_of(comparison, "scores")] == ["0.5", "0.5", "0.0"]
     (tmp_path / "page.html").write_text(as_html(comparison), "utf-8")
-    captions = {figure.attributes["id"]: figure.one("figcaption").words for figure in Page(tmp_path / "page.html").root.all("figure")}
+    page = Page(tmp_path / "page.html").root
+    assert [cell.words for cell in page.one("table", class_="board").all("span", class_="big")] == ["50%", "50%", "0%"]
+    captions = {figure.attributes["id"]: figure.one("figcaption").words for figure in page.all("figure")}
     assert [name for name, caption in captions.items() if "shares of full marks" in caption] == ["figure-bars", "figure-spans"]
+
+
+def test_agents_have_a_shaded_table_of_scenarios_by_span_once_there_are_several(tmp_path: Path) -> None:
+    for agent, score in {"one": 0.5, "two": 0.0}.items():
+        for span in (2_000, 32_000):
+            made_run(tmp_path, agent, constant(score), span=span, scenarios=("colours", "jokes"))
+    titles = ["Scenarios, one: mean score", "Scenarios, two: mean score", "Evidence distance by scenario and span"]
+    found = {table.title: table for table in tables(load_comparison([tmp_path])) if table.title in titles}
+    assert list(found) == titles
+    assert found[titles[0]].columns == ["scenario", "2k, 3 each", "32k, 3 each", "chance"]
+    assert found[titles[0]].rows == [["colours", "0.50", "0.50", "0.10"], ["jokes", "0.50", "0.50", "0.10"]]
+    assert found[titles[0]].shades == [[None, 0.5, 0.5, None]] * 2
+    (pairs,) = (table for table in tables(load_comparison([tmp_path])) if table.title.startswith("Pairs"))
+    assert [row[0] for row in pairs.rows] == ["2k", "32k"]
+
+
+def test_the_matrix_links_each_test_to_the_agents_reports_and_side_by_side(tmp_path: Path) -> None:
+    for agent in ("one", "two"):
+        for seed in (10, 2):
+            made_run(tmp_path / "runs", agent, halves, seed=seed, name=f"{agent}%{seed}", scenarios=("colours",), tests=11)
+    (tmp_path / "runs" / "one%2" / "report.html").touch()
+    comparison = load_comparison([tmp_path / "runs"])
+    assert [(str(matrix.column), matrix.seed, matrix.note) for matrix in comparison.matrices] == [("2k", 2, ""), ("2k", 10, "")]
+    links = links_from(tmp_path)
+    (tmp_path / "page.html").write_text(as_html(comparison, links), "utf-8")
+    first, second = Page(tmp_path / "page.html").root.all("table", class_="matrix")
+    assert [row.all("th")[0].text for row in first.all("tr")[:4]] == ["Test", "colours-1", "colours-2", "colours-3"]
+    assert [cell.words for cell in first.all("tr")[1].all("td")] == ["1.00", "1.00"]
+    assert first.all("a")[0].attributes["href"] == "runs/one%252/report.html#test-colours-1"
+    assert (len(first.all("a")), second.all("a")) == (11, [])
+    beside = Links(report=links.report, side_by_side=lambda one, other, test: f"/{one.name}+{other.name}+{test}", home="/")
+    (tmp_path / "page.html").write_text(as_html(comparison, beside), "utf-8")
+    assert Page(tmp_path / "page.html").root.all("table", class_="matrix")[0].all("a")[0].attributes["href"] == "/one%2+two%2+colours-1"
+
+
+def test_where_the_memory_was_lost_is_told_for_each_agent_as_in_its_own_run(tmp_path: Path) -> None:
+    folders = [played(tmp_path, "colours", "name_list", agent=agent) for agent in ("notebook", "silent")]
+    comparison = load_comparison(folders)
+    losses = MemoryLosses.of(grade_run(RunFolder(folders[0])).tests, 2_000)
+    assert comparison.cells["notebook", AT_2K].lost == ("memory", losses.needles, losses.answers)
+    told, untold = tables(comparison)[1:3]
+    assert told.title == "Where the memory was lost: needles that questions needed"
+    (row,) = told.rows
+    assert row[:3] == ["notebook", "2k", str(losses.needles.needed)]
+    assert sum(map(int, row[3:])) == losses.needles.needed
+    assert [row[0] for row in untold.rows] == ["silent"]
+    memory = {row["agent"]: row for row in rows_of(comparison, "memory")}
+    assert (memory["notebook"]["used"], memory["silent"]["used"]) == (str(losses.needles.used), "")
+    assert int(memory["silent"]["wrong"]) > 0
 
 
 def test_scores_of_one_maximum_are_not_shown_as_shares(tmp_path: Path) -> None:
@@ -435,7 +489,7 @@ def test_no_agent_name_breaks_the_markdown_tables(comparison: Comparison) -> Non
 def test_the_csv_has_all_figures_under_one_header_and_no_formula(comparison: Comparison) -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(comparison))))
     assert list(rows[0]) == list(CSV_COLUMNS)
-    assert {row["table"] for row in rows} == {"scores", "pairs", "scenarios", "skills", "distances", "curve"}
+    assert {row["table"] for row in rows} == {"scores", "memory", "pairs", "scenarios", "skills", "distances", "curve"}
     assert len(rows_of(comparison, "scores")) == 3
     assert len(rows_of(comparison, "scenarios")) == 33
     (one,) = (row for row in rows_of(comparison, "scores") if row["agent"] == "one")
@@ -451,7 +505,7 @@ def test_no_agent_name_breaks_the_page(page: Path) -> None:
     assert [element for element in read.root.all() if any(name == "style" or name.startswith("on") for name in element.attributes)] == []
     assert read.root.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"] == POLICY
     assert "script-src 'none'" in POLICY
-    assert len(read.root.all("svg")) == 5
+    assert len(read.root.all("figure")) == 3
     ids = [element.attributes["id"] for element in read.root.all() if "id" in element.attributes]
     assert len(set(ids)) == len(ids)
     used = {element.attributes["href"] for element in read.root.all("use")} | {element.attributes["href"] for element in read.root.all("a")}
@@ -464,7 +518,8 @@ def test_without_any_cost_the_page_has_no_figure_of_costs(tmp_path: Path) -> Non
     made_run(tmp_path, "free", lambda scenario, number: 0.5)
     (tmp_path / "page.html").write_text(as_html(load_comparison([tmp_path])), "utf-8")
     figures = [element.attributes["id"] for element in Page(tmp_path / "page.html").root.all("figure")]
-    assert figures == ["figure-bars", "figure-spans", "figure-radar", "figure-distance"]
+    assert figures == ["figure-bars", "figure-distance"], "nor one of a single span against itself"
+    assert "cost" not in " ".join(tables(load_comparison([tmp_path]))[-3].columns)
 
 
 @pytest.mark.parametrize("name", ["python:code_of_a_run:Kind", "gone"])

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from longspan.simulator.analysis.distances import points
-from longspan.simulator.analysis.memory_losses import MemoryLosses, Needles, outcome
+from longspan.simulator.analysis.memory_losses import Answers, MemoryLosses, Needles, outcome
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report.memory import split, stages
 from longspan.simulator.run_folder import RunFolder
@@ -124,6 +124,21 @@ def test_the_sentence_says_where_most_was_lost(needles: Needles, sentence: str) 
     pieces = split(needles._asdict())
     assert sum(piece.number for piece in pieces) == needles.needed
     assert pieces[-1].start + pieces[-1].width == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("answers", "sentence"),
+    [
+        (Answers(3), "All 3 graded questions were answered in full."),
+        (Answers(wrong=3), "None of 3 graded questions was answered, not even in part."),
+        (Answers(1, 2, 3), "Of 6 graded questions, 1 was answered in full, 2 in part and 3 not at all."),
+        (Answers(undecided=3), None),
+    ],
+)
+def test_the_sentence_of_an_agent_that_tells_nothing(answers: Answers, sentence: str | None) -> None:
+    losses = MemoryLosses.of([], 0)
+    object.__setattr__(losses, "answers", answers)
+    assert losses.sentence == (sentence and f"The agent tells nothing of its memory. {sentence}")
 
 
 def test_a_cell_of_the_map_opens_its_tests_without_a_script(visit: Open, tmp_path: Path) -> None:

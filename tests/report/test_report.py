@@ -339,7 +339,10 @@ def test_an_interrupted_conversation_is_shown_as_far_as_it_went(woven: Path, tmp
     assert figures_of(page)["Without a score"] == "4 4 agent error"
     assert "that is within these bounds" in page.root.words
     assert page.root.one("table", class_="scenarios").one("tbody").all("td", class_="n")[0].words == "0.00 to 1.00"
-    assert page.root.one("div", class_="notice").words == "The agent failed. turn 4: the <agent> failed"
+    notice = page.root.one("div", class_="notice")
+    assert notice.one("li").words == "turn 4: the <agent> failed"
+    assert "longspan resume" in notice.words
+    assert not page.root.all("section", **{"aria-labelledby": "memory"}), "no question was decided"
     assert len(data_of(page)["turns"]) == 5
     assert "reply" not in data_of(page)["turns"][4]
     assert "tokens; interrupted" in page.root.words

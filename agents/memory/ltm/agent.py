@@ -25,7 +25,7 @@ from longspan.agents.memory.ltm.history import History, PromptTurn
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.memory import Memories, ScoredMemory
 from longspan.agents.memory.ltm.notes import Notes
-from longspan.agents.memory.ltm.options import LtmOptions, make_core
+from longspan.agents.memory.ltm.options import LtmOptions, core_of
 from longspan.agents.memory.ltm.prompts import ago, prompt
 from longspan.agents.memory.ltm.scratchpad import make_pad
 from longspan.agents.memory.ltm.snapshot import Snapshot, State, read_snapshot, write_snapshot
@@ -294,7 +294,7 @@ class LtmAgent(MemoryAgent):
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, LtmOptions) else LtmOptions()
-        core = make_core(target, settings)
+        core = core_of(target, settings)
         embedder = make_embedder(settings.embedder, settings.embedder_url)
         super().__init__(core, settings, embedder, Index(settings.chroma_url), target)
 

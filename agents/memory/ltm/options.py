@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from longspan.agents.base import AgentOptions, InputError, Tokens
-from longspan.agents.models.core import Core, OnRefusal, core_class
+from longspan.agents.models.core import Core, OnRefusal, make_core
 from longspan.agents.models.window import Eviction
-from longspan.simulator.errors import first_problem
-from longspan.simulator.fields import validated
 
-__all__ = ["CONTEXT", "LtmOptions", "make_core"]
+__all__ = ["CONTEXT", "LtmOptions", "core_of"]
 
 CONTEXT: Final = 16_000
 """The default tokens of a prompt (GoodAI, section 4.2)."""
-
-_CORE = re.compile(r"(?P<kind>[A-Za-z][\w-]*)[/:](?P<model>.+)", re.DOTALL)
 
 
 class LtmOptions(AgentOptions):
@@ -46,24 +41,12 @@ class LtmOptions(AgentOptions):
         return self
 
 
-def make_core(target: str, options: LtmOptions) -> Core:
+def core_of(target: str, options: LtmOptions) -> Core:
     """Return the core `KIND/MODEL` with those options that are not the agent's own.
 
     Raises InputError for an invalid target, and for an option that neither agent nor core has.
     """
-    match = _CORE.fullmatch(target)
-    if not match:
+    core = make_core(f"ltm/{target}", target, options.model_extra or {}, LtmOptions.model_fields)
+    if core is None:
         raise InputError(f"agent ltm needs a model: ltm/KIND/MODEL, such as ltm/openai/gpt-4o; got ltm/{target!s:.60}")
-    cls = core_class(match["kind"])
-    model: type[BaseModel] = cls.Options
-    core_options = dict(options.model_extra or {})
-    known = [info.alias or name for name, info in model.model_fields.items()]
-    all_options = f"ltm's options are {', '.join(LtmOptions.model_fields)}; those of {match['kind']} are {', '.join(known)}"
-    for name in core_options:
-        if name not in known:
-            raise InputError(f"agent ltm/{target}: unknown option {name!r:.40}; {all_options}")
-    try:
-        core: Core = cls(match["model"], validated(model, core_options))
-    except ValidationError as error:
-        raise InputError(f"agent ltm/{target}: {first_problem(error)}; {all_options}") from None
     return core

@@ -92,7 +92,7 @@ class Prompts:
         if self._merges_system and len(messages) > 1 and messages[0].role == "system":
             first = ChatMessage("user", f"{messages[0].text}\n\n{messages[1].text}")
             messages = [first, *messages[2:]]
-        prompt: str = self._format(messages=[{"role": role, "content": text} for role, text in messages]).prompt
+        prompt: str = self._format(messages=[{"role": message.role, "content": message.text} for message in messages]).prompt
         return prompt
 
     def _separator(self, messages: Sequence[ChatMessage]) -> str:

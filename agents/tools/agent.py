@@ -1,0 +1,263 @@
+"""mcp: a chat model that is given the tools of an MCP server, and uses them itself while it talks.
+
+    mcp:python3 memory.py --size 100?model=openai/gpt-4o&context=4k
+
+Each conversation has a server of its own, which starts in an empty folder. To restore it, longspan restores the folder if the
+command names it ({folder}), and otherwise makes all calls again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, final
+
+import trio
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
+from longspan.agents.models.core import Core, make_core
+from longspan.agents.outside.exec import split_command
+from longspan.agents.outside.remote import processors
+from longspan.agents.tools.chat import ToolChat, ToolOptions
+from longspan.agents.tools.memories import Memory
+from longspan.agents.tools.server import McpServer
+from longspan.simulator.errors import first_problem
+from longspan.simulator.folders import remove
+
+__all__ = ["McpAgent"]
+
+FOLDER: Final = "{folder}"
+"""Stands for the server's folder in its command."""
+
+STATE: Final = "tools.json"
+"""The file of a snapshot with what concerns the tools."""
+
+FILES: Final = "files"
+"""The folder of a snapshot with the server's files."""
+
+MAX_FILES: Final = 2**30
+"""The maximum bytes of a server's files."""
+
+_STRICT: Final = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class _Call(BaseModel):
+    """A call of a tool, with which a server can be brought to the state it had."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    tool: str
+    arguments: dict[str, Any] | None = None
+    result: str = ""
+    failed: bool = False
+
+
+class _Replayed(BaseModel):
+    """What a trace tells of calls."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    tools: list[_Call] = Field(default_factory=list)
+
+
+class _State(BaseModel):
+    """What a snapshot keeps of the tools: memories as id, turn and text, and the calls to make again if there are no files."""
+
+    model_config = _STRICT
+
+    memories: list[tuple[str, str, str]]
+    calls: list[_Call] | None
+
+
+@final
+class McpAgent(BaseAgent):
+    """A chat model with an MCP server's tools. Raises InputError without a model that can use tools."""
+
+    takes_target = True
+
+    class Options(ToolOptions):
+        """`model`: KIND/MODEL. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start. `at_once`: the maximum
+        conversations held at the same time. Options that are not declared here are the model's."""
+
+        model_config = ConfigDict(frozen=True, extra="allow")
+
+        model: str = ""
+        tool_timeout: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
+        at_once: int | None = Field(default=None, ge=1, le=10_000)
+
+    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
+        super().__init__(target, options)
+        settings = options if isinstance(options, self.Options) else self.Options()
+        self._name = f"mcp:{target}"[:80]
+        self._command = [_absolute(word) for word in split_command("mcp", target)]
+        self._keeps_files = any(FOLDER in word for word in self._command)
+        if find_spec("mcp") is None:
+            raise InputError("agent mcp needs the package mcp: pip install 'longspan[mcp]'")
+        core: Any = _core(target, settings)
+        self._settings = settings
+        self._chat = ToolChat(core, settings)
+        self._folder: Path | None = None
+        self._server: McpServer | None = None
+        self._calls: list[_Call] = []
+
+    @classmethod
+    def at_once(cls, options: AgentOptions) -> int | None:
+        """As many as the option says, else one for each processor: each has a server of its own."""
+        return (options.at_once if isinstance(options, cls.Options) else None) or processors()
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """The model that costs money."""
+        return self._chat.models
+
+    def worst_case(self, message: Message) -> Mapping[str, Usage]:
+        """Return the maximum tokens that answering `message` can use."""
+        return self._chat.worst_case(message)
+
+    async def start(self) -> None:
+        """Start the server, whose tools may be too many for the context."""
+        await self._running()
+
+    async def reply(self, message: Message) -> Reply:
+        await self._running()
+        reply = await self._chat.reply(message)
+        self._note(_calls(reply))
+        return reply
+
+    async def observe(self, message: Message, reply: str) -> None:
+        await self._running()
+        await self._chat.observe(message, reply)
+
+    async def replay(self, message: Message, reply: Reply) -> None:
+        """Make the calls of a turn again that was answered before an interruption, without asking the model."""
+        calls = _calls(reply)
+        await self._call_again(calls)
+        self._note(calls)
+        for call in calls:
+            if call.arguments is not None and not call.failed:
+                self._chat.remember(message.turn_id, call.tool, call.arguments)
+        await self._chat.replay(message, reply)
+
+    async def reset(self) -> None:
+        await self.close()
+        await self._chat.reset()
+        self._calls = []
+
+    async def save(self, folder: Path) -> None:
+        await self._running()
+        await self._chat.save(folder)
+        calls = None if self._keeps_files else self._calls
+        state = _State(memories=[tuple(memory) for memory in self._chat.memories], calls=calls)
+        await trio.Path(folder / STATE).write_text(state.model_dump_json(), "utf-8")
+        if self._keeps_files and self._folder is not None:
+            await trio.to_thread.run_sync(_copy, self._folder, folder / FILES)
+
+    async def load(self, folder: Path) -> None:
+        state = await self._read(folder / STATE)
+        if (state.calls is None) != self._keeps_files:
+            raise AgentError(
+                f"{folder}: a snapshot of a server whose command {'named' if state.calls is None else 'did not name'} {FOLDER}"
+            )
+        await self.reset()
+        await self._chat.load(folder)
+        for memory in state.memories:
+            self._chat.memories.keep(Memory(*memory))
+        self._folder = _new_folder()
+        if self._keeps_files:
+            await trio.to_thread.run_sync(_copy, folder / FILES, self._folder)
+        await self._call_again(state.calls or [])
+        self._note(state.calls or [])
+
+    async def close(self) -> None:
+        server, self._server = self._server, None
+        folder, self._folder = self._folder, None
+        if server is not None:
+            await server.end()
+        if folder is not None:
+            remove(folder)
+
+    # The server.
+
+    async def _running(self) -> McpServer:
+        if self._server is None:
+            self._folder = self._folder or _new_folder()
+            command = [word.replace(FOLDER, str(self._folder)) for word in self._command]
+            self._server = McpServer(self._name, command, self._folder, self._settings.tool_timeout)
+            started = False
+            try:
+                await self._server.start()
+                self._chat.equip(self._server)
+                started = True
+            finally:
+                if not started:
+                    await self.close()
+        return self._server
+
+    async def _call_again(self, calls: list[_Call]) -> None:
+        """Make calls that may change something, in the same order. What they return no longer matters."""
+        server = await self._running()
+        for call in calls:
+            if call.arguments is not None and server.changes(call.tool):
+                await server.call(call.tool, call.arguments)
+
+    def _note(self, calls: list[_Call]) -> None:
+        """Keep the calls that may have changed something, if there are no files to restore."""
+        if not self._keeps_files and self._server is not None:
+            self._calls += [call for call in calls if call.arguments is not None and self._server.changes(call.tool)]
+
+    async def _read(self, path: Path) -> _State:
+        try:
+            return _State.model_validate_json(await trio.Path(path).read_bytes())
+        except OSError as error:
+            raise AgentError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValidationError as error:
+            raise AgentError(f"{path}: not a snapshot of this kind of agent: {first_problem(error)}") from None
+
+
+def _core(target: str, options: McpAgent.Options) -> Core:
+    """Return the core that `model` names. Raises InputError if there is none that can use tools."""
+    core = make_core(f"mcp:{target}", options.model, options.model_extra or {}, McpAgent.Options.model_fields)
+    if core is None:
+        raise InputError(f"agent mcp needs a model: mcp:COMMAND?model=KIND/MODEL, such as model=openai/gpt-4o; got {options.model!r:.60}")
+    if not callable(getattr(core, "use_tools", None)):
+        raise InputError(f"agent mcp: {core.name} cannot use tools; models of kind openai, anthropic and google can")
+    if getattr(getattr(core, "options", None), "stream", False):
+        raise InputError("agent mcp: calls of tools are not read from streams: leave out stream=true")
+    return core
+
+
+def _absolute(word: str) -> str:
+    """Return a word of a command, as an absolute path if it names a file from the current folder: the server runs in another."""
+    is_path = "/" in word or Path(word).suffix
+    return os.path.abspath(word) if is_path and not os.path.isabs(word) and Path(word).is_file() else word  # noqa: PTH100, PTH117
+
+
+def _new_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="longspan-mcp-"))
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy the regular files below a folder; links and what else there may be are left out. Raises AgentError if it is too much."""
+    size = 0
+    for place, _, names in os.walk(source):
+        copied = target / Path(place).relative_to(source)
+        copied.mkdir(parents=True, exist_ok=True)
+        for path in (Path(place) / name for name in names):
+            if path.is_file() and not path.is_symlink():
+                size += path.stat().st_size
+                if size > MAX_FILES:
+                    raise AgentError(f"the server's folder holds more than {MAX_FILES:,} bytes, too many for snapshots")
+                shutil.copyfile(path, copied / path.name, follow_symlinks=False)
+
+
+def _calls(reply: Reply) -> list[_Call]:
+    """Return the calls that a reply's trace tells of. Raises AgentError if they cannot be read: the trace may be from a file."""
+    try:
+        return _Replayed.model_validate(reply.trace or {}).tools
+    except ValidationError as error:
+        raise AgentError(f"the trace of a turn tells no calls of tools: {first_problem(error)}") from None

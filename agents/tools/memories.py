@@ -1,0 +1,84 @@
+"""What a model stored with its tools, and what of it their results show: so that a report can say where a memory was lost.
+
+Tools tell neither. So what a call that may store something was given counts as one memory, and a result shows a memory if it has
+nearly all of its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, final
+
+from longspan.simulator.grading.matching import plain
+
+__all__ = ["Memories", "Memory", "shortened"]
+
+SHARE: Final = 0.8
+"""The share of a memory's words that a result must have to show it."""
+
+MAX_SHOWN: Final = 200
+"""The maximum memories that a result is said to show: the newest."""
+
+MAX_TEXT: Final = 300
+"""The maximum characters of a text in a trace."""
+
+MAX_WORDS: Final = 2000
+"""The maximum words of a memory that are looked for."""
+
+
+class Memory(NamedTuple):
+    """A memory, and the turn in which it was stored."""
+
+    id: str
+    turn: str
+    text: str
+
+
+@final
+class Memories:
+    """The memories that a model has stored in a conversation, oldest first."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[Memory, frozenset[str]]] = []
+
+    def __iter__(self) -> Iterator[Memory]:
+        return (memory for memory, _ in self._kept)
+
+    def keep(self, memory: Memory) -> None:
+        """Add a memory that was stored before."""
+        self._kept.append((memory, frozenset(plain(memory.text).split()[:MAX_WORDS])))
+
+    def store(self, turn: str, arguments: Any) -> dict[str, Any] | None:
+        """Add what a call was given as a memory of `turn`. Return it as a trace shows it; None if there is nothing in it."""
+        text = " ".join(_texts(arguments))
+        if not text.strip():
+            return None
+        memory = Memory(f"{turn}/{len(self._kept)}", turn, text)
+        self.keep(memory)
+        return {"id": memory.id, "text": shortened(text)}
+
+    def shown_in(self, text: str) -> list[dict[str, Any]]:
+        """Return the memories that a result shows, as a trace shows them."""
+        words = set(plain(text).split())
+        shown = [memory for memory, wanted in self._kept if wanted and len(wanted & words) >= SHARE * len(wanted)]
+        return [{"id": memory.id, "turns": [memory.turn], "text": shortened(memory.text)} for memory in shown[-MAX_SHOWN:]]
+
+
+def shortened(text: str) -> str:
+    """Return a text, or its start if it is too long for a trace."""
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts and numbers in JSON."""
+    left = [value]
+    while left:
+        match left.pop():
+            case bool() | None:
+                pass
+            case dict() as inner:
+                left += reversed(inner.values())
+            case list() as inner:
+                left += reversed(inner)
+            case leaf:
+                yield str(leaf)

@@ -1,0 +1,247 @@
+"""An MCP server in a process of its own. The SDK speaks the protocol; the process is ours, so that it never outlives longspan."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, final
+
+import anyio
+import trio
+
+from longspan.agents.base import AgentError
+from longspan.agents.models.core import Tool, clean
+from longspan.agents.outside.program import Program
+from longspan.agents.outside.protocol import printable
+from longspan.agents.tools.toolbox import ToolResult
+from longspan.simulator.errors import one_line
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client._transport import TransportStreams
+    from mcp_types import CallToolResult
+    from mcp_types import Tool as ServersTool
+
+__all__ = ["McpServer"]
+
+MAX_TOOLS: Final = 128
+"""The maximum tools of a server: as many as OpenAI's models take."""
+
+MAX_DESCRIPTIONS: Final = 2**18
+"""The maximum characters of what describes them, and of the server's instructions."""
+
+READING: Final = frozenset("check count fetch find get list load lookup open query read recall remind retrieve search show view".split())
+"""Words in the name of a tool that only reads, if it does not say whether it does."""
+
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # otherwise the SDK's warnings would be printed
+
+
+class _Known(NamedTuple):
+    """A tool of the server: its own name, whether it only reads, and whether it says so itself."""
+
+    name: str
+    reads: bool
+    says_so: bool
+
+
+@final
+class McpServer:
+    """Runs `command` in `folder`. `name` identifies it in errors. A call, and its start, may take `timeout` seconds.
+
+    Its tools have names that all models accept. All methods raise AgentError once it has ended, or has not answered in time.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], folder: Path, timeout: float) -> None:
+        self.name = name
+        self._timeout = timeout
+        self._program = Program(command, folder=folder)
+        self._client: Client | None = None
+        self._problem: str | None = None
+        self._changed, self._stop, self._ended = trio.Event(), trio.Event(), trio.Event()
+        self._known: dict[str, _Known] = {}
+        self.tools: Sequence[Tool] = ()
+        self.instructions = ""
+
+    async def start(self) -> None:
+        """Start it, and learn its tools."""
+        trio.lowlevel.spawn_system_task(self._serve, name="longspan: an MCP server")
+        try:
+            with trio.fail_after(self._timeout):
+                await self._changed.wait()
+                await self._learn()
+                return
+        except trio.TooSlowError:
+            problem = f"did not start within {self._timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
+        raise AgentError(f"{self.name}: {problem}")
+
+    def reads(self, name: str) -> bool:
+        """Return whether a tool only reads, by what it says, or else by its name."""
+        return name in self._known and self._known[name].reads
+
+    def changes(self, name: str) -> bool:
+        """Return whether a tool may change something: unless it says that it does not."""
+        return name not in self._known or not (self._known[name].reads and self._known[name].says_so)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call a tool. A tool's own error is its result."""
+        if name not in self._known:
+            return ToolResult(f"there is no tool {name[:200]!r}", failed=True)
+        try:
+            with trio.fail_after(self._timeout):
+                return await self._call(self._known[name].name, dict(arguments))
+        except trio.TooSlowError:
+            problem = f"no answer within {self._timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
+        raise AgentError(f"{self.name}: tool {printable(name)}: {problem}")
+
+    async def end(self) -> None:
+        """End the process. Never fails, and cannot be cancelled."""
+        self._problem = self._problem or "has been ended"
+        self._stop.set()
+        with trio.CancelScope(shield=True):
+            await self._ended.wait()
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        from mcp import MCPError
+
+        if self._client is None or self._problem is not None:
+            self._fail(self._problem or "has not been started")
+        try:
+            result = await self._client.call_tool(name, arguments)
+        except (MCPError, RuntimeError, ValueError) as error:  # its own error, or a result that breaks the protocol
+            if self._problem is not None:
+                self._fail(f"tool {printable(name)}: {self._problem}")
+            return ToolResult(one_line(error), failed=True)
+        return ToolResult(_text(result), result.is_error)
+
+    async def _learn(self) -> None:
+        from mcp import MCPError
+
+        if self._client is None or self._problem is not None:
+            self._fail(self._problem or "has ended")
+        listed: list[ServersTool] = []
+        cursor: str | None = None
+        try:
+            while len(listed) <= MAX_TOOLS:
+                page = await self._client.list_tools(cursor=cursor)
+                listed += page.tools
+                if (cursor := page.next_cursor) is None:
+                    break
+        except (MCPError, RuntimeError, ValueError) as error:
+            self._fail(self._problem or f"does not list its tools: {one_line(error)}")
+        self.instructions = clean(self._client.instructions or "")
+        self.tools = [Tool(_accepted(tool.name), clean(tool.description or ""), tool.input_schema) for tool in listed]
+        self._known = {tool.name: _known(each) for tool, each in zip(self.tools, listed, strict=True)}
+        self._check(Counter(tool.name for tool in self.tools))
+
+    def _check(self, names: Counter[str]) -> None:
+        size = len(self.instructions) + len(json.dumps([tool._asdict() for tool in self.tools]))
+        twice = [name for name, count in names.items() if count > 1]
+        if not names:
+            self._fail("offers no tools")
+        if len(self.tools) > MAX_TOOLS:
+            self._fail(f"offers more than {MAX_TOOLS} tools")
+        if size > MAX_DESCRIPTIONS:
+            self._fail(f"describes its tools in {size:,} characters, more than {MAX_DESCRIPTIONS:,}")
+        if twice:
+            self._fail(f"offers two tools that models would know as {twice[0]}")
+
+    def _fail(self, problem: str) -> NoReturn:
+        raise AgentError(f"{self.name}: {problem}")
+
+    # The process, in a task of its own.
+
+    async def _serve(self) -> None:
+        from mcp import Client
+
+        try:
+            async with Client(self._transport(), cache=None) as client:
+                self._client = client
+                self._changed.set()
+                await self._stop.wait()
+        except Exception as error:
+            self._problem = self._problem or f"does not speak MCP: {one_line(_innermost(error))}{self._program.stderr_hint}"
+        finally:
+            self._client = None
+            with trio.CancelScope(shield=True):
+                await self._program.end()
+            self._changed.set()
+            self._ended.set()
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[TransportStreams]:
+        """Start the process, and pass on messages. The SDK's own transport has no limit for a line, and writes errors to the terminal."""
+        from mcp.shared.message import SessionMessage
+
+        received, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, sent = anyio.create_memory_object_stream[SessionMessage](0)
+        try:
+            await self._program.open()
+        except AgentError as error:
+            self._problem = str(error)
+            raise
+        async with anyio.create_task_group() as group:
+            drain, drained = anyio.CancelScope(), anyio.Event()
+
+            async def read_errors() -> None:
+                with drain:
+                    await self._program.drain()
+                drained.set()
+
+            async def receive() -> None:
+                from mcp_types import jsonrpc_message_adapter
+
+                async with received:
+                    try:
+                        while (line := await self._program.receive()) is not None:
+                            with suppress(ValueError):  # not a message, but a print
+                                await received.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+                        drain.cancel()  # two may not read at once
+                        await drained.wait()
+                        self._problem = self._problem or str(await self._program.why_it_ended())
+                    except AgentError as error:
+                        self._problem = str(error)
+
+            async def send() -> None:
+                async with sent:
+                    async for message in sent:
+                        line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                        await self._program.send(line.encode() + b"\n")
+
+            for task in (read_errors, receive, send):
+                group.start_soon(task)
+            try:
+                yield read, write
+            finally:
+                group.cancel_scope.cancel()
+                for stream in (received, read, write, sent):
+                    stream.close()
+
+
+def _innermost(error: Exception) -> Exception:
+    """Return the first error in nested groups of them."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _known(tool: ServersTool) -> _Known:
+    hint = tool.annotations.read_only_hint if tool.annotations is not None else None
+    words = set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tool.name).lower()))
+    return _Known(tool.name, bool(words & READING) if hint is None else hint, hint is not None)
+
+
+def _accepted(name: str) -> str:
+    """Return a tool's name in characters and a length that all models accept."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
+
+
+def _text(result: CallToolResult) -> str:
+    """Return what a tool returned as text. What is no text is only named."""
+    texts = [getattr(block, "text", None) or getattr(getattr(block, "resource", None), "text", None) for block in result.content]
+    found = [text if isinstance(text, str) else f"[{block.type}]" for text, block in zip(texts, result.content, strict=True)]
+    return "\n".join(found) if found or result.structured_content is None else json.dumps(result.structured_content)

@@ -1,0 +1,82 @@
+"""Tests by agents: what each agent scored in each test of the same conversations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple, final
+
+from longspan.simulator.analysis.comparable import test_key
+from longspan.simulator.analysis.graded_runs import Column, Graded
+from longspan.simulator.grading.grades import TestResult
+
+__all__ = ["Scored", "TestMatrix", "natural", "test_matrices"]
+
+
+@final
+class Scored(NamedTuple):
+    """What an agent scored in a test: the mean over its `runs`, where one without a score counts as 0 (`low`) or as 1 (`high`)."""
+
+    low: float
+    high: float
+    runs: Sequence[Path]
+
+
+@final
+class TestMatrix(NamedTuple):
+    """The tests of a column and a seed: what each agent scored, by scenario, test and agent. `note`: what tells it from others."""
+
+    column: Column
+    seed: int
+    note: str
+    scenarios: Mapping[str, Mapping[str, Mapping[str, Scored]]]
+
+    @property
+    def tests(self) -> int:
+        return sum(map(len, self.scenarios.values()))
+
+    @property
+    def agents(self) -> set[str]:
+        return {agent for tests in self.scenarios.values() for scores in tests.values() for agent in scores}
+
+
+def test_matrices(runs: Sequence[Graded]) -> list[TestMatrix]:
+    """Return a matrix for each column and seed, in order. Tests of other definitions, or of another version, have their own."""
+    groups: dict[Hashable, list[Graded]] = {}
+    for run in sorted(runs, key=lambda run: (not run.column.isolated, run.column.span, run.manifest.seed)):
+        groups.setdefault((run.column, test_key(run, "")), []).append(run)
+    places = [(group[0].column, group[0].manifest.seed) for group in groups.values()]
+    return [
+        TestMatrix(*place, _origin(group[0]) if places.count(place) > 1 else "", _scenarios(group))
+        for place, group in zip(places, groups.values(), strict=True)
+    ]
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """A key that sorts names by the numbers in them: `seed2` before `seed10`."""
+    return [(int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,18})", text)]
+
+
+def _origin(run: Graded) -> str:
+    definitions = run.manifest.definitions_sha256
+    made = f"definitions {definitions[:12]}" if definitions else "generated"
+    return f"{made} by longspan {run.manifest.versions.get('longspan', 'unknown')}"
+
+
+def _scenarios(runs: Sequence[Graded]) -> dict[str, dict[str, dict[str, Scored]]]:
+    found: dict[str, dict[str, dict[str, list[tuple[Graded, TestResult]]]]] = {}
+    for run in runs:
+        for test in run.result.tests:
+            found.setdefault(test.scenario, {}).setdefault(test.id, {}).setdefault(run.manifest.agent, []).append((run, test))
+    return {
+        name: {id: {agent: _scored(each) for agent, each in found[name][id].items()} for id in sorted(found[name], key=natural)}
+        for name in sorted(found)
+    }
+
+
+def _scored(played: Sequence[tuple[Graded, TestResult]]) -> Scored:
+    return Scored(
+        fmean(test.lowest for _, test in played), fmean(test.highest for _, test in played), [run.folder.path for run, _ in played]
+    )

@@ -1,0 +1,96 @@
+"""A test as two agents played it, turn by turn, with the first turn where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, final
+
+from longspan.simulator.analysis.comparable import test_key
+from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.analysis.memory_losses import outcome
+from longspan.simulator.errors import InputError
+from longspan.simulator.report.memory import OUTCOMES
+from longspan.simulator.report.reading import Conversation, Reading, Test, Turn
+
+__all__ = ["Exchange", "Side", "SideBySide", "side_by_side"]
+
+Parting = Literal["message", "reply"]
+"""What differs first between the two sides."""
+
+
+@final
+class Side(NamedTuple):
+    """A test as one agent played it. `fates`: by turn, what became of a needle when each question needed it."""
+
+    run: Graded
+    test: Test
+    fates: Mapping[int, Sequence[str]]
+
+
+@final
+class Exchange(NamedTuple):
+    """A turn on both sides, None where one has none. `same`: whether the user said the same. `parting`: that they part here, and how."""
+
+    number: int
+    turns: tuple[Turn | None, Turn | None]
+    same: bool
+    parting: Parting | None
+
+
+@final
+class SideBySide(NamedTuple):
+    """A test on both sides, in turns."""
+
+    sides: tuple[Side, Side]
+    exchanges: list[Exchange]
+
+
+def side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
+    """Put a test next to itself as another agent played it.
+
+    Raises InputError if the runs do not both have it, or do not play the same tests, and JournalError for a damaged journal.
+    """
+    if (one.manifest.suite.name, one.column, test_key(one, test)) != (other.manifest.suite.name, other.column, test_key(other, test)):
+        raise InputError(f"{one.name} and {other.name} do not play the same tests; choose two runs of one suite, span and seed")
+    (first, at_first), (second, at_second) = _played(one, test), _played(other, test)
+    return SideBySide((_side(one, first), _side(other, second)), list(_exchanges(first, second, at_first, at_second)))
+
+
+def _played(run: Graded, test: str) -> tuple[Test, Conversation | None]:
+    result = next((result for result in run.result.tests if result.id == test), None)
+    if result is None:
+        raise InputError(f"{run.name} has no test {test:.80}")
+    conversations = Reading.of(run.folder).conversations
+    return Test.of(result, conversations), conversations.get(result.conversation or "")
+
+
+def _side(run: Graded, test: Test) -> Side:
+    fates: dict[int, list[str]] = {}
+    for pair in test.result.evidence:
+        if (fate := outcome(pair)) != "unknown":
+            fates.setdefault(pair.needle_turn, []).append(OUTCOMES[fate])
+    return Side(run, test, fates)
+
+
+def _exchanges(one: Test, other: Test, at_one: Conversation | None, at_other: Conversation | None) -> Iterator[Exchange]:
+    parted = False
+    for number in sorted({turn.number for test in (one, other) for turn in test.turns}):
+        here, there = _said(at_one, number), _said(at_other, number)
+        same = here.message == there.message
+        parting: Parting | None = None if parted or here[1:] == there[1:] else "reply" if same else "message"
+        parted = parted or parting is not None
+        yield Exchange(number, (here.turn, there.turn), same, parting)
+
+
+class _Said(NamedTuple):
+    turn: Turn | None
+    message: str | None
+    reply: str | None
+
+
+def _said(conversation: Conversation | None, number: int) -> _Said:
+    """A turn with its message and its reply, None for what was not said."""
+    if conversation is None or number >= len(conversation.turns):
+        return _Said(None, None, None)
+    turn, history = conversation.turns[number], conversation.transcript.history
+    return _Said(turn, turn.message.text, history[number].reply if number < len(history) else None)

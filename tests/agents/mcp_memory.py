@@ -1,0 +1,37 @@
+"""A real MCP server, a small memory: `mcp_memory.py FILE`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from mcp.server import MCPServer
+from mcp.types import ToolAnnotations
+
+FILE = Path(sys.argv[1])
+server = MCPServer("memory", instructions="Remember what the user tells you.")
+
+
+def facts() -> list[str]:
+    found: list[str] = json.loads(FILE.read_text()) if FILE.exists() else []
+    return found
+
+
+@server.tool()
+def remember(fact: str) -> str:
+    """Store a fact."""
+    if not fact.strip():
+        raise ValueError("an empty fact")
+    FILE.write_text(json.dumps([*facts(), fact]))
+    return f"Stored as number {len(facts())}."
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def recall(query: str) -> str:
+    """Return the facts that share a word with a query, oldest first."""
+    words = set(query.lower().split())
+    return "\n".join(fact for fact in facts() if words & set(fact.lower().split())) or "Nothing."
+
+
+server.run()
