@@ -118,8 +118,9 @@ class _Dispatcher:
                 self.outcomes[run.path] = Outcome(run.path, finished(run), StoppedError("stopped before its first turn"))
                 continue
             try:
+                telemetry = TELEMETRY.get()
                 order = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "budget": astuple(budget)}
-                order["otel"] = (telemetry := TELEMETRY.get()) is not None
+                order |= {"otel": telemetry is not None}
                 await _input(process).send_all(_line(order))
                 answer = await self._listen(plan, run, lines)
             except (_WorkerExitedError, trio.BrokenResourceError):
