@@ -94,7 +94,7 @@ def replay(
     """
     import trio
 
-    from longspan.simulator.agent_spec import AgentSpec, make_agent
+    from longspan.simulator.agent_spec import AgentSpec, make_agent, resolved
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
     from longspan.simulator.manifest import versions
@@ -102,6 +102,7 @@ def replay(
     from longspan.simulator.runner import play
     from longspan.simulator.runner import replay as play_again
 
+    agent = str(resolved(AgentSpec.parse(agent))) if agent is not None else None
     folder = open_run(run, trust, agent)
     if agent is None:
         result = trio.run(lambda: play_again(folder))

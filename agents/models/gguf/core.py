@@ -18,6 +18,7 @@ from longspan.agents.models.gguf.model import Model, Sampling, Settings
 from longspan.agents.models.gguf.options import GgufOptions
 from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.trial import try_out
+from longspan.agents.models.thinking import split_thinking
 from longspan.simulator.errors import one_line
 from longspan.simulator.files import opened
 from longspan.simulator.ledger import Rates
@@ -104,7 +105,8 @@ class GgufCore:
             generated = model.generate(prompt, max_tokens, owner=self, sampling=sampling, stopped=_cancelled)
         except AgentError as error:
             raise type(error)(f"{self.name}: {error}") from error.__cause__
-        return Completion(generated.text, Usage(len(prompt), generated.cached, generated.tokens))
+        text, thinking = (generated.text, "") if self.options.keep_thinking else split_thinking(generated.text)
+        return Completion(text, Usage(len(prompt), generated.cached, generated.tokens), thinking=thinking)
 
 
 def _model_key(target: str, options: GgufOptions) -> _ModelKey:
