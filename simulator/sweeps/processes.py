@@ -119,8 +119,8 @@ class _Dispatcher:
                 continue
             try:
                 telemetry = TELEMETRY.get()
-                order = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "budget": astuple(budget)}
-                order |= {"otel": telemetry is not None}
+                order: dict[str, Any] = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "budget": astuple(budget)}
+                order["otel"] = telemetry is not None
                 await _input(process).send_all(_line(order))
                 answer = await self._listen(plan, run, lines)
             except (_WorkerExitedError, trio.BrokenResourceError):
