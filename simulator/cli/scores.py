@@ -192,7 +192,9 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
     for part, used in result.costs.items():
         dollars = "price unknown" if used.cost_usd is None else f"${used.cost_usd:.4f}"
         cached = f", {used.cached_tokens:,} of them from cache" if used.cached_tokens else ""
-        console.say(f"cost    {dollars}: {part} read {used.input_tokens:,} tokens{cached}, wrote {used.output_tokens:,}")
+        told = used.input_tokens or used.output_tokens or not used.cost_usd  # some agents tell their cost alone
+        tokens = f" read {used.input_tokens:,} tokens{cached}, wrote {used.output_tokens:,}" if told else ""
+        console.say(f"cost    {dollars}: {part}{tokens}")
 
 
 def _scores(manifest: Manifest, result: Result) -> tuple[str, list[_Column]]:

@@ -128,8 +128,8 @@ def test_a_resumed_run_appends_to_its_log(here: Path) -> None:
 
 def test_whatever_bytes_are_written_the_log_is_text_of_bounded_lines(tmp_path: Path) -> None:
     path, log = tmp_path / "agent.log", AgentLog()
-    set_moment(7, datetime(2024, 1, 1, 9))
     with log.kept(path):
+        set_moment(7, datetime(2024, 1, 1, 9))
         for chunk in (b"one\r\ntwo\rthr", b"ee\n\n  \n\x1b]0;title\x07\x00\xff\xe2\x80\xae\n", b"x" * 10_001, b"\nend"):
             log.write(chunk)
         assert log.last_lines[-1] == "end"
