@@ -15,13 +15,12 @@ from longspan.simulator.agent import Agent
 from longspan.simulator.errors import InputError, LongspanError, first_problem, one_line
 from longspan.simulator.faults import is_fault
 from longspan.simulator.fields import validated
+from longspan.simulator.installed import AGENTS
 from longspan.simulator.plugins import load
 from longspan.simulator.processes import share
+from longspan.simulator.suggestions import meant
 
-__all__ = ["GROUP", "AgentSpec", "at_once", "make_agent"]
-
-GROUP = "longspan.agents"
-"""The entry-point group in which a distribution registers a kind of agent: the kind's name, and a class."""
+__all__ = ["AgentSpec", "at_once", "make_agent"]
 
 _SPEC = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 _METHODS = ("reply", "observe", "reset", "save", "load")
@@ -63,7 +62,7 @@ class AgentSpec:
 
         Raises InputError if the kind is unknown.
         """
-        known = _known(getattr(load(GROUP, "kind of agent", self.kind), "Options", _NoOptions))
+        known = _known(getattr(load(AGENTS, "kind of agent", self.kind), "Options", _NoOptions))
         return replace(self, options={name: value for name, value in options.items() if name in known} | dict(self.options))
 
     def __str__(self) -> str:
@@ -76,7 +75,7 @@ def make_agent(spec: AgentSpec) -> Agent:
     The kind's class is called with the target and the options, an instance of its nested pydantic model `Options`.
     Raises InputError if the kind is unknown or ambiguous, an option is invalid or a prerequisite is missing.
     """
-    cls = load(GROUP, "kind of agent", spec.kind)
+    cls = load(AGENTS, "kind of agent", spec.kind)
     options = _options(spec, getattr(cls, "Options", _NoOptions))
     try:
         agent = cls(spec.target, options)
@@ -98,7 +97,7 @@ def at_once(spec: AgentSpec) -> float:
 
     Raises InputError if the kind is unknown or an option is invalid.
     """
-    cls = load(GROUP, "kind of agent", spec.kind)
+    cls = load(AGENTS, "kind of agent", spec.kind)
     limit = getattr(cls, "at_once", None)
     return share(limit(_options(spec, getattr(cls, "Options", _NoOptions)))) if callable(limit) else inf
 
@@ -116,7 +115,7 @@ def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
     if model.model_config.get("extra") != "allow":
         for name in spec.options:
             if name not in known:
-                raise InputError(f"agent {spec}: unknown option {name!r:.40}; {options_text}")
+                raise InputError(f"agent {spec}: unknown option {name!r:.40}{meant(name, known, options_text)}")
     try:
         return validated(model, spec.options)
     except ValidationError as error:

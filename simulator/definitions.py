@@ -11,8 +11,9 @@ from typing import Any, Final, final
 
 from longspan.simulator.errors import InputError, ScenarioError
 from longspan.simulator.gate import clear
+from longspan.simulator.installed import installed
 from longspan.simulator.manifest import Manifest
-from longspan.simulator.plugins import installed, load
+from longspan.simulator.plugins import load
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Placement, Script
 from longspan.simulator.suite import Suite, make_test, make_tests, scenarios_in

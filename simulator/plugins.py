@@ -6,9 +6,8 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Callable, Mapping
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,13 +16,13 @@ from pydantic import ValidationError
 from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.fields import validated
+from longspan.simulator.installed import SCENARIOS, installed
 from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.suggestions import meant
 
 __all__ = [
-    "SCENARIOS",
     "find_class",
     "find_object",
-    "installed",
     "installed_scenarios",
     "load",
     "make_scenario",
@@ -35,23 +34,6 @@ __all__ = [
 NAME = r"[a-z][a-z0-9_]{0,60}"
 """A pattern for scenario names, which become part of folder names."""
 
-SCENARIOS = "longspan.scenarios"
-"""The entry-point group in which distributions register scenario classes by name."""
-
-
-def installed(group: str) -> dict[str, list[EntryPoint]]:
-    """Return the entry points of a group by name. A name that several distributions register has several entries."""
-    points: dict[str, list[EntryPoint]] = {}
-    for point in _points(entry_points, group, tuple(sys.path)):
-        points.setdefault(point.name, []).append(point)
-    return points
-
-
-@lru_cache(maxsize=32)
-def _points(find: Callable[..., Iterable[EntryPoint]], group: str, path: tuple[str, ...]) -> list[EntryPoint]:
-    """Return a group's entry points sorted by name. Cached for each path, because `find` reads every distribution on it."""
-    return sorted(find(group=group), key=lambda point: point.name)
-
 
 def load(group: str, what: str, name: str) -> Any:
     """Load the object registered as `name`. `what` names the kind of object in errors. Raises InputError."""
@@ -59,7 +41,7 @@ def load(group: str, what: str, name: str) -> Any:
     points = registered.get(name, [])
     if not points:
         known = f"there are {', '.join(registered)}" if registered else "none are installed: install longspan (pip install -e .)"
-        raise InputError(f"there is no {what} {name!r:.60}; {known}")
+        raise InputError(f"there is no {what} {name!r:.60}{meant(name, registered, known)}")
     if len(points) > 1:
         raise InputError(f"the {what} {name!r} is registered by {' and '.join(sorted(map(origin, points)))}: uninstall one of them")
     try:

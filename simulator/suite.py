@@ -15,13 +15,13 @@ from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.fields import Span, Whole
 from longspan.simulator.files import read_packed, resolved
+from longspan.simulator.installed import SCENARIOS, installed, suites
 from longspan.simulator.plugins import make_scenario, path_parameters, scenario_class
 from longspan.simulator.scenario import Scenario, Test
 from longspan.simulator.script import Placement, Script
+from longspan.simulator.suggestions import meant
 
-__all__ = ["Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "seed_of", "suites"]
-
-SUITES = Path(__file__).parent / "suites"
+__all__ = ["Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "seed_of"]
 
 ID = r"[a-z0-9][a-z0-9_-]{0,40}"
 """A pattern for test ids within a scenario."""
@@ -67,7 +67,8 @@ class Suite(BaseModel):
         for pair in data:
             name, path = _pair(pair, "--data", "NAME=PATH")
             if name not in takers:
-                raise InputError(f"--data {pair}: no scenario takes data called {name!r:.60}; known names: {', '.join(takers) or 'none'}")
+                near = meant(name, takers, f"known names: {', '.join(takers) or 'none'}")
+                raise InputError(f"--data {pair}: no scenario takes data called {name!r:.60}{near}")
             for scenario, parameter in takers[name]:
                 chosen[scenario] = chosen[scenario] | {parameter: str(resolved(Path(path)))}
         return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests, "each": {} if tests else self.each})
@@ -83,11 +84,6 @@ class Suite(BaseModel):
         return self.model_copy(update={"scenarios": chosen})
 
 
-def suites() -> dict[str, Path]:
-    """Return the paths of the suites that come with longspan, by name."""
-    return {path.stem: path for path in sorted(SUITES.glob("*.yaml"))}
-
-
 def load_suite(name: str) -> Suite:
     """Load a suite that comes with longspan, several joined by +, or one from a YAML file. Raises InputError."""
     known = suites()
@@ -96,7 +92,10 @@ def load_suite(name: str) -> Suite:
         return _joined(name, [load_suite(name) for name in names])
     path = known.get(name) or Path(name)
     if name not in known and path.suffix not in (".yaml", ".yml"):
-        raise InputError(f"there is no suite {name!r:.60}; there are {', '.join(known)}, or give a .yaml file")
+        if name in installed(SCENARIOS):
+            raise InputError(f"there is no suite {name!r:.60}, but a scenario: longspan run --scenario {name}")
+        there_are = f"there are {', '.join(known)}, or give a .yaml file"
+        raise InputError(f"there is no suite {name!r:.60}{meant(name, known, there_are)}")
     content = read_yaml(path, "suite")
     if not isinstance(content, dict):
         raise InputError(f"suite {path}: expected the keys {', '.join(Suite.model_fields)}")
@@ -234,7 +233,8 @@ def _holders(scenarios: Mapping[str, Scenario], name: str, setting: str) -> list
     ]
     if not holders:
         known = sorted({f"{scenario.name}.{field}" for scenario in scenarios.values() for field in type(scenario).model_fields})
-        raise InputError(f"--set {setting}: there is no parameter {name!r}; there are {', '.join(known)}")
+        near = meant(name, [*known, *(each.rpartition(".")[2] for each in known)], f"there are {', '.join(known)}")
+        raise InputError(f"--set {setting}: there is no parameter {name!r:.60}{near}")
     return holders
 
 

@@ -15,6 +15,7 @@ from longspan.agents.models.core import ChatMessage, Completion, RefusalError, T
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.agents.models.web import refusal_in
+from longspan.simulator.ledger import Rates
 from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "parse_usage"]
@@ -116,6 +117,7 @@ class ApiCore(ABC):
         self.model = target
         self.provider = Provider(self.vendor, target, options)
         self.name = self.provider.name
+        self.priced_as: str | Rates = options.rates or self.name
         self.window = _window(self.name) if self.provider.official else None
         self.max_output = options.max_tokens
         encoding, self._factor = self.encoding()

@@ -24,6 +24,7 @@ from longspan.agents.models.core import (
 from longspan.agents.models.dry import DryCore
 from longspan.agents.models.window import Eviction, Window
 from longspan.simulator.errors import first_problem
+from longspan.simulator.ledger import Rates
 
 __all__ = ["ChatAgent", "ChatOptions", "cut_middle"]
 
@@ -174,9 +175,9 @@ class ChatAgent(BaseAgent):
         self._set_ratio(1.0)
 
     @property
-    def models(self) -> Mapping[str, str]:
+    def models(self) -> Mapping[str, str | Rates]:
         """The model that costs money."""
-        return {"agent": self.core.name}
+        return {"agent": self.core.priced_as}
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
         """Return the maximum tokens that answering `message` can use."""

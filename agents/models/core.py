@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from longspan.agents.base import AgentError, AgentOptions, InputError, Usage
 from longspan.simulator.errors import first_problem
 from longspan.simulator.fields import validated
+from longspan.simulator.ledger import Rates
 from longspan.simulator.plugins import load
 
 __all__ = [
@@ -107,7 +108,9 @@ class Core(Protocol):
     """A chat model. Calls may overlap only if the core says so. Every call may be cancelled."""
 
     name: str
-    """Its spec without options, such as "openai/gpt-4o": for errors and prices."""
+    """Its spec without options, such as "openai/gpt-4o": for errors."""
+    priced_as: str | Rates
+    """What its price is looked up by: its name, or the rates of its options."""
     overhead: int
     """Tokens that a message takes beyond those of its text."""
     window: int | None

@@ -17,6 +17,7 @@ from longspan.agents.base import AgentError, InputError, Tokens, Usage
 from longspan.agents.models.core import CoreOptions
 from longspan.agents.models.limits import DEFAULT_AT_ONCE, Limiter, SharedLimiter, Slot
 from longspan.agents.models.web import check_url, http_client, is_loopback, translate_error
+from longspan.agents.prices import PriceOptions
 from longspan.simulator.agent import will_be_asked
 from longspan.simulator.processes import share
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
@@ -35,7 +36,7 @@ _clients: Final[trio.lowlevel.RunVar[dict[tuple[str, str, str], Any]]] = trio.lo
 _limiters: Final[trio.lowlevel.RunVar[dict[tuple[str, str], Limiter]]] = trio.lowlevel.RunVar("limiters")
 
 
-class ProviderOptions(CoreOptions):
+class ProviderOptions(CoreOptions, PriceOptions):
     """`base_url`: a server that speaks the vendor's API. `timeout`: seconds that a turn may take. `at_once`, `rpm`, `tpm`: the
     maximum requests at once, requests a minute and tokens a minute; the strictest of each in the process applies."""
 

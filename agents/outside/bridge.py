@@ -136,15 +136,24 @@ def as_answer(reply: Any) -> Any:
     if isinstance(reply, dict):
         return reply
     if not hasattr(reply, "text"):
-        raise TypeError(f"reply returned {type(reply).__name__}; it must return a str, or a dict with text, usage and trace")
+        raise TypeError(f"reply returned {type(reply).__name__}; it must return a str, or a dict with text, usage, cost_usd and trace")
     usage = getattr(reply, "usage", None)
-    counts = ("input_tokens", "cached_tokens", "output_tokens")
+    if usage is not None and not isinstance(usage, dict) and not hasattr(usage, "model_dump"):
+        usage = {name: getattr(usage, name, 0) for name in ("input_tokens", "cached_tokens", "output_tokens")}
     return {
         "text": reply.text,
-        "usage": {name: getattr(usage, name, 0) for name in counts} if usage is not None else None,
+        "usage": usage,
         "trace": getattr(reply, "trace", None),
+        "cost_usd": getattr(reply, "cost_usd", None),
         "refused": getattr(reply, "refused", False),
     }
+
+
+def plain(value: Any) -> Any:
+    """Return an object of a vendor's library, such as OpenAI's usage, as a dict."""
+    if not hasattr(value, "model_dump"):
+        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+    return value.model_dump(mode="json")
 
 
 def one_line(error: BaseException) -> str:
@@ -159,7 +168,7 @@ def main() -> None:
     bridge = Bridge(sys.argv[1], json.loads(sys.argv[2]))
     for request in bridge.requests(requests):
         try:
-            answer = json.dumps(bridge.answer(request), allow_nan=False)
+            answer = json.dumps(bridge.answer(request), allow_nan=False, default=plain)
             print(end="", flush=True)
         except BaseException as error:  # no Ctrl-C reaches this process
             traceback.print_exc()

@@ -9,7 +9,8 @@ from typing import final
 from longspan.agents.base import AgentError, BaseAgent, Message, Reply
 from longspan.simulator.errors import one_line
 from longspan.simulator.faults import is_fault
-from longspan.simulator.plugins import SCENARIOS, installed, installed_scenarios
+from longspan.simulator.installed import SCENARIOS, installed
+from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.scenario import Scenario
 
 __all__ = ["Stateless"]

@@ -28,6 +28,7 @@ from longspan.agents.tools.memories import Memory
 from longspan.agents.tools.server import McpServer
 from longspan.simulator.errors import first_problem
 from longspan.simulator.folders import remove
+from longspan.simulator.ledger import Rates
 
 __all__ = ["McpAgent"]
 
@@ -111,7 +112,7 @@ class McpAgent(BaseAgent):
         return (options.at_once if isinstance(options, cls.Options) else None) or processors()
 
     @property
-    def models(self) -> Mapping[str, str]:
+    def models(self) -> Mapping[str, str | Rates]:
         """The model that costs money."""
         return self._chat.models
 

@@ -26,11 +26,14 @@ from longspan.simulator.cli import (
     reproduce,
     run,
     runs,
+    show,
     sweep,
     view,
     write,
 )
+from longspan.simulator.cli.completion import words_to_complete
 from longspan.simulator.errors import InputError, LongspanError
+from longspan.simulator.suggestions import meant
 from longspan.simulator.terminal import complain, give_up_output, prepare, rewritable, say
 from longspan.simulator.wording import problem_of
 
@@ -47,7 +50,13 @@ class _PlainHelp:
         for param in self.get_params(ctx):  # type: ignore[attr-defined]
             if param.param_type_name == "argument" or param.is_flag:
                 param.display_type_rich = lambda ctx: ""
+            if isinstance(param.show_default, str):  # in words: not in brackets of its own
+                param._get_default_string = lambda *, words=param.show_default, **_: words
         super().format_help(ctx, formatter)  # type: ignore[misc]
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [piece.replace("{", "").replace("}", "") for piece in pieces]
 
 
 class _Command(_PlainHelp, TyperCommand):
@@ -67,7 +76,6 @@ app = typer.Typer(
     cls=_Group,
     help="Test the memory of conversational agents in one very long conversation.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -98,7 +106,7 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "check": check.check,
         "chat": chat.chat,
     },
-    "Look": {"view": view.view, "plot": plot.plot},
+    "Look": {"show": show.show, "view": view.view, "plot": plot.plot},
     "Compare": {
         "compare": compare.compare,
         "arena": arena.arena,
@@ -129,7 +137,10 @@ def _unwrapped(text: str) -> str:
 for _group, _commands in COMMANDS.items():
     for _name, _command in _commands.items():
         app.command(_name, cls=_Command, help=_unwrapped(_command.__doc__ or ""), rich_help_panel=_group)(_command)
-app.add_typer(listing.app, name="list", cls=_Group, rich_help_panel="Look")
+listed = typer.Typer(help="List scenarios, agents, suites or runs.", no_args_is_help=True)
+for _command in (listing.scenarios, listing.agents, listing.suites, listing.runs):
+    listed.command(cls=_Command)(_command)
+app.add_typer(listed, name="list", cls=_Group, rich_help_panel="Look")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -141,7 +152,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = _only(given)(args=given, standalone_mode=False)
+        code = _only(given or words_to_complete())(args=given, prog_name="longspan", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.Exit as exiting:
         return exiting.exit_code
@@ -179,6 +190,8 @@ def _invalid(error: typer.TyperException) -> str:
 
         if isinstance(error.__cause__, ValidationError):
             error.message = problem_of(error.__cause__.errors(include_url=False, include_input=False)[0])
+    if near := getattr(error, "possibilities", None):  # of an option that there is not
+        return f"{error.message}{meant(str(getattr(error, 'option_name', '')), near)}"
     return error.format_message()
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from longspan.simulator.cli import completion
 from longspan.simulator.integers import whole
 
 if TYPE_CHECKING:
@@ -22,7 +23,14 @@ def arena(
     summaries: Annotated[
         list[Path], typer.Argument(help="JSON lines files (source, system, summary), runs or folders of runs.", metavar="FILE_OR_RUN")
     ],
-    judge: Annotated[str, typer.Option(help="The model that finds key facts, such as openai/gpt-4o.", metavar="SPEC")],
+    judge: Annotated[
+        str,
+        typer.Option(
+            help="The model that finds key facts, such as openai/gpt-4o.",
+            metavar="SPEC",
+            autocompletion=completion.agents,
+        ),
+    ],
     metric: Annotated[
         Literal["completeness", "conciseness", "faithfulness"],
         typer.Option(

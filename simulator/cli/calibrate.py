@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longspan.simulator.cli import completion
+
 if TYPE_CHECKING:
     from longspan.simulator.judging.calibration import Calibration
     from longspan.simulator.tables import Table
@@ -16,7 +18,14 @@ __all__ = ["calibrate"]
 
 
 def calibrate(
-    judge: Annotated[str, typer.Option(help="The model that judges, such as openai/gpt-4o.", metavar="SPEC")],
+    judge: Annotated[
+        str,
+        typer.Option(
+            help="The model that judges, such as openai/gpt-4o.",
+            metavar="SPEC",
+            autocompletion=completion.agents,
+        ),
+    ],
     labels: Annotated[Path, typer.Option(help="Human labels: CSV with a header, or JSON lines.", metavar="FILE")],
     rubric: Annotated[str, typer.Option(help="The judge's question: statement, elitr-ten or elitr-five.", metavar="NAME")] = "statement",
     out: Annotated[Path, typer.Option(help="The folder of runs, for calibrations/, which reports mention.", metavar="DIR")] = Path("runs"),

@@ -8,12 +8,22 @@ from typing import Annotated
 
 import typer
 
+from longspan.simulator.cli import completion
 from longspan.simulator.terminal import ask, say
 
 __all__ = ["chat"]
 
 
-def chat(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=value&...", metavar="SPEC")] = "notebook") -> None:
+def chat(
+    agent: Annotated[
+        str,
+        typer.Option(
+            help="The agent, such as openai/gpt-4o.",
+            metavar="SPEC",
+            autocompletion=completion.agents,
+        ),
+    ] = "notebook",
+) -> None:
     """Chat with an agent.
 
     "+90m", "+2h" or "+1d" advances virtual time. An empty line or Ctrl-D exits.

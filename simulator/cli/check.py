@@ -6,12 +6,23 @@ from typing import Annotated
 
 import typer
 
+from longspan.simulator.cli import completion
+
 __all__ = ["check"]
 
 MARKS = {"good": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold red")}
 
 
-def check(agent: Annotated[str, typer.Option(help="The agent: KIND/MODEL?option=value&...", metavar="SPEC")] = "notebook") -> int:
+def check(
+    agent: Annotated[
+        str,
+        typer.Option(
+            help="The agent, such as openai/gpt-4o.",
+            metavar="SPEC",
+            autocompletion=completion.agents,
+        ),
+    ] = "notebook",
+) -> int:
     """Check whether an agent is ready for a long run.
 
     Tries replies, observe, reset, snapshots, a repeated turn id, a message of 20k tokens and virtual time, and shows what

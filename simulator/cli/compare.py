@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from longspan.simulator.cli import completion
 from longspan.simulator.terminal import say
 
 if TYPE_CHECKING:
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RunsArgument", "compare"]
 
-RunsArgument = Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that contain some.", metavar="RUN")]
+RunsArgument = Annotated[
+    list[Path], typer.Argument(help="Folders of runs, or folders that contain some.", metavar="RUN", autocompletion=completion.runs)
+]
 
 Format = Literal["terminal", "markdown", "csv", "html"]
 
@@ -72,12 +75,18 @@ def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], fo
 
 
 def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
-    from longspan.simulator.cli.console import wide_console
-    from longspan.simulator.cli.tables import print_table
-    from longspan.simulator.report.tables import notes, tables
+    from longspan.simulator.cli.compact import letters, print_compact
+    from longspan.simulator.cli.console import Console
+    from longspan.simulator.report.tables import notes, one_line, tables
 
-    console = wide_console(file)
-    for table in tables(comparison):
-        print_table(console, table)
+    console = Console(file)
+    called = letters([one_line(agent) for agent in comparison.agents])
+    for agent, letter in called.items():
+        console.say(f"{letter}  {agent}")
+    shown = tables(comparison)
+    last = {table.note: number for number, table in enumerate(shown)}
+    for number, table in enumerate(shown):  # a note that several have stands below the last of them
+        print_compact(console, table if last[table.note] == number else table.model_copy(update={"note": ""}), called)
+    console.print()
     for note in notes(comparison):
         console.print(note)

@@ -14,16 +14,14 @@ if TYPE_CHECKING:
 
     from longspan.simulator.grading.grades import Result
 
-__all__ = ["app"]
-
-app = typer.Typer(help="List scenarios, agents, suites or runs.", no_args_is_help=True)
+__all__ = ["agents", "runs", "scenarios", "suites"]
 
 
-@app.command()
 def scenarios() -> None:
     """List the installed scenarios with their skills and parameters."""
     from longspan.simulator.errors import InputError
-    from longspan.simulator.plugins import SCENARIOS, installed, scenario_class
+    from longspan.simulator.installed import SCENARIOS, installed
+    from longspan.simulator.plugins import scenario_class
     from longspan.simulator.scenario import description
 
     table = _table("scenario", "skills", "parameters", "description")
@@ -38,28 +36,26 @@ def scenarios() -> None:
     _print(table)
 
 
-@app.command()
 def agents() -> None:
     """List the installed kinds of agent."""
-    from longspan.simulator.agent_spec import GROUP
     from longspan.simulator.errors import InputError
-    from longspan.simulator.plugins import installed, load
+    from longspan.simulator.installed import AGENTS, installed
+    from longspan.simulator.plugins import load
 
     table = _table("agent", "description")
-    for kind in installed(GROUP):
+    for kind in installed(AGENTS):
         try:
-            doc = (load(GROUP, "kind of agent", kind).__doc__ or "").strip().splitlines()
+            doc = (load(AGENTS, "kind of agent", kind).__doc__ or "").strip().splitlines()
         except InputError as error:
             doc = [str(error)]
         table.add_row(kind, doc[0] if doc else "")
     _print(table)
 
 
-@app.command()
 def suites() -> None:
     """List the suites that come with longspan."""
+    from longspan.simulator.installed import suites as known
     from longspan.simulator.suite import load_suite
-    from longspan.simulator.suite import suites as known
 
     table = _table("suite", "tests per scenario", "scenarios", "description")
     for name in known():
@@ -68,7 +64,6 @@ def suites() -> None:
     _print(table)
 
 
-@app.command()
 def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs")) -> None:
     """List the runs in a folder with their scores."""
     import os

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Literal, ParamSpe
 
 import typer
 
+from longspan.simulator.cli import completion
 from longspan.simulator.integers import whole
 
 if TYPE_CHECKING:
     from longspan.simulator.grid import Grid
 
-__all__ = ["GridOptions", "takes_grid"]
+__all__ = ["GridOptions", "MaxTokens", "takes_grid"]
 
 P = ParamSpec("P")
 
@@ -24,24 +25,49 @@ SEED = whole(-(2**63), 2**63 - 1)
 TESTS = whole(1, 10_000)
 
 
+def size(text: str) -> int:
+    """Read a number of tokens, for typer."""
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.sizes import parse_size
+
+    try:
+        return parse_size(text)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens-total", help="Maximum tokens that models read and write in all.", parser=size, metavar="N")
+]
+"""The option for a limit in tokens, as for dollars."""
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridOptions:
     """A Grid on the command line, with the same defaults."""
 
-    suite: Annotated[str, typer.Argument(help="A suite's name or YAML file; A+B plays both.", metavar="SUITE")] = "ltm"
+    suite: Annotated[
+        str, typer.Argument(help="A suite's name or YAML file; A+B plays both.", metavar="SUITE", autocompletion=completion.suites)
+    ] = "ltm"
     span: Annotated[
         list[str] | None,
-        typer.Option(help="Tokens that each test may stretch over, such as 32k.", metavar="S", show_default="the suite's"),
+        typer.Option(
+            help="Tokens that each test may stretch over, such as 32k.",
+            metavar="S",
+            show_default="the suite's",
+            autocompletion=completion.spans,
+        ),
     ] = None
-    agent: Annotated[list[str], typer.Option(help="The agent under test: KIND/MODEL?option=value&...", metavar="SPEC")] = field(
-        default_factory=lambda: ["notebook"]
-    )
+    agent: Annotated[
+        list[str], typer.Option(help="The agent under test, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents)
+    ] = field(default_factory=lambda: ["notebook"])
     seed: Annotated[list[int], typer.Option(help="The seed of the tests.", parser=SEED, metavar="N")] = field(default_factory=lambda: [0])
     tests: Annotated[int | None, typer.Option(help="Tests per scenario.", parser=TESTS, metavar="N", show_default="the suite's")] = None
-    scenario: Annotated[list[str] | None, typer.Option(help="Only this scenario, by name or as python:module:Class.", metavar="NAME")] = (
-        None
-    )
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this scenario, by name or as python:MODULE:CLASS.", metavar="NAME", autocompletion=completion.scenarios),
+    ] = None
     isolated: Annotated[bool, typer.Option("--isolated", help="Play each test in its own conversation, without filler.")] = False
     placement: Annotated[
         Literal["spread", "uniform", "early"] | None,
@@ -62,9 +88,12 @@ class GridOptions:
     ] = None
     pace: Annotated[float, typer.Option(help="Virtual seconds per turn.", min=0, max=86_400, metavar="SECONDS")] = 30
     starts_at: Annotated[str, typer.Option(help="The virtual time of the first turn.", metavar="DATE")] = "2024-01-01T09:00"
-    judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot, such as openai/gpt-4o.", metavar="SPEC")] = (
-        None
-    )
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="The model that grades what rules cannot, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents
+        ),
+    ] = None
     data: Annotated[list[str] | None, typer.Option(help="Your own data, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None
     set_: Annotated[
         list[str] | None,

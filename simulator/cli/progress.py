@@ -1,12 +1,12 @@
-"""A run at the terminal: its progress while it plays, and its scores afterwards."""
+"""The progress of runs at the terminal while they are played."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Final, final
 
@@ -15,26 +15,35 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
-from longspan.simulator.analysis.distances import Distances
+from longspan.simulator.analysis.distances import short
 from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.tables import print_table
 from longspan.simulator.dry_run import Length, dry_run
-from longspan.simulator.errors import AgentError, InputError
-from longspan.simulator.gate import is_trusted
-from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.planning import Plan, setting_of
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, RunEvent
-from longspan.simulator.terminal import as_line, complain
+from longspan.simulator.runner import RunEvent
+from longspan.simulator.terminal import as_line
 
-__all__ = ["Progress", "print_outcome", "print_scores", "tell_interruption"]
+__all__ = ["Progress"]
 
-FIGURES: Final = {"done": 68, "left": 77, "turn": 85, "tokens": 61, "virtual time": 111, "open": 92, "score so far": 0}
-"""Columns of the live table, each with the least width of the terminal at which it is shown."""
+FIGURES: Final = {
+    "tests": 7,
+    "score": 10,
+    "left": 6,
+    "elapsed": 7,
+    "cost": 8,
+    "turn": 4,
+    "done": 4,
+    "tokens": 9,
+    "open": 4,
+    "virtual time": 16,
+}
+"""Columns of the live table and the characters that they take, the most important first. A narrow terminal shows the first of them."""
 
-MAX_ROWS: Final = 20
-"""Rows of a scenario's own table. A longer one is only in the report."""
+ORDER: Final = ("tests", "done", "elapsed", "left", "cost", "turn", "tokens", "virtual time", "open", "score")
+"""The same from left to right."""
+
+NAME: Final = 18
+"""Characters of a run's name at least."""
 
 MARGIN: Final = 2
 GAP: Final = 3
@@ -43,7 +52,7 @@ GAP: Final = 3
 
 @final
 class Progress:
-    """Live progress of several runs: how far, time left, turn, tokens, virtual time, open tests, score so far.
+    """Live progress of several runs: tests, how far, time, cost, turn, tokens, virtual time, open tests, score so far.
 
     On a terminal it is a live table. Elsewhere it is a line when a run starts, and one for each tenth of its tests.
     Nothing is shown when a person is the agent: they use the terminal, and must not see their score yet.
@@ -100,15 +109,25 @@ class Progress:
 
     def _table(self) -> RenderableType:
         shown, hidden = self._shown()
-        fitting = ["tests", *(name for name, width in FIGURES.items() if self._console.width >= width)]
-        rows = [{"tests": f"{run.ended}/{run.total}"} | dict(zip(FIGURES, run.figures(), strict=True)) for run in shown]
-        room = self._console.width - MARGIN - sum(GAP + max([len(name), *(len(row[name]) for row in rows)]) for name in fitting)
+        rows = [run.figures() for run in shown]
+        room = self._console.width - MARGIN - NAME
+        fitting = []
+        for name, width in FIGURES.items():
+            wanted = GAP + max([width, len(name), *(len(row[name]) for row in rows)])
+            if name == "cost" and not any(row["cost"] for row in rows):
+                continue
+            if room < wanted:
+                break
+            room -= wanted
+            fitting.append(name)
+        room += NAME
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         table.add_column("run", no_wrap=True, min_width=min(24, room))
-        for name in fitting:
+        columns = [name for name in ORDER if name in fitting]
+        for name in columns:
             table.add_column(name, justify="right", no_wrap=True)
         for run, row in zip(shown, rows, strict=True):
-            table.add_row(_cut(run.name, room), *(row[name] for name in fitting))  # rich would cut the figures too
+            table.add_row(_cut(run.name, room), *(row[name] for name in columns))  # rich would cut the figures too
         if hidden:
             done = sum(run.done for run in hidden)
             table.caption = f"{len(hidden)} more runs, {done} finished"
@@ -133,6 +152,8 @@ class _Run:
         self.status = status
         self.place = place
         self._tenths = 0
+        self._began = monotonic()
+        self._took: float | None = None
 
     @property
     def ended(self) -> int:
@@ -153,24 +174,42 @@ class _Run:
         new, self._tenths = tenths > self._tenths, tenths
         return new
 
-    def figures(self) -> list[str]:
-        """The share played, time left, turn, tokens, virtual time, open tests, and the score so far of the scenarios that have one."""
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it began, until it is done."""
+        if self._took is None and self.done:
+            self._took = monotonic() - self._began
+        return monotonic() - self._began if self._took is None else self._took
+
+    def figures(self) -> dict[str, str]:
+        """The figures of the table. The score is that of the scenarios that have one so far."""
         figures = self.status.figures()
-        return [
-            f"{figures.share:.0%}" if figures.share is not None else "",
-            _duration(figures.left) if figures.share is not None and figures.left is not None else "",
-            f"{figures.turns:,}",
-            f"{figures.tokens:,}",
-            f"{figures.now:%a %d %b %H:%M}" if figures.now is not None else "",
-            str(figures.open),
-            f"{figures.score:.2f} of {figures.scenarios}",
-        ]
+        known = figures.share is not None and figures.left is not None
+        return {
+            "tests": f"{self.ended}/{self.total}",
+            "done": f"{figures.share:.0%}" if figures.share is not None else "",
+            "elapsed": _duration(self.elapsed),
+            "left": _duration(figures.left) if known and figures.left is not None else "",
+            "cost": ""
+            if not figures.used
+            else f"${figures.cost:.4f}"
+            if figures.cost is not None
+            else f"{short(figures.model_tokens)} tok",
+            "turn": f"{figures.turns:,}",
+            "tokens": f"{figures.tokens:,}",
+            "virtual time": f"{figures.now:%a %d %b %H:%M}" if figures.now is not None else "",
+            "open": str(figures.open),
+            "score": f"{figures.score:.2f} of {figures.scenarios}",
+        }
 
     def line(self) -> str:
         """The same figures in one line."""
-        done, left, turn, tokens, now, _, score = self.figures()
-        far = f"{done} done, " * bool(done) + f"about {left} left, " * bool(left)
-        return f"{self.ended}/{self.total} tests, {far}turn {turn}, {tokens} tokens, {now}, score so far {score}"
+        shown = self.figures()
+        far = f"{shown['done']} done, " * bool(shown["done"]) + f"about {shown['left']} left, " * bool(shown["left"])
+        time = f"after {shown['elapsed']}, " * (self.elapsed >= 1)
+        cost = f"{shown['cost']}, " * bool(shown["cost"])
+        spoken = f"turn {shown['turn']}, {shown['tokens']} tokens, {shown['virtual time']}"
+        return f"{shown['tests']} tests, {time}{far}{cost}{spoken}, score so far {shown['score']}"
 
 
 def _lengths(plan: Plan) -> dict[str, Length]:
@@ -189,78 +228,3 @@ def _duration(seconds: float) -> str:
 def _cut(name: str, room: int) -> str:
     """A run's name cut to `room` characters. Its end, which has the seed, is kept."""
     return name if len(name) <= room else f"{name[: max(1, room - 9)]}…{name[-8:]}"
-
-
-def print_outcome(outcome: Outcome, console: Console | None = None) -> None:
-    """Print a run's scores and the paths of its folder and report. Why it was interrupted goes to standard error."""
-    console = console or Console()
-    if outcome.result is not None:
-        print_scores(outcome.result, console)
-    if outcome.error is not None:
-        tell_interruption(outcome)
-        if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
-            console.say(f"details {outcome.folder / 'incidents.jsonl'}")
-        code = " --trust" if _needs_trust(outcome.folder) else ""
-        console.say(f"resume  longspan resume {outcome.folder}{code}")
-    for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
-        console.say(f"{label:8}{path}")
-
-
-def tell_interruption(outcome: Outcome) -> None:
-    """Print why a run was interrupted on standard error. Does nothing if it was not."""
-    if outcome.error is not None:
-        complain(f"longspan: {outcome.folder.name}: interrupted: {outcome.error}")
-
-
-def _needs_trust(folder: Path) -> bool:
-    """Return whether resuming a run asks for --trust."""
-    with suppress(InputError):
-        return not is_trusted(folder, RunFolder(folder).manifest)
-    return False
-
-
-def print_scores(result: Result, console: Console | None = None) -> None:
-    """Print a run's scores by scenario, its scenarios' own tables, and the total."""
-    console = console or Console()
-    span = "" if all(test.exempt == "alone" for test in result.tests) else f" at {result.span:,} tokens"
-    title = as_line(f"{result.suite}{span} · {result.agent} · seed {result.seed}")
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("scenario")
-    for column in ("score", "std", "chance", "tests", "evidence distance", *(["of span"] if span else [])):
-        table.add_column(column, justify="right")
-    for name, scenario in result.scenarios.items():
-        evidence = Distances.of([test for test in result.tests if test.scenario == name], result.span)
-        table.add_row(
-            name,
-            _figure(scenario.score),
-            _figure(scenario.std),
-            _figure(scenario.chance),
-            str(scenario.tests),
-            evidence.in_tokens,
-            *([evidence.of_span] if span else []),
-        )
-    console.print(table)
-    for own in result.tables:
-        if len(own.rows) <= MAX_ROWS:
-            print_table(console, own)
-    if left := [own.title for own in result.tables if len(own.rows) > MAX_ROWS]:
-        console.print(as_line(f"in the report: {', '.join(left)}"), style="dim")
-    for test in result.tests:
-        if test.status in ("unscored", "scenario_error"):
-            console.say(f"{test.id} has no score: {test.reason}", "yellow")
-    if unfinished := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
-        text = f"{unfinished} of {len(result.tests)} tests have no score: the conversation ended before they did"
-        console.print(text, style="yellow")
-    if result.refused:
-        console.say(result.refused_sentence, "yellow")
-    for sentence in result.damage:
-        console.say(sentence, "red")
-    low, high = result.score_bounds
-    total = f"{result.score:.2f}" if result.score is not None else f"between {low:.2f} and {high:.2f}"
-    console.print(
-        f"score {total} of {result.max_score} · {result.turns:,} turns · {result.tokens:,} tokens, {result.filler_tokens:,} of them filler"
-    )
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

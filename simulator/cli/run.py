@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.cli.options import GridOptions, takes_grid
+from longspan.simulator.cli.options import GridOptions, MaxTokens, takes_grid
+from longspan.simulator.integers import whole
 from longspan.simulator.terminal import say_json
 
 if TYPE_CHECKING:
     from longspan.simulator.runner import Outcome
 
-__all__ = ["exit_code", "finish", "run"]
+__all__ = ["FailedOption", "exit_code", "finish", "run"]
+
+FailedOption = Annotated[int, typer.Option(help="Failed tests to print with their reasons.", parser=whole(0, 1_000_000), metavar="N")]
 
 
 @takes_grid
@@ -22,7 +24,9 @@ def run(
     options: GridOptions,
     *,
     max_cost: Annotated[float | None, typer.Option(help="Maximum dollars for all runs together.", min=0, metavar="USD")] = None,
+    max_tokens: MaxTokens = None,
     out: Annotated[Path, typer.Option(help="The folder for runs.", metavar="DIR")] = Path("runs"),
+    failed: FailedOption = 5,
     json_: Annotated[bool, typer.Option("--json", help="Only print the results, as a JSON list.")] = False,
 ) -> int:
     """Play a suite against an agent and grade it.
@@ -32,28 +36,31 @@ def run(
     """
     import trio
 
+    from longspan.simulator.amounts import limit_of
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.planning import plan
     from longspan.simulator.runner import play
 
+    limit = limit_of(max_cost, max_tokens)
     plans = [plan(settings, out) for settings in options.grid().runs()]
     with Progress([] if json_ else plans) as progress:
         heard = None if json_ else progress.heard
-        outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, max_cost=inf if max_cost is None else max_cost))
-    return finish(outcomes, json_)
+        outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, limit=limit))
+    return finish(outcomes, json_, failed)
 
 
-def finish(outcomes: list[Outcome], json_: bool) -> int:
-    """Print the outcomes of runs and return the exit code."""
-    from longspan.simulator.cli.progress import print_outcome, tell_interruption
+def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
+    """Print the outcomes of runs, with up to `failed` tests of a single one, and return the exit code."""
+    from longspan.simulator.cli.scores import print_outcome, print_outcomes, tell_interruption
 
     if json_:
         _print_json(outcomes)
-    for outcome in outcomes:
-        if json_:
+        for outcome in outcomes:
             tell_interruption(outcome)
-        else:
-            print_outcome(outcome)
+    elif len(outcomes) == 1:
+        print_outcome(outcomes[0], failed=failed)
+    else:
+        print_outcomes(outcomes, [outcome.folder for outcome in outcomes if outcome.result is not None])
     return exit_code(outcomes)
 
 

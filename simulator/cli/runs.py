@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longspan.simulator.cli import completion
+from longspan.simulator.cli.options import MaxTokens
+from longspan.simulator.cli.run import FailedOption
 from longspan.simulator.terminal import complain, confirm, say, say_json
 
 if TYPE_CHECKING:
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RunArgument", "TrustOption", "correct", "open_run", "replay", "resume", "score", "user"]
 
-RunArgument = Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN")]
-AgentOption = Annotated[str | None, typer.Option(help="The agent: KIND/MODEL?option=value&...", metavar="SPEC")]
+RunArgument = Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN", autocompletion=completion.runs)]
+AgentOption = Annotated[
+    str | None, typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents)
+]
 TrustOption = Annotated[bool, typer.Option("--trust", help="Allow the code and addresses that the run's manifest names.")]
 
 
@@ -30,6 +34,8 @@ def resume(
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole run, including earlier cost.", min=0, metavar="USD")
     ] = None,
+    max_tokens: MaxTokens = None,
+    failed: FailedOption = 5,
     json_: Annotated[bool, typer.Option("--json", help="Only print the result, as a JSON list.")] = False,
 ) -> int:
     """Continue an interrupted run exactly where it stopped.
@@ -39,6 +45,7 @@ def resume(
     """
     import trio
 
+    from longspan.simulator.amounts import limit_of
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
     from longspan.simulator.errors import InputError
@@ -46,6 +53,7 @@ def resume(
     from longspan.simulator.runner import describe_catch_up
     from longspan.simulator.runner import resume as continue_run
 
+    limit = limit_of(max_cost, max_tokens)
     folder = open_run(run, trust, agent)
     manifest = folder.manifest
     if agent is not None and agent != manifest.agent and manifest.imported is None:
@@ -63,12 +71,11 @@ def resume(
         raise InputError(f"{notice}; --yes skips the question")
     with Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
-        most = inf if max_cost is None else max_cost
-        outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, max_cost=most))
+        outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, limit=limit))
     changed = _changes(before, outcome.result) if outcome.result is not None else {}
     if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
         complain(f"longspan: {run}: {_describe(graded_otherwise)}")
-    return finish([outcome], json_)
+    return finish([outcome], json_, failed)
 
 
 def replay(
@@ -113,7 +120,14 @@ def replay(
 
 def score(
     run: RunArgument,
-    judge: Annotated[str | None, typer.Option(help="The model that grades what rules cannot.", metavar="SPEC")] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="The model that grades what rules cannot.",
+            metavar="SPEC",
+            autocompletion=completion.agents,
+        ),
+    ] = None,
     before_damage: Annotated[bool, typer.Option("--before-damage", help="Grade a damaged journal up to its damage.")] = False,
     trust: TrustOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
@@ -125,7 +139,7 @@ def score(
     import trio
 
     from longspan.simulator.answer_store import AnswerStore
-    from longspan.simulator.cli.progress import print_scores
+    from longspan.simulator.cli.scores import print_scores
     from longspan.simulator.judging.background import judge_run
     from longspan.simulator.judging.cached_model import CachedModel
     from longspan.simulator.scoring import Scoring
@@ -142,14 +156,14 @@ def score(
     if json_:
         say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
-        print_scores(result)
+        print_scores(folder.manifest, result)
         say(_describe(changed))
     return 0
 
 
 def correct(
     run: RunArgument,
-    test: Annotated[str, typer.Argument(help="The test, such as jokes-2.", metavar="TEST")],
+    test: Annotated[str, typer.Argument(help="The test, such as jokes-2.", metavar="TEST", autocompletion=completion.tests)],
     value: Annotated[float, typer.Option("--score", help="The correct score, from 0 to 1.", min=0, max=1, metavar="S")],
     why: Annotated[str, typer.Option(help="The reason, which the report shows.", metavar="TEXT")],
     by: Annotated[str | None, typer.Option(help="Who corrects it.", metavar="NAME", show_default="the user's name")] = None,
@@ -164,11 +178,12 @@ def correct(
     from longspan.simulator.errors import InputError, first_problem
     from longspan.simulator.run_folder import Correction
     from longspan.simulator.scoring import score as grade_again
+    from longspan.simulator.suggestions import meant
 
     folder = open_run(run, trust)
     known = [plan.id for group in folder.manifest.conversations.values() for plan in group]
     if test not in known:
-        raise InputError(f"{run} has no test {test!r:.60}; it has {', '.join(known)}")
+        raise InputError(f"{run} has no test {test!r:.60}{meant(test, known, f'`longspan show {run}` lists them')}")
     if not why.strip():
         raise InputError("--why: the reason must not be empty")
     with folder.lock():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from math import fsum, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longspan.simulator.cli.options import MaxTokens
 from longspan.simulator.integers import whole
 
 if TYPE_CHECKING:
+    from longspan.simulator.amounts import Amount
     from longspan.simulator.planning import Plan
     from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.runner import Listener, Outcome
@@ -27,6 +28,7 @@ def sweep(
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole sweep, including earlier cost.", min=0, metavar="USD")
     ] = None,
+    max_tokens: MaxTokens = None,
     trust: Annotated[bool, typer.Option("--trust", help="Allow the code and addresses that the file names.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the results, as a JSON list.")] = False,
 ) -> int:
@@ -35,6 +37,7 @@ def sweep(
     Start it again to resume interrupted runs and play missing ones; finished runs are kept. Without --jobs, one process plays
     all runs at once, which suits agents that wait on a network; --jobs suits agents that compute.
     """
+    from longspan.simulator.amounts import limit_of
     from longspan.simulator.cli.run import exit_code, finish
     from longspan.simulator.errors import InputError
     from longspan.simulator.gate import admit_file
@@ -58,7 +61,7 @@ def sweep(
         admit_file(suite, load_suite(suite).scenarios, trust=trust)
     out = out or Path("runs") / file.stem
     plans = plans_of(grids, out)
-    limit = inf if max_cost is None else max_cost
+    limit = limit_of(max_cost, max_tokens)
     check_limit(list(plans.values()), limit)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -83,54 +86,40 @@ def _play(
     jobs: int,
     on: str | None,
     lock: int,
-    limit: float,
+    limit: Amount,
     pairs: list[tuple[Plan, RunFolder]],
     json_: bool,
 ) -> list[Outcome]:
-    """Play what is left, in this process, in `jobs` others or on a Ray cluster. The whole sweep costs at most `limit` dollars."""
+    """Play what is left, in this process, in `jobs` others or on a Ray cluster. The whole sweep takes at most `limit`."""
     import trio
 
+    from longspan.simulator.amounts import NOTHING, UNLIMITED
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.ledger import Ledger
-    from longspan.simulator.runner import cost_so_far, play_runs
+    from longspan.simulator.runner import play_runs, spent_so_far
     from longspan.simulator.sweeps.processes import play_in_processes
 
     if not left:
         return []
-    spent_so_far = fsum(cost_so_far(run) for _, run in pairs) if limit < inf else 0.0
+    spent, dearest = spent_so_far([run for _, run in pairs]) if limit != UNLIMITED else (NOTHING, NOTHING)
     with Progress([] if json_ else [planned for planned, _ in left]) as progress:
         heard: Listener | None = None if json_ else progress.heard
         if on is not None:
             from longspan.simulator.sweeps.ray.driver import play_on_ray
 
-            return play_on_ray(left, listener=heard, max_cost=limit, spent=spent_so_far)
+            return play_on_ray(left, listener=heard, limit=limit, spent=spent)
         if jobs == 1:
-            return trio.run(lambda: play_runs(left, Ledger(limit, spent=spent_so_far), listener=heard, signals=True))
-        return trio.run(
-            lambda: play_in_processes(left, min(jobs, len(left)), lock=lock, listener=heard, max_cost=max(0.0, limit - spent_so_far))
-        )
+            return trio.run(lambda: play_runs(left, Ledger(limit, spent, dearest), listener=heard, signals=True))
+        return trio.run(lambda: play_in_processes(left, min(jobs, len(left)), lock=lock, listener=heard, limit=limit.minus(spent)))
 
 
 def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], finished_before: int) -> None:
     """Print a line for each run of a sweep, and the errors."""
-    from rich.table import Table
-
     from longspan.simulator.cli.console import Console
-    from longspan.simulator.cli.progress import tell_interruption
+    from longspan.simulator.cli.scores import print_outcomes
 
     console = Console()
-    table = Table()
-    mixed = len({entry.max_score for entry in entries if entry.max_score is not None}) > 1
-    for column in ("run", "score", *(["share"] if mixed else []), "state"):
-        table.add_column(column, overflow="fold")
-    for entry in entries:
-        score = share = "-"
-        if entry.score is not None and entry.max_score:
-            score, share = f"{entry.score:.2f} of {entry.max_score}", f"{entry.score / entry.max_score:.1%}"
-        table.add_row(entry.folder, score, *([share] if mixed else []), entry.state)
-    console.print(table)
-    for outcome in outcomes:
-        tell_interruption(outcome)
+    print_outcomes(outcomes, [out], console)
     done = sum(entry.state == "finished" for entry in entries)
     console.say(f"{out}: {done} of {len(entries)} runs finished, {finished_before} of them before")
     if done < len(entries):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.table import Table as Grid
 
 from longspan.simulator.cli.console import Console
 from longspan.simulator.tables import Table
 from longspan.simulator.terminal import as_line
 
-__all__ = ["print_table"]
+__all__ = ["cut", "drawn", "print_list", "print_table"]
 
 MAX_SHADED: Final = 10
 """Shaded columns up to which a heatmap is printed as figures; wider ones are drawn as characters."""
@@ -23,19 +23,24 @@ BLOCKS: Final = "·░▒▓█"
 """Characters for shades from 0 to 1."""
 
 
+def cut(line: str, width: int) -> str:
+    """Cut a line to `width` characters of the terminal, the last of which then is an ellipsis."""
+    return line if cell_len(line) <= width else f"{set_cell_size(line, width - 1).rstrip()}…"
+
+
 def print_table(console: Console, table: Table) -> None:
     """Print a table as a grid, or as a list if it has heads or does not fit."""
     console.print(f"\n{as_line(table.title)}", style="bold")
     if table.heads:
-        _list(console, table)
+        print_list(console, table)
     else:
-        drawn = _drawn(table)
-        fitting = _fitting(drawn, console.width)
+        shown = drawn(table)
+        fitting = _fitting(shown, console.width)
         if fitting is None:
-            _list(console, drawn.model_copy(update={"heads": 1}))
+            print_list(console, shown.model_copy(update={"heads": 1}))
         else:
             console.print(_grid(fitting))
-        if drawn is not table:
+        if shown is not table:
             console.print(f"From {BLOCKS[0]} for 0 to {BLOCKS[-1]} for 1.", style="dim")
     if table.note:
         console.print(table.note, style="dim")
@@ -51,10 +56,12 @@ def _grid(table: Table) -> Grid:
     return grid
 
 
-def _list(console: Console, table: Table) -> None:
+def print_list(console: Console, table: Table) -> None:
+    """Print each row as a heading, of its first `heads` cells, and a line for each of the others."""
+    heads = table.heads or 1
     for row in table.rows:
-        console.print(as_line(" · ".join(row[: table.heads])))
-        for column, value in list(zip(table.columns, row, strict=True))[table.heads :]:
+        console.print(as_line(" · ".join(row[:heads])))
+        for column, value in list(zip(table.columns, row, strict=True))[heads:]:
             if value:
                 console.print(as_line(f"    {column}: {value}"))
 
@@ -80,7 +87,7 @@ def _widths(table: Table) -> list[int]:
     return [max(map(cell_len, pieces), default=0) for pieces in parts]
 
 
-def _drawn(table: Table) -> Table:
+def drawn(table: Table) -> Table:
     """Replace the shaded columns of a wide heatmap by one column with a character for each. Other tables stay as they are."""
     if table.shades is None:
         return table

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from longspan.simulator.cli import completion
 from longspan.simulator.terminal import say
 
 __all__ = ["write"]
@@ -15,7 +16,14 @@ __all__ = ["write"]
 
 def write(
     scenario: Annotated[str, typer.Argument(help="The scenario: summhay.", metavar="SCENARIO")],
-    writer: Annotated[str, typer.Option(help="The model that writes, such as openai/gpt-4o.", metavar="SPEC")],
+    writer: Annotated[
+        str,
+        typer.Option(
+            help="The model that writes, such as openai/gpt-4o.",
+            metavar="SPEC",
+            autocompletion=completion.agents,
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The folder for the data, which longspan run takes with --data.", metavar="DIR")],
     set_: Annotated[list[str] | None, typer.Option("--set", help="Set a parameter; may be repeated.", metavar="NAME=VALUE")] = None,
     max_cost: Annotated[float | None, typer.Option(help="Maximum dollars this time.", min=0, metavar="USD")] = None,

@@ -39,7 +39,8 @@ class RunProgress(NamedTuple):
 
     `ended` and `open` count its `tests`. `score` is the sum of the means of the `scenarios` graded so far. `seconds` were spent
     on replies, and about `left` seconds are to come, None if unknown yet. `share`: of the run's charged tokens, from 0 to 1, None if
-    its length is unknown. `cost` is in dollars, None if a price is unknown. `used`: whether any model usage is known.
+    its length is unknown. `cost` is in dollars, None if a price is unknown. `used`: whether any model usage is known; `model_tokens`
+    is how many tokens models read and wrote.
     """
 
     ended: int
@@ -51,6 +52,7 @@ class RunProgress(NamedTuple):
     score: float
     scenarios: int
     used: bool
+    model_tokens: int
     cost: float | None
     seconds: float
     left: float | None
@@ -100,7 +102,7 @@ class RunStatus:
         """Return the current progress. May be called from another thread."""
         transcripts = list(self._gradebook.transcripts.values())
         times = [transcript.now for transcript in transcripts if transcript.now is not None]
-        dollars = [spent.cost_usd for spent in list(self._spent.values())]
+        spent = list(self._spent.values())
         seconds = fsum(list(self._seconds.values()))
         lengths = self._lengths() if self._lengths is not None and seconds >= MIN_SECONDS else None
         return RunProgress(
@@ -112,8 +114,9 @@ class RunStatus:
             now=max(times, default=None),
             score=fsum(fmean(scores) for scores in list(self._scores.values())),
             scenarios=len(self._scores),
-            used=bool(self._spent),
-            cost=total_cost(dollars),
+            used=bool(spent),
+            model_tokens=sum(part.input_tokens + part.output_tokens for part in spent),
+            cost=total_cost([part.cost_usd for part in spent]),
             seconds=seconds,
             left=self._left() if lengths is None else self._left_of(lengths, seconds),
             share=self._share_of(lengths) if lengths is not None else None,

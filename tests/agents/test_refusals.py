@@ -13,7 +13,7 @@ import pytest
 import trio
 from tests.loopback import Act, Say, Server
 
-from longspan.simulator.cli.progress import print_scores
+from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.errors import AgentError
 from longspan.simulator.grading.grades import read_result
 from longspan.simulator.planning import plan
@@ -67,7 +67,7 @@ def test_a_run_whose_model_refuses_in_the_middle_is_finished_and_says_so(
     ]
     assert {test.id: test.refused for test in result.tests if test.refused} == {"name_list-2": 1, "name_list-3": 1}
     assert result.refused_sentence == "2 replies are refusals by the agent's model, in name_list-2 (1) and name_list-3 (1)"
-    print_scores(result)
+    print_scores(run.manifest, result)
     assert result.refused_sentence in " ".join(capsys.readouterr().out.split())
     assert result.refused_sentence in unescape((run.path / "report.html").read_text("utf-8"))
 

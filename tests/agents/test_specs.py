@@ -16,9 +16,10 @@ from pydantic import BaseModel
 from longspan.agents.outside.remote import processors
 from longspan.agents.reference.silent import Silent
 from longspan.simulator.agent import Agent
-from longspan.simulator.agent_spec import GROUP, AgentSpec, at_once, make_agent
+from longspan.simulator.agent_spec import AgentSpec, at_once, make_agent
 from longspan.simulator.errors import InputError
-from longspan.simulator.plugins import installed
+from longspan.simulator.installed import AGENTS as GROUP
+from longspan.simulator.installed import installed
 from longspan.simulator.sizes import Tokens, parse_size
 
 Install = Callable[[str, dict[str, str]], None]
@@ -92,8 +93,9 @@ def test_every_kind_that_the_project_declares_can_be_loaded() -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("notbook", ["'notbook'", "exec, http, https, human, notebook, oracle, python, runnable, silent, stateless"]),
-        ("notebook?windows=8k", ["'windows'", "its options are window"]),
+        ("notbook", ["'notbook'", "did you mean notebook?"]),
+        ("nobody", ["'nobody'", "exec, http, https, human, notebook, oracle, python, runnable, silent, stateless"]),
+        ("notebook?windows=8k", ["'windows'", "did you mean window?"]),
         ("notebook?window=many", ["window", "'many'", "8k"]),
         ("notebook?window=0", ["window", "from 1 to"]),
         ("silent?window=8k", ["'window'", "takes no options"]),
@@ -138,7 +140,7 @@ def test_the_error_for_a_plugin_without_agent_methods_has_a_remedy(install: Inst
 
 
 def test_without_any_kinds_installed_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.plugins.entry_points", lambda group: [])
+    monkeypatch.setattr("longspan.simulator.installed.entry_points", lambda group: [])
     with pytest.raises(InputError, match="install longspan"):
         make_agent(AgentSpec.parse("silent"))
 

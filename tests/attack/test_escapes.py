@@ -174,6 +174,9 @@ def of_a_run(run: object) -> dict[str, tuple[object, ...]]:
     """Every command that reads a run, by name."""
     return {
         "list runs": ("list", "runs", "runs"),
+        "show": ("show", run),
+        "show a test": ("show", run, "hostile-1"),
+        "show colours": ("show", run, "colours-1"),
         "score": ("score", run, "--trust"),
         "score --json": ("score", run, "--trust", "--json"),
         "replay": ("replay", run, "--trust"),

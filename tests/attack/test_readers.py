@@ -19,10 +19,11 @@ from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError
 from longspan.simulator.files import digest, opened, read_packed
+from longspan.simulator.installed import installed
 from longspan.simulator.integers import is_finite, parse_integer
 from longspan.simulator.judging.labels import read_rows
 from longspan.simulator.manifest import Manifest
-from longspan.simulator.plugins import installed, load, make_scenario
+from longspan.simulator.plugins import load, make_scenario
 from longspan.simulator.run_folder import MANIFEST
 from longspan.simulator.suite import load_suite
 from longspan.simulator.sweeps.sweep import read_sweep

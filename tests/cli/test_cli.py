@@ -30,9 +30,11 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "--scenario", "colors"], "there is no scenario 'colors'; there are"),
+        (["run", "--scenario", "colors"], "there is no scenario 'colors'; did you mean colours?"),
+        (["run", "--scenario", "poker"], "there is no scenario 'poker'; there are"),
         (["run", "--agent", "gpt-9"], "there is no kind of agent 'gpt-9'; there are"),
-        (["run", "--agent", "notebook?windw=8k"], "unknown option 'windw'; its options are window"),
+        (["run", "--agent", "orcale"], "there is no kind of agent 'orcale'; did you mean oracle?"),
+        (["run", "--agent", "notebook?windw=8k"], "unknown option 'windw'; did you mean window?"),
         (["run", "--agent", "notebook?window=0"], "a size must be a whole number of tokens"),
         (["run", "--agent", "?"], "an agent spec looks like KIND/MODEL"),
         (["run", "--agent", "python:nowhere:Agent"], "there is no module 'nowhere'"),
@@ -47,19 +49,24 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "--placement", "late"], "'late' is not one of"),
         (["run", "--set", "changes=many"], "changes: must be a whole number"),
         (["run", "--set", "colours.size=3"], "there is no parameter 'colours.size'; there are"),
+        (["run", "--set", "chnages=3"], "there is no parameter 'chnages'; did you mean changes?"),
         (["run", "--set", "changes"], "--set expects NAME=VALUE"),
         (["run", "--data", "colours=x.json"], "no scenario takes data called 'colours'; known names: chapterbreak"),
         (["run", "--data", "chapterbreak=nowhere.json"], "nowhere.json"),
         (["run", "--filler", "nowhere.json"], "nowhere.json"),
         (["run", "--filler", "broken.yaml"], "broken.yaml"),
         (["run", "elsewhere"], "there is no suite 'elsewhere'; there are counting-stars, elitr, ltm, summhay"),
+        (["run", "lmt"], "there is no suite 'lmt'; did you mean ltm?"),
+        (["run", "colours"], "there is no suite 'colours', but a scenario: longspan run --scenario colours"),
         (["run", "nowhere.yaml"], "suite nowhere.yaml: cannot be read"),
         (["run", "broken.yaml"], "suite broken.yaml: not YAML"),
         (["run", "wrong.yaml"], "suite wrong.yaml: scenaros: unknown key; its keys are"),
         (["run", "--frobnicate"], "No such option: --frobnicate"),
+        (["run", "--scenarios", "colours"], "No such option: --scenarios; did you mean --scenario?"),
         (["run", "--scenario", "colours", "--out", "wrong.yaml"], "cannot create the run's folder"),
         (["frobnicate"], "No such command 'frobnicate'"),
         (["list", "runs", "nowhere"], "nowhere: folder does not exist"),
+        (["show", "nowhere"], "manifest.json: cannot be read"),
         (["resume", "nowhere"], "manifest.json: cannot be read"),
         (["replay", "nowhere"], "manifest.json: cannot be read"),
         (["score", "nowhere"], "manifest.json: cannot be read"),
@@ -237,7 +244,7 @@ def test_a_correction_counts_and_the_machines_grade_is_kept(tmp_path: Path) -> N
     assert "Ada" in report
     unknown = longspan("correct", str(run), "colours-9", "--score", "1", "--why", "so", where=tmp_path)
     assert unknown.returncode == 2
-    assert "has no test 'colours-9'; it has" in unknown.stderr
+    assert "has no test 'colours-9'; did you mean colours-3 or colours-2 or colours-1?" in unknown.stderr
 
 
 def test_scoring_again_keeps_the_first_grades_and_shows_what_changed(tmp_path: Path) -> None:

@@ -56,11 +56,11 @@ def test_unfinished_runs_come_first_and_runs_that_do_not_fit_are_counted(tmp_pat
 @pytest.mark.parametrize(
     ("width", "figures"),
     [
-        (50, ["tests", "score so far"]),
-        (61, ["tests", "tokens", "score so far"]),
-        (80, ["tests", "done", "left", "tokens", "score so far"]),
-        (96, ["tests", "done", "left", "turn", "tokens", "open", "score so far"]),
-        (111, ["tests", "done", "left", "turn", "tokens", "virtual time", "open", "score so far"]),
+        (50, ["tests", "score"]),
+        (60, ["tests", "left", "score"]),
+        (80, ["tests", "done", "elapsed", "left", "turn", "score"]),
+        (90, ["tests", "done", "elapsed", "left", "turn", "tokens", "score"]),
+        (120, ["tests", "done", "elapsed", "left", "turn", "tokens", "virtual time", "open", "score"]),
     ],
 )
 def test_a_narrow_terminal_shows_fewer_columns_and_cuts_none(width: int, figures: list[str], tmp_path: Path) -> None:
@@ -71,6 +71,18 @@ def test_a_narrow_terminal_shows_fewer_columns_and_cuts_none(width: int, figures
     rows = [line.split() for line in lines if "-seed" in line]
     assert [row[0][-6:] for row in rows] == ["-seed0", "-seed1"]
     assert "…" not in "".join(cell for row in rows for cell in row[1:]), "long names are cut, and nothing else"
+
+
+@pytest.mark.parametrize(("cost", "told"), [(12.34567, "$12.3457"), (None, "1.2M tok")])
+def test_eighty_columns_have_room_for_time_and_money(
+    cost: float | None, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = run_status.RunStatus.figures
+    known = {"used": True, "cost": cost, "model_tokens": 1_234_567, "share": 0.5, "left": 3_599}
+    monkeypatch.setattr(run_status.RunStatus, "figures", lambda self: figures(self)._replace(**known))
+    head, _, row = (re.split(r"\s{2,}", line.strip()) for line in frame(tmp_path, 1, 80, "notebook?window=4000") if line.strip())
+    assert head == ["run", "tests", "elapsed", "left", "cost", "turn", "score"]
+    assert row[3:5] == ["1.0 h", told]
 
 
 def test_a_note_about_all_runs_is_printed_once_in_one_line(tmp_path: Path) -> None:
@@ -115,8 +127,8 @@ def test_how_far_a_run_is_and_how_long_it_still_takes(tmp_path: Path, monkeypatc
     shares = [int(row[2].removesuffix("%")) for row in cells]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0, 100)
-    assert re.fullmatch(r"\d+ s", cells[len(cells) // 2][3])
-    assert cells[-1][3] == "0 s"
+    assert re.fullmatch(r"\d+ s", cells[len(cells) // 2][4])
+    assert cells[-1][4] == "0 s"
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,17 @@ import dataclasses
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
+from scripts import docs_outputs
+from scripts.docs_outputs import DOCS, GUIDES, ROOT, blocks, files
 from tests.conftest import skip
 from tests.environments import Environment, build
 
@@ -36,105 +37,6 @@ from longspan.simulator.script import Line, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.suite import Suite
 from longspan.simulator.transcript import Evidence
-
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-GUIDES = [
-    "scenarios.md",
-    "agents.md",
-    "journal.md",
-    "running.md",
-    "comparing.md",
-    "report.md",
-    "arena.md",
-    "counting-stars.md",
-    "elitr.md",
-    "calibration.md",
-    "summhay.md",
-]
-
-DRIVER = """
-import contextlib, io, json, os, shlex, subprocess, sys
-from longspan.simulator.cli import main
-found, started = [], []
-for command in json.load(sys.stdin):
-    said = io.StringIO()
-    if command.endswith(" &"):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        started.append(subprocess.Popen(["bash", "-c", "exec " + command.removesuffix(" &")], **quiet))
-        code, text = 0, ""
-    elif command.startswith("longspan ") and "|" not in command:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            try:
-                main(shlex.split(command)[1:])
-            except SystemExit as leaving:
-                code = leaving.code
-        text = said.getvalue()
-    else:
-        done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        code, text = done.returncode, done.stdout
-    found.append([code, text])
-for each in started:
-    each.kill()
-    each.wait()
-json.dump(found, sys.stdout)
-"""
-"""Runs commands one after the other and tells their exit codes and what they print; longspan's in one process, to save time.
-Those that end in `&` run beside the others."""
-
-PORT = "8765"
-"""Where the servers of the guides listen. In the tests it is another port, which is free."""
-
-
-class Block(NamedTuple):
-    """A fenced block: its language, and its lines."""
-
-    language: str
-    text: str
-
-    @property
-    def file(self) -> str | None:
-        """The file that it is, if its first line is a comment with a file's name."""
-        match = re.match(r"(?:#|//|\{#) ([\w./-]+\.\w+)(?: #\})?\n", self.text)
-        return match[1] if match else None
-
-    @property
-    def content(self) -> str:
-        """What the file holds; JSON without the comment, which it does not know."""
-        return self.text.partition("\n")[2] if self.language == "json" else self.text
-
-
-class Command(NamedTuple):
-    """A command of a console block, and what it prints; None where nothing is shown."""
-
-    text: str
-    printed: str | None
-
-
-def blocks(name: str) -> list[Block]:
-    text = (DOCS / name).read_text("utf-8")
-    return [Block(*found) for found in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
-
-
-def files() -> dict[str, Block]:
-    """The files that the guides show, by path. What is marked `diff` changes a file: see `package`."""
-    found = [block for name in GUIDES for block in blocks(name) if block.file and block.language != "diff"]
-    assert len({block.file for block in found}) == len(found), "two blocks have the same file name"
-    return {block.file: block for block in found if block.file}
-
-
-def commands(name: str) -> Iterator[Command]:
-    for block in blocks(name):
-        if block.language == "console":
-            for command in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
-                text, _, printed = command.partition("\n")
-                yield Command(text, printed or None)
-
-
-def as_shown(printed: str) -> re.Pattern[str]:
-    """What a command may print, given what is shown of it: `...` stands for anything, and so do seconds."""
-    shown = re.sub(r"\d+\.\d+ s\b", "... s", "\n".join(line.rstrip() for line in printed.strip().splitlines()))
-    return re.compile(".*".join(map(re.escape, shown.split("..."))), re.DOTALL)
 
 
 def entry_points(project: dict[str, Any], site: Path) -> None:
@@ -162,23 +64,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def workshop(tmp_path: Path) -> Path:
     """A folder with all files that the guides show, but for those of a package."""
-    for path, block in files().items():
-        if "/" not in path and path != "pyproject.toml":
-            (tmp_path / path).write_text(block.content, "utf-8")
-    return tmp_path
+    return docs_outputs.workshop(tmp_path)
 
 
 def environment(*path: Path) -> dict[str, str]:
     """Where a command is run: in the fixture `site`, the first of `path`, with the others for Python to look in."""
-    site = path[0]
-    kept = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "PYTEST_ADDOPTS")}
-    return kept | {
-        "PYTHONPATH": os.pathsep.join(map(str, path[1:])),
-        "PATH": f"{site / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "COLUMNS": "120",
-        "NO_COLOR": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    return docs_outputs.environment(path[0] / "bin", *path[1:]) | {"COLUMNS": "120"}
 
 
 def longspan(folder: Path, *path: Path, arguments: Iterable[str]) -> str:
@@ -198,35 +89,18 @@ def results(folder: Path, *path: Path, arguments: Iterable[str]) -> list[dict[st
 # Commands.
 
 
-@pytest.mark.parametrize("guide", GUIDES)
-def test_commands_print_what_is_shown(guide: str, workshop: Path, site: Path) -> None:
-    wanted = list(commands(guide))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-    for path in workshop.glob("*_server.py"):
-        path.write_text(path.read_text("utf-8").replace(PORT, port), "utf-8")
-    given = json.dumps([command.text.replace(PORT, port) for command in wanted])
-    done = subprocess.run(
-        [site / "bin" / "python", "-c", DRIVER],
-        cwd=workshop,
-        env=environment(site),
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    for command, (code, text) in zip(wanted, json.loads(done.stdout), strict=True):
-        assert code == (2 if (command.printed or "").startswith("longspan:") else 0), f"$ {command.text}\n{text}"
-        if command.printed is not None:
-            printed = "\n".join(line.rstrip() for line in text.replace(port, PORT).strip().splitlines())
-            assert as_shown(command.printed).fullmatch(printed), f"$ {command.text}\n{text}"
+@pytest.mark.parametrize("page", docs_outputs.PAGES, ids=lambda page: page.stem)
+def test_commands_print_what_is_shown(page: Path, workshop: Path, site: Path) -> None:
+    wanted = list(docs_outputs.commands(page.read_text("utf-8")))
+    for command, printed in zip(wanted, docs_outputs.run(wanted, workshop, site / "bin"), strict=True):
+        remedy = f"python scripts/docs_outputs.py {page.relative_to(ROOT)}"
+        assert docs_outputs.is_as_shown(command, printed), f"$ {command.text}\n{printed.text}\n{printed.code}: {remedy}"
 
 
 def test_a_program_is_shown_the_virtual_time(workshop: Path, site: Path) -> None:
     if not list(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")):
         skip("libfaketime is not installed: on Debian, apt install libfaketime")
-    (block,) = (block for block in blocks("agents.md") if "faketime=true" in block.text)
+    (block,) = (block for block in blocks(DOCS / "agents.md") if "faketime=true" in block.text)
     command, _, printed = block.text.removeprefix("$ ").partition("\n")
     done = subprocess.run(["bash", "-c", command], cwd=workshop, env=environment(site), capture_output=True, text=True, check=True)
     assert [line.rstrip() for line in done.stdout.splitlines()] == printed.splitlines()
@@ -246,7 +120,7 @@ def test_code_imports_of_longspan_what_is_public_and_nothing_else() -> None:
 
 
 def test_every_guide_shows_commands() -> None:
-    assert [name for name in GUIDES if not list(commands(name))] == []
+    assert [page.name for page in docs_outputs.PAGES if not list(docs_outputs.commands(page.read_text("utf-8")))] == []
 
 
 def test_every_option_of_run_is_described_and_no_other(site: Path, tmp_path: Path) -> None:
@@ -347,7 +221,7 @@ def package(tmp_path: Path) -> Path:
     for path, block in found.items():
         if path.startswith("lending_kit/"):
             (folder / path).write_text(block.content, "utf-8")
-    (changes,) = (block for block in blocks("scenarios.md") if block.language == "diff")
+    (changes,) = (block for block in blocks(DOCS / "scenarios.md") if block.language == "diff")
     assert changes.file is not None
     (folder / changes.file).write_text(patched(found["lending.py"].content, changes.text), "utf-8")
     return folder

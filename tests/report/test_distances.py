@@ -16,7 +16,7 @@ from longspan.simulator.analysis.comparing import load_comparison
 from longspan.simulator.analysis.distance_curve import distance_curve
 from longspan.simulator.analysis.distances import Asked, Distances, Point, asked, narrow, points, short, spans_kept, spans_said
 from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.progress import print_scores
+from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.grading.grades import Result, TestResult, read_result
 from longspan.simulator.planning import plan
 from longspan.simulator.record import Item
@@ -136,14 +136,15 @@ def test_one_sentence_says_whether_spans_were_kept_and_one_what_replies_made_of_
     assert (spans_kept(alone), spans_said(alone)) == (None, None)
 
 
-def test_the_table_of_scores_fits_a_terminal_of_eighty_columns(result: Result) -> None:
+def test_the_table_of_scores_fits_a_terminal_of_eighty_columns(result: Result, tmp_path: Path) -> None:
     wide = [changed(test, evidence=[Evidence(1, 2, 312_345, 301_000), Evidence(1, 3, 451_000, 450_000)]) for test in result.tests]
     file = io.StringIO()
-    print_scores(result.model_copy(update={"span": 500_000, "tests": wide}), Console(file=file, width=80))
+    manifest = RunFolder(tmp_path / "run-0").manifest
+    print_scores(manifest, result.model_copy(update={"span": 500_000, "tests": wide}), Console(file=file, width=80))
     lines = file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     rows = [line for line in lines if line.startswith("prospective_memory ")]
-    assert [row.split("3  ", 1)[1].split(maxsplit=2) for row in rows] == [["382k", "(312k–451k)", "75% (60–90)"]]
+    assert [row.split("0.10 ", 1)[1].split(maxsplit=2) for row in rows] == [["382k", "(312k–451k)", "75% (60–90)"]]
     assert not any(word in file.getvalue() for word in ("certified", "at distance"))
 
 

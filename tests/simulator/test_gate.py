@@ -15,13 +15,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.sealing import change_json
 
-from longspan.simulator.agent_spec import GROUP, AgentSpec
+from longspan.simulator.agent_spec import AgentSpec
 from longspan.simulator.cli import main
-from longspan.simulator.cli.progress import print_outcome
+from longspan.simulator.cli.scores import print_outcome
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.gate import MODELS, REFERENCE, admit, clear, danger, is_trusted, vouch
+from longspan.simulator.installed import AGENTS as GROUP
+from longspan.simulator.installed import installed
 from longspan.simulator.planning import plan
-from longspan.simulator.plugins import installed, origin
+from longspan.simulator.plugins import origin
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, resume
 from longspan.simulator.settings import RunSettings

@@ -34,6 +34,7 @@ from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core,
 from longspan.agents.models.dry import DryCore
 from longspan.simulator.errors import one_line
 from longspan.simulator.grading.lenient_json import find_json
+from longspan.simulator.ledger import Rates
 
 __all__ = ["DryLtm", "LtmAgent", "MemoryAgent"]
 
@@ -82,9 +83,9 @@ class MemoryAgent(BaseAgent):
         return Notes(make_pad(kind, self.budget.notes, self.core.count), self._history, self.budget.context, self.core.count)
 
     @property
-    def models(self) -> Mapping[str, str]:
+    def models(self) -> Mapping[str, str | Rates]:
         """The models that cost money. One that runs in this process does not."""
-        core = {} if self.core.name.startswith("gguf/") else {"agent": self.core.name}
+        core: dict[str, str | Rates] = {} if self.core.name.startswith("gguf/") else {"agent": self.core.priced_as}
         return core | ({"embedder": self._embedder.model} if self._embedder.model else {})
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:

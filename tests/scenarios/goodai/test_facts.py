@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
 from longspan.scenarios.goodai.files import TestRecord
 from longspan.simulator.errors import InputError
-from longspan.simulator.plugins import SCENARIOS as GROUP
-from longspan.simulator.plugins import installed, make_scenario
+from longspan.simulator.installed import SCENARIOS as GROUP
+from longspan.simulator.installed import installed
+from longspan.simulator.plugins import make_scenario
 from longspan.simulator.record import Exchange, Record
 from longspan.simulator.suite import load_suite
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
 from longspan.scenarios.goodai.files import TestRecord, read_records
 from longspan.scenarios.ltm import paper_rules as rules
-from longspan.simulator.plugins import SCENARIOS as GROUP
-from longspan.simulator.plugins import installed, make_scenario, scenario_class
+from longspan.simulator.installed import SCENARIOS as GROUP
+from longspan.simulator.installed import installed
+from longspan.simulator.plugins import make_scenario, scenario_class
 from longspan.simulator.record import Exchange, Record
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.tools.rehearsal import rehearse

@@ -1,0 +1,260 @@
+"""What is printed of runs that have been played: scores, cost, what failed, and where everything is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from math import fsum
+from pathlib import Path
+from typing import Final, NamedTuple, final
+
+from rich.box import SIMPLE
+from rich.cells import cell_len
+from rich.table import Table
+
+from longspan.simulator.analysis.distances import Distances
+from longspan.simulator.analysis.statistics import Interval
+from longspan.simulator.cli.console import Console
+from longspan.simulator.cli.tables import cut, print_table
+from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.gate import is_trusted
+from longspan.simulator.grading.grades import Result, TestResult
+from longspan.simulator.ledger import total_cost
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.report.summary import score_interval
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.runner import Outcome
+from longspan.simulator.terminal import as_line, complain
+
+__all__ = ["FAILED", "print_outcome", "print_outcomes", "print_scores", "tell_interruption"]
+
+FAILED: Final = 5
+"""Failed tests that are printed if nobody says how many."""
+
+MAX_ROWS: Final = 20
+"""Rows of a scenario's own table. A longer one is only in the report."""
+
+GAP: Final = 2
+"""Characters between two columns of the table of scores."""
+
+
+@final
+class _Column(NamedTuple):
+    """A column of the table of scores: its cells below the head, and the figure of the whole run."""
+
+    name: str
+    cells: list[str]
+    whole: str = ""
+
+    @property
+    def width(self) -> int:
+        return GAP + max(map(cell_len, (self.name, *self.cells, self.whole)))
+
+
+def print_outcome(outcome: Outcome, console: Console | None = None, failed: int = FAILED) -> None:
+    """Print a run's scores and the paths of its folder and report. Why it was interrupted goes to standard error."""
+    console = console or Console()
+    if outcome.result is not None:
+        print_scores(RunFolder(outcome.folder).manifest, outcome.result, console)
+        print_failed(outcome.result, outcome.folder, console, failed)
+    _print_interruption(outcome, console)
+    for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
+        console.say(f"{label:8}{path}")
+
+
+def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], console: Console | None = None) -> None:
+    """Print a line for each of several runs, why any was interrupted, and how to compare and show them.
+
+    `compared`: the folders to compare, runs or folders of runs.
+    """
+    console = console or Console()
+    rows = [_row(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
+    mixed = len({outcome.result.max_score for outcome in outcomes if outcome.result is not None}) > 1
+    columns = [name for name in _Row._fields if (name != "share" or mixed) and (name != "cost" or any(row.cost for row in rows))]
+    heads = ["95% interval" if name == "interval" else name for name in columns]
+    lines = [heads, *([getattr(row, name) for name in columns] for row in rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    for number, line in enumerate(lines):  # the run comes last: its name is never broken
+        figures = "  ".join(f"{' ' * (width - cell_len(cell))}{cell}" for cell, width in zip(line[:-1], widths, strict=False))
+        console.say(f"{figures}  {line[-1]}", "bold" if number == 0 else None)
+    for outcome in outcomes:
+        _print_interruption(outcome, console)
+    if rows:
+        console.say(f"compare longspan compare {' '.join(map(str, compared))}")
+        console.say(f"show    longspan show {next(outcome.folder for outcome in outcomes if outcome.result is not None)}")
+
+
+@final
+class _Row(NamedTuple):
+    """One of several runs, as text."""
+
+    score: str
+    share: str
+    interval: str
+    chance: str
+    cost: str
+    failed: str
+    run: str
+
+
+def _row(outcome: Outcome, result: Result) -> _Row:
+    dollars = total_cost([part.cost_usd for part in result.costs.values()]) if result.costs else None
+    return _Row(
+        score=f"{_range(result)} of {result.max_score}",
+        share=f"{result.score / result.max_score:.1%}" if result.score is not None and result.max_score else "",
+        interval=_between(_interval(outcome.folder, result)),
+        chance=f"{_chance(result):.2f}",
+        cost=f"${dollars:.4f}" if dollars is not None else "",
+        failed=f"{sum(test.score == 0 for test in result.tests)} of {len(result.tests)}",
+        run=f"{outcome.folder}{'' if outcome.error is None else ' (interrupted)'}",
+    )
+
+
+def _interval(folder: Path, result: Result) -> Interval | None:
+    if not all(0 <= test.lowest <= test.highest <= 1 for test in result.tests):  # read from a sweep's folder
+        return None
+    with suppress(InputError):
+        return score_interval(RunFolder(folder).manifest, result.tests)
+    return None
+
+
+def tell_interruption(outcome: Outcome) -> None:
+    """Print why a run was interrupted on standard error. Does nothing if it was not."""
+    if outcome.error is not None:
+        complain(f"longspan: {outcome.folder.name}: interrupted: {outcome.error}")
+
+
+def _print_interruption(outcome: Outcome, console: Console) -> None:
+    """Print why a run was interrupted, where to find the details, and how to resume it."""
+    tell_interruption(outcome)
+    if outcome.error is not None:
+        if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
+            console.say(f"details {outcome.folder / 'incidents.jsonl'}")
+        code = " --trust" if _needs_trust(outcome.folder) else ""
+        console.say(f"resume  longspan resume {outcome.folder}{code}")
+
+
+def _needs_trust(folder: Path) -> bool:
+    """Return whether resuming a run asks for --trust."""
+    with suppress(InputError):
+        return not is_trusted(folder, RunFolder(folder).manifest)
+    return False
+
+
+def print_scores(manifest: Manifest, result: Result, console: Console | None = None) -> None:
+    """Print a run's scores by scenario and in total, its scenarios' own tables, what has no score, and what it cost."""
+    console = console or Console()
+    title, columns = _scores(manifest, result)
+    room = console.width - columns[0].width + GAP
+    table = Table(box=SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.show_footer = len(result.scenarios) > 1
+    for number, column in enumerate(columns):
+        room -= column.width if number else 0
+        if room >= 0:
+            table.add_column(column.name, column.whole, justify="right" if number else "left", no_wrap=True)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*row[: len(table.columns)])
+    console.print(as_line(title), style="bold")
+    console.print(table)
+    for own in result.tables:
+        if len(own.rows) <= MAX_ROWS:
+            print_table(console, own)
+    if left := [own.title for own in result.tables if len(own.rows) > MAX_ROWS]:
+        console.print(as_line(f"in the report: {', '.join(left)}"), style="dim")
+    for test in result.tests:
+        if test.status in ("unscored", "scenario_error"):
+            console.say(f"{test.id} has no score: {test.reason}", "yellow")
+    if unfinished := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
+        text = f"{unfinished} of {len(result.tests)} tests have no score: the conversation ended before they did"
+        console.print(text, style="yellow")
+    if result.refused:
+        console.say(result.refused_sentence, "yellow")
+    for sentence in result.damage:
+        console.say(sentence, "red")
+    console.print(
+        f"score {_range(result)} of {result.max_score} · {result.turns:,} turns · "
+        f"{result.tokens:,} tokens, {result.filler_tokens:,} of them filler"
+    )
+    for part, used in result.costs.items():
+        dollars = "price unknown" if used.cost_usd is None else f"${used.cost_usd:.4f}"
+        cached = f", {used.cached_tokens:,} of them from cache" if used.cached_tokens else ""
+        told = used.input_tokens or used.output_tokens or not used.cost_usd  # some agents tell their cost alone
+        tokens = f" read {used.input_tokens:,} tokens{cached}, wrote {used.output_tokens:,}" if told else ""
+        console.say(f"cost    {dollars}: {part}{tokens}")
+
+
+def _scores(manifest: Manifest, result: Result) -> tuple[str, list[_Column]]:
+    """Return the title and the columns of the table of scores, the most important first. What is the same everywhere is in the title."""
+    alone = all(test.exempt == "alone" for test in result.tests)
+    tests = [scenario.tests for scenario in result.scenarios.values()]
+    groups = {name: [test for test in result.tests if test.scenario == name] for name in result.scenarios}
+    evidence = [Distances.of(group, result.span) for group in groups.values()]
+    intervals = [_between(score_interval(manifest, group)) for group in groups.values()]
+    whole = score_interval(manifest, result.tests)
+    title = f"{result.suite}{'' if alone else f' at {result.span:,} tokens'} · {result.agent} · seed {result.seed}"
+    same = len(set(tests)) == 1
+    of_each = f" · {tests[0]} test{'s' * (tests[0] > 1)}{' of each' * (len(tests) > 1)}" if same else ""
+    columns = [
+        _Column("scenario", list(result.scenarios), "in total"),
+        _Column("score", [_figure(scenario.score) for scenario in result.scenarios.values()], _range(result)),
+        *([_Column("95% interval", intervals, _between(whole))] if whole is not None else []),
+        _Column("chance", [_figure(scenario.chance) for scenario in result.scenarios.values()], f"{_chance(result):.2f}"),
+        *([] if same else [_Column("tests", list(map(str, tests)), str(len(result.tests)))]),
+        _Column("evidence distance", [found.in_tokens for found in evidence]),
+        *([] if alone else [_Column("of span", [found.of_span for found in evidence])]),
+    ]
+    return f"{title}{of_each}", columns
+
+
+def print_failed(result: Result, folder: Path, console: Console, most: int) -> None:
+    """Print a line with the reason for each of at most `most` tests that lost points, the worst of each scenario first."""
+    lost = [test for test in result.tests if test.score is not None and test.score < 1]
+    if not lost or not most:
+        return
+    failed = sum(test.score == 0 for test in lost)
+    partly = f", {len(lost) - failed} in part" if len(lost) > failed else ""
+    console.say(f"failed  {failed} of {len(result.tests)} tests{partly}", "bold")
+    shown = _worst(lost)[:most]
+    for line in failed_lines(shown, console.width):
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+    if more := len(lost) - len(shown):
+        console.say(f"  {more} more: longspan show {folder}")
+
+
+def failed_lines(tests: Sequence[TestResult], width: int) -> list[str]:
+    """Return a line of at most `width` characters for each test: its id, its score and the reason."""
+    ids = [as_line(test.id) for test in tests]
+    longest = max(map(cell_len, ids), default=0)
+    return [
+        cut(f"  {id}{' ' * (longest - cell_len(id))}  {_figure(test.score):>4}  {as_line(' '.join(test.reason.split()))}", width)
+        for id, test in zip(ids, tests, strict=True)
+    ]
+
+
+def _worst(tests: Sequence[TestResult]) -> list[TestResult]:
+    """Return the tests by their scores, and those with the same score in turn from each scenario, so that a few show all ways to fail."""
+    seen: Counter[tuple[str, float | None]] = Counter()
+    turns = []
+    for test in tests:
+        seen[test.scenario, test.score] += 1
+        turns.append(seen[test.scenario, test.score])
+    order = sorted(range(len(tests)), key=lambda number: (tests[number].lowest, turns[number], number))
+    return [tests[number] for number in order]
+
+
+def _chance(result: Result) -> float:
+    return fsum(scenario.chance for scenario in result.scenarios.values())
+
+
+def _range(result: Result) -> str:
+    low, high = result.score_bounds
+    return f"{result.score:.2f}" if result.score is not None else f"{low:.2f}–{high:.2f}"
+
+
+def _between(interval: Interval | None) -> str:
+    return "" if interval is None else f"[{', '.join(interval.ends())}]"
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

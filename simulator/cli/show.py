@@ -1,0 +1,131 @@
+"""longspan show: print a run's tests, or one of them as it was played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from longspan.simulator.cli import completion
+from longspan.simulator.cli.runs import RunArgument
+
+if TYPE_CHECKING:
+    from longspan.simulator.analysis.graded_runs import Graded
+    from longspan.simulator.cli.console import Console
+    from longspan.simulator.grading.grades import TestResult
+    from longspan.simulator.report.excerpts import Excerpt
+    from longspan.simulator.report.reading import Test, Turn
+
+__all__ = ["show"]
+
+INDENT: Final = 8
+"""Characters before what is said in a turn, so that nothing in it can look like the next turn."""
+
+
+def show(
+    run: RunArgument,
+    test: Annotated[
+        str | None,
+        typer.Argument(help="A test, such as jokes-2.", metavar="TEST", show_default="a line for each", autocompletion=completion.tests),
+    ] = None,
+) -> int:
+    """Print a test as it was played: its needles, its questions, the replies and the reason of its grade.
+
+    Without TEST, a line for each of the run's tests, the worst last.
+    """
+    from longspan.simulator.analysis.graded_runs import load
+    from longspan.simulator.cli.console import Console
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.run_folder import RunFolder
+    from longspan.simulator.suggestions import meant
+
+    _ = RunFolder(run).manifest  # a folder of runs is an error
+    (graded,), _ = load([run])
+    if test is None:
+        _print_tests(graded, run, Console())
+        return 0
+    found = next((each for each in graded.result.tests if each.id == test), None)
+    if found is None:
+        ids = [each.id for each in graded.result.tests]
+        raise InputError(f"{run} has no test {test!r:.60}{meant(test, ids, f'`longspan show {run}` lists them')}")
+    _print_test(graded, found, Console())
+    return 0
+
+
+def _print_tests(graded: Graded, run: Path, console: Console) -> None:
+    from longspan.simulator.cli.scores import failed_lines
+
+    _print_title(graded, console)
+    tests = sorted(graded.result.tests, key=lambda test: -test.lowest)
+    for line in failed_lines(tests, console.width):
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+    console.say(f"one of them as it was played: longspan show {run} {tests[-1].id}", "dim")
+
+
+def _print_title(graded: Graded, console: Console) -> None:
+    from longspan.simulator.terminal import as_line
+
+    manifest = graded.manifest
+    span = "" if manifest.alone else f" at {manifest.span:,} tokens"
+    console.print(as_line(f"{manifest.suite.name}{span} · {manifest.agent} · seed {manifest.seed}"), style="bold")
+
+
+def _print_test(graded: Graded, result: TestResult, console: Console) -> None:
+    from longspan.simulator.report.reading import Reading, Test
+
+    test = Test.of(result, Reading.of(graded.folder).conversations)
+    _print_title(graded, console)
+    score = "no score" if result.score is None else f"{result.score:.2f}"
+    console.say(f"{result.id}: {score}, {result.status.replace('_', ' ')}", "bold")
+    _print_text("reason", result.reason, console)
+    if result.correction is not None:
+        machine = "no score" if result.machine_score is None else f"{result.machine_score:.2f}"
+        _print_text("by", f"{result.correction.by}: {result.correction.why}; the machine gave {machine}", console)
+    if test.causes:
+        lost = ", ".join(f"{cause.lost} of {cause.known} needles {cause.stage}" for cause in test.causes)
+        _print_text("lost", lost, console)
+    before: Turn | None = None
+    for turn in test.turns:
+        if before is not None and turn.number > before.number + 1:
+            between = turn.number - before.number - 1
+            tokens = turn.message.start - before.message.start - before.message.tokens - before.reply_tokens
+            console.print(f"   ... {between:,} turn{'s' * (between > 1)} of others, {tokens:,} tokens", style="dim")
+        _print_turn(turn, test, console)
+        before = turn
+    if before is None:
+        console.print("It was not started.")
+
+
+def _print_turn(turn: Turn, test: Test, console: Console) -> None:
+    own = turn.message.test == test.result.id
+    kinds = ", ".join(turn.kinds) if own else "another's"
+    asked = next((each for each in test.asked if each.turn == turn.number), None)
+    distance = f", its needle {asked.tokens:,} tokens back" if asked is not None else ""
+    proof = ", proves the grade" if turn.number in test.proof else ""
+    console.print(f"\nturn {turn.number}, {turn.message.sent_at:%a %d %b %H:%M}: {kinds}{distance}{proof}", style="bold")
+    _print_text("user", _whole(turn.text), console)
+    if turn.reply is None:
+        _print_text("agent", "(no reply: the conversation was interrupted)", console)
+    else:
+        _print_text("agent" if turn.asked else "told", _whole(turn.reply), console)
+    if (ideal := test.expected.get(turn.number)) is not None:
+        _print_text("ideal", _whole(ideal), console)
+
+
+def _print_text(label: str, text: str, console: Console) -> None:
+    """Print a text of several lines, all of them indented, after a label."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=INDENT - 1, style="dim", justify="right", no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(label, text)
+    console.print(grid)
+
+
+def _whole(text: Excerpt) -> str:
+    """A text, with a note where a very long one is cut."""
+    if not text.left_out:
+        return text.head
+    return f"{text.head}\n... {text.left_out:,} characters left out ...\n{text.tail}"

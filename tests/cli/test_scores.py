@@ -1,0 +1,93 @@
+"""What is printed of runs that have been played."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from tests.made_runs import made_run
+
+from longspan.simulator.cli import main
+from longspan.simulator.cli.console import Console
+from longspan.simulator.cli.scores import print_outcome, print_outcomes
+from longspan.simulator.errors import StoppedError
+from longspan.simulator.grading.grades import read_result
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.runner import Outcome
+
+SCENARIOS = ("colours", "jokes", "prospective_memory")
+
+
+def played(out: Path, agent: str = "one", **fields: object) -> Outcome:
+    """A run in which the first test of each scenario is right, the second half right and the third wrong."""
+    folder = made_run(out, agent, lambda scenario, number: (3 - number) / 2, scenarios=SCENARIOS, **fields)  # type: ignore[arg-type]
+    return Outcome(folder, read_result(RunFolder(folder)), None)
+
+
+def console(width: int) -> tuple[Console, io.StringIO]:
+    file = io.StringIO()
+    return Console(file=file, width=width), file
+
+
+@pytest.mark.parametrize(("width", "columns"), [(44, 3), (60, 4), (80, 6), (120, 6)])
+def test_a_run_is_printed_with_its_interval_chance_cost_and_failed_tests(width: int, columns: int, tmp_path: Path) -> None:
+    outcome = played(tmp_path, cost=0.25)
+    on, file = console(width)
+    print_outcome(outcome, on, failed=4)
+    lines = file.getvalue().splitlines()
+    paths = [line for line in lines if str(tmp_path) in line]
+    assert all(len(line) <= width for line in lines if line not in paths and not line.startswith("cost"))
+    (head,) = (line for line in lines if line.startswith("scenario"))
+    assert len([column for column in head.split("  ") if column.strip()]) == columns
+    (total,) = (line for line in lines if line.startswith("in total"))
+    assert total.split()[2:] == (["1.50", "[0.70,", "2.30]", "0.30"] if columns > 3 else ["1.50", "[0.70,", "2.30]"])
+    assert "cost    $0.2500: agent read 1,000 tokens, wrote 100" in lines
+    at = lines.index("failed  3 of 9 tests, 3 in part")
+    shown = [line.split()[:2] for line in lines[at + 1 : at + 5]]
+    wrong = [[f"{scenario}-3", "0.00"] for scenario in SCENARIOS]
+    assert shown == [*wrong, ["colours-2", "0.50"]], "the worst first, and each way to fail once"
+    assert lines[at + 5] == f"  2 more: longspan show {outcome.folder}"
+    assert lines[-1] == f"report  {outcome.folder / 'report.html'}"
+
+
+def test_several_runs_get_a_line_each_and_how_to_compare_them(tmp_path: Path) -> None:
+    outcomes = [played(tmp_path, "one", cost=0.5), played(tmp_path, "two"), played(tmp_path, "three", left_out=("jokes",))]
+    outcomes.append(Outcome(outcomes[0].folder, outcomes[0].result, StoppedError("stopped")))
+    on, file = console(60)
+    print_outcomes(outcomes, [outcome.folder for outcome in outcomes[:2]], on)
+    head, *lines = file.getvalue().splitlines()
+    assert head.split() == ["score", "share", "95%", "interval", "chance", "cost", "failed", "run"]
+    assert lines[0].split() == ["1.50", "of", "3", "50.0%", "[0.70,", "2.30]", "0.30", "$0.5000", "3", "of", "9", str(outcomes[0].folder)]
+    assert lines[2].split()[:4] == ["1.00", "of", "2", "50.0%"]
+    assert lines[3].endswith(f"{outcomes[0].folder} (interrupted)")
+    assert lines[4:] == [
+        f"resume  longspan resume {outcomes[0].folder}",
+        f"compare longspan compare {outcomes[0].folder} {outcomes[1].folder}",
+        f"show    longspan show {outcomes[0].folder}",
+    ]
+
+
+def test_a_test_is_shown_as_it_was_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+
+    def longspan(*arguments: str) -> str:
+        with pytest.raises(SystemExit):
+            main(arguments)
+        return "".join(capsys.readouterr())
+
+    longspan("run", "--scenario", "colours", "--tests", "2", "--agent", "notebook", "--seed", "1")
+    run = "runs/ltm-2k-notebook-seed1"
+    listed = longspan("show", run).splitlines()
+    assert [line.split()[0] for line in listed[1:3]] == ["colours-1", "colours-2"]
+    shown = longspan("show", run, "colours-1")
+    assert all(len(line) <= 60 for line in shown.splitlines())
+    assert [
+        word for word in ("needle", "question", "tokens back", "ideal", "reason", "proves the grade") if word not in " ".join(shown.split())
+    ] == []
+    said = [line for line in shown.splitlines() if line.startswith("turn ")]
+    turns = [int(line.split()[1].strip(",")) for line in said]
+    assert turns == sorted(turns)
+    assert "did you mean colours-1 or colours-2?" in longspan("show", run, "colour-1")
+    assert "runs/manifest.json: cannot be read" in longspan("show", "runs")
