@@ -48,6 +48,12 @@ class BaseAgent(ABC):
         """Return how many conversations agents with these options hold at the same time in a process, None for any number."""
         return None
 
+    @classmethod
+    def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
+        """Return the options that the environment sets where the spec does not, such as a model's address. A run's manifest names
+        them."""
+        return {}
+
     async def start(self) -> None:  # noqa: B027
         """Get ready, so that the agent's abilities are known. The default does nothing."""
 

@@ -35,6 +35,7 @@ GUIDES: Final = (
     "elitr.md",
     "calibration.md",
     "summhay.md",
+    "tracing.md",
 )
 """The pages in docs/ whose files and commands belong together."""
 

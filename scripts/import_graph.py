@@ -19,7 +19,7 @@ FLOORS: Final = (
     ("foundation",),
     ("filler",),
     ("engine",),
-    ("grading",),
+    ("grading", "tracing"),
     ("judging",),
     ("analysis",),
     ("report",),

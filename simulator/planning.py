@@ -11,6 +11,7 @@ from secrets import token_hex
 from typing import Final, final
 
 from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.agent_spec import resolved as resolved_spec
 from longspan.simulator.conversation import Setting
 from longspan.simulator.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.errors import InputError
@@ -65,7 +66,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
 
     Raises InputError for invalid settings, and if no test fits in the span.
     """
-    spec = AgentSpec.parse(settings.agent)
+    spec = resolved_spec(AgentSpec.parse(settings.agent))
     make_agent(spec)
     if settings.judge is not None:
         check_model(settings.judge)
@@ -76,6 +77,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         update={
             "suite": settings.suite.counted_in(settings.tokenizer),
             "agent": str(spec),
+            "judge": str(resolved_spec(AgentSpec.parse(settings.judge))) if settings.judge is not None else None,
             "filler": resolved(settings.filler) if settings.filler else None,
             "definitions": definitions.folder if definitions else None,
             "placement": "uniform" if definitions else settings.placement,
@@ -112,6 +114,14 @@ def plan(settings: RunSettings, out: Path) -> Plan:
     return Plan(manifest, conversations, _for(manifest, spec), out)
 
 
+def _check_environment(manifest: Manifest) -> None:
+    """Raise InputError if the environment now sets an option of the agent or the judge that it did not set when the run began."""
+    for spec in (AgentSpec.parse(text) for text in (manifest.agent, manifest.judge) if text is not None):
+        now = resolved_spec(spec)
+        if more := [f"{name}={value}" for name, value in now.options.items() if name not in spec.options]:
+            raise InputError(f"the run was begun with {spec}; the environment now adds {', '.join(more)}: unset the variable that names it")
+
+
 def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     """Plan a run again from its manifest, for `agent`.
 
@@ -130,6 +140,8 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
             "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"
         )
     clear(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
+    if agent == manifest.agent:
+        _check_environment(manifest)
     _check_unicode(manifest)
     tests = tests_of(manifest)
     ids = [plan.id for group in manifest.conversations.values() for plan in group]

@@ -34,6 +34,7 @@ from longspan.simulator.planning import Plan, replan, setting_of
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import Scoring
 from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.telemetry import SILENT, TELEMETRY, ConversationName, Spans
 from longspan.simulator.terminal import complain
 from longspan.simulator.transcript import Change, PlayedTest
 
@@ -321,7 +322,13 @@ class _Player:
             conversation = Conversation(
                 setting_of(plan.manifest, id),
                 plan.tests[id],
-                LiveAgent(agent, snapshots=Snapshots(run.snapshots(id)), ledger=self._ledger, give_ideal=_ideal_channel(plan.agent, agent)),
+                LiveAgent(
+                    agent,
+                    snapshots=Snapshots(run.snapshots(id)),
+                    ledger=self._ledger,
+                    give_ideal=_ideal_channel(plan.agent, agent),
+                    spans=_spans(plan, run, id, agent),
+                ),
                 journal,
                 judge=judging.judge if judging is not None else None,
                 listener=on_event,
@@ -397,6 +404,16 @@ class _Hearing:
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
     """Return the method that gives the agent ideal replies, which only the kind `oracle` receives, or None."""
     return agent.prompt if spec.kind == "oracle" and isinstance(agent, IdealReplyAgent) else None
+
+
+def _spans(plan: Plan, run: RunFolder, id: str, agent: Agent) -> Spans:
+    """Return what hears of a conversation's turns."""
+    telemetry = TELEMETRY.get()
+    if telemetry is None:
+        return SILENT
+    model = (models_of(agent) or {}).get("agent")
+    known = model if isinstance(model, str) else None
+    return telemetry.conversation(ConversationName(run.path.resolve().name, id, plan.manifest.nonce, str(plan.agent), known))
 
 
 async def replay(run: RunFolder) -> Result:

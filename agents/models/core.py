@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, InputError, Usage
 from longspan.simulator.errors import first_problem
-from longspan.simulator.fields import validated
+from longspan.simulator.fields import is_option, option_names, validated
 from longspan.simulator.ledger import Rates
 from longspan.simulator.plugins import load
 
@@ -29,6 +29,7 @@ __all__ = [
     "ToolCore",
     "clean",
     "core_class",
+    "core_environment",
     "make_core",
     "stamped",
 ]
@@ -70,12 +71,14 @@ class ChatMessage(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """A core's answer and the tokens it used. If it calls tools, `raw` is the answer in the vendor's own form."""
+    """A core's answer and the tokens it used. If it calls tools, `raw` is the answer in the vendor's own form. `thinking`: what the
+    model thought aloud before, if it is told apart from the answer."""
 
     text: str
     usage: Usage
     calls: Sequence[ToolCall] = ()
     raw: Any = None
+    thinking: str = ""
 
 
 class ContextOverflowError(AgentError):
@@ -156,21 +159,43 @@ def make_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[
 
     `options` are those of the agent's spec that are not its `own`. Raises InputError for one that the core does not have either.
     """
+    found = _find_core(agent, model, options, own)
+    if found is None:
+        return None
+    core: Core = found.kind(found.target, found.options)
+    return core
+
+
+def core_environment(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> dict[str, str]:
+    """Return the options that the environment sets for the core of an agent, such as its address. Arguments are as for `make_core`."""
+    found = _find_core(agent, model, options, own)
+    find = getattr(found.kind, "from_environment", None) if found is not None else None
+    return dict(find(found.options)) if found is not None and callable(find) else {}
+
+
+class _Found(NamedTuple):
+    """A core's class, its target and its options."""
+
+    kind: Any
+    target: str
+    options: BaseModel
+
+
+def _find_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> _Found | None:
     match = _MODEL.fullmatch(model)
     if not match:
         return None
     cls, kind = core_class(match["kind"]), agent.partition("/")[0].partition(":")[0]
     of_core: type[BaseModel] = cls.Options
-    known = [info.alias or name for name, info in of_core.model_fields.items()]
+    known = option_names(of_core)
     all_options = f"{kind}'s options are {', '.join(own)}; those of {match['kind']} are {', '.join(known)}"
     for name in options:
-        if name not in known:
+        if not is_option(name, known):
             raise InputError(f"agent {agent}: unknown option {name!r:.40}; {all_options}")
     try:
-        core: Core = cls(match["target"], validated(of_core, options))
+        return _Found(cls, match["target"], validated(of_core, options))
     except ValidationError as error:
         raise InputError(f"agent {agent}: {first_problem(error)}; {all_options}") from None
-    return core
 
 
 def stamped(text: str, sent_at: datetime) -> str:

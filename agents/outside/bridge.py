@@ -18,7 +18,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +43,10 @@ class Bridge:
 
     def answer(self, request: Any) -> Any:
         """Return the answer to a request. Errors of the class propagate."""
+        with below(request.get("traceparent")):
+            return self.serve(request)
+
+    def serve(self, request: Any) -> Any:
         call = request["call"]
         if self.object is None:
             self.object = self.make()
@@ -115,6 +119,19 @@ class Bridge:
             self.run(end_of(left))
             self.run(self.loop.shutdown_asyncgens())
             self.loop.close()
+
+
+@contextmanager
+def below(traceparent: Any) -> Iterator[None]:
+    """Have the class's own spans hang below the turn's, if OpenTelemetry is installed here."""
+    with ExitStack() as afterwards:
+        if traceparent is not None:
+            with suppress(Exception):
+                from opentelemetry.context import attach, detach
+                from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+                afterwards.callback(detach, attach(TraceContextTextMapPropagator().extract({"traceparent": traceparent})))
+        yield
 
 
 async def wait_for(awaitable: Any) -> Any:

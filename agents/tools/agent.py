@@ -20,7 +20,7 @@ import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
-from longspan.agents.models.core import Core, make_core
+from longspan.agents.models.core import Core, core_environment, make_core
 from longspan.agents.outside.exec import split_command
 from longspan.agents.outside.remote import processors
 from longspan.agents.tools.chat import ToolChat, ToolOptions
@@ -110,6 +110,13 @@ class McpAgent(BaseAgent):
     def at_once(cls, options: AgentOptions) -> int | None:
         """As many as the option says, else one for each processor: each has a server of its own."""
         return (options.at_once if isinstance(options, cls.Options) else None) or processors()
+
+    @classmethod
+    def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
+        """The address of its model."""
+        if not isinstance(options, cls.Options):
+            return {}
+        return core_environment(f"mcp:{target}", options.model, options.model_extra or {}, cls.Options.model_fields)
 
     @property
     def models(self) -> Mapping[str, str | Rates]:

@@ -17,9 +17,11 @@ from longspan.simulator.integers import whole
 if TYPE_CHECKING:
     from longspan.simulator.grid import Grid
 
-__all__ = ["GridOptions", "MaxTokens", "takes_grid"]
+__all__ = ["GridOptions", "MaxTokens", "OtelOption", "takes_grid"]
 
 P = ParamSpec("P")
+
+OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/tracing.md).")]
 
 SEED = whole(-(2**63), 2**63 - 1)
 TESTS = whole(1, 10_000)

@@ -7,9 +7,10 @@ from functools import cache
 from typing import Any, Final
 
 from longspan.simulator.errors import InputError
+from longspan.simulator.installed import suites
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite, load_suite, suites
+from longspan.simulator.suite import Suite, load_suite
 
 __all__ = ["changed_options", "chosen_scenarios"]
 

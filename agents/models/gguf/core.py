@@ -18,9 +18,11 @@ from longspan.agents.models.gguf.model import Model, Sampling, Settings
 from longspan.agents.models.gguf.options import GgufOptions
 from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.trial import try_out
+from longspan.agents.models.thinking import split_thinking
 from longspan.simulator.errors import one_line
 from longspan.simulator.files import opened
 from longspan.simulator.ledger import Rates
+from longspan.simulator.telemetry import model_call
 
 __all__ = ["GgufCore"]
 
@@ -84,7 +86,10 @@ class GgufCore:
             finally:
                 trio.from_thread.check_cancelled()
 
-        return await trio.to_thread.run_sync(work, limiter=self._loaded.one_call)
+        with model_call(self.name) as used:
+            completion = await trio.to_thread.run_sync(work, limiter=self._loaded.one_call)
+            used(completion.usage)
+        return completion
 
     def _complete(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None) -> Completion:
         model, prompts, _ = self._loaded
@@ -100,7 +105,8 @@ class GgufCore:
             generated = model.generate(prompt, max_tokens, owner=self, sampling=sampling, stopped=_cancelled)
         except AgentError as error:
             raise type(error)(f"{self.name}: {error}") from error.__cause__
-        return Completion(generated.text, Usage(len(prompt), generated.cached, generated.tokens))
+        text, thinking = (generated.text, "") if self.options.keep_thinking else split_thinking(generated.text)
+        return Completion(text, Usage(len(prompt), generated.cached, generated.tokens), thinking=thinking)
 
 
 def _model_key(target: str, options: GgufOptions) -> _ModelKey:

@@ -41,7 +41,8 @@ class GgufOptions(CoreOptions):
     llama.cpp decides if it is left out. `cache_k`, `cache_v`: how the cache stores keys and values. `temperature`: 0 takes the
     likeliest token; above 0, tokens are sampled, with `seed`, from the likeliest with the total probability `top_p`.
     `repetition_penalty`: makes tokens of prompt and answer less likely to be repeated. `max_tokens`: of an answer. `conversations`:
-    how many have a cache each. `chat_template`: a file with the template, instead of the model's own."""
+    how many have a cache each. `chat_template`: a file with the template, instead of the model's own. `keep_thinking`: leave what is
+    between `<think>` and `</think>` in the answer."""
 
     n_ctx: Tokens | None = None
     gpu_layers: int = Field(default=0, ge=-1, le=10_000)
@@ -58,6 +59,7 @@ class GgufOptions(CoreOptions):
     repetition_penalty: float = Field(default=1.0, gt=0, le=10, allow_inf_nan=False)
     max_tokens: Tokens = 1024
     conversations: int = Field(default=4, ge=1, le=1000)
+    keep_thinking: bool = False
     chat_template: str | None = None
 
     @model_validator(mode="after")
