@@ -42,4 +42,4 @@ def telling(wanted: bool) -> Iterator[None]:
     with exporting(wanted) as tracing:
         yield
     if tracing is not None and tracing.lost:
-        complain(f"longspan: {tracing.lost}")
+        complain(tracing.lost)

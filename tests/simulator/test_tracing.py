@@ -346,7 +346,7 @@ def test_a_bad_collector_costs_a_line_at_the_end(
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
         assert run(*RUN, "--otel", "--json") == 0
     said = capsys.readouterr().err
-    assert said == f"longspan: 13 of 13 spans were not exported: {address}/v1/traces {problem}\n"
+    assert said == f"13 of 13 spans were not exported: {address}/v1/traces {problem}\n"
     assert asked
     assert (collector.bodies, caplog.records) == ([], [])
 
@@ -360,7 +360,7 @@ def test_a_collector_that_is_down_costs_a_line_at_the_end(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://me:secret@{address}")
     assert run(*RUN, "--otel", "--json") == 0
     said = capsys.readouterr().err
-    assert said == f"longspan: 13 of 13 spans were not exported: http://{address}/v1/traces cannot be reached\n"
+    assert said == f"13 of 13 spans were not exported: http://{address}/v1/traces cannot be reached\n"
 
 
 @pytest.mark.parametrize(
