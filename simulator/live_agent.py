@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import astuple, replace
 from typing import TypeVar, final
 
@@ -11,7 +12,9 @@ from longspan.simulator.errors import AgentError, LongspanError, journal_text
 from longspan.simulator.faults import is_fault
 from longspan.simulator.ledger import MAX_DOLLARS, MAX_TOKENS, Costs, Ledger, models_of, stated_by, used_by
 from longspan.simulator.messages import Message, Reply, Usage
+from longspan.simulator.moment import set_moment
 from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.telemetry import SILENT, Spans
 
 __all__ = ["LiveAgent"]
 
@@ -33,11 +36,13 @@ class LiveAgent:
         snapshots: Snapshots | None = None,
         ledger: Ledger | None = None,
         give_ideal: Callable[[str], None] | None = None,
+        spans: Spans = SILENT,
     ) -> None:
         self._agent = agent
         self._snapshots = snapshots
         self._ledger = ledger or Ledger()
         self._give_ideal = give_ideal
+        self._spans = spans
         self._turns = 0
         self._replayed: list[tuple[Message, Reply, bool]] = []
         self._caught_up = False
@@ -57,11 +62,13 @@ class LiveAgent:
         if self._caught_up:
             return
         self._caught_up = True
-        restored = 0
-        if self._snapshots is not None:
-            restored = await self._call(self._snapshots.restore(self._agent, self._turns))
-        for turn in self._replayed[restored:]:
-            await self._show(*turn)
+        with self._spans.catch_up(self._turns) if self._turns else nullcontext():
+            restored = 0
+            if self._snapshots is not None:
+                restored = await self._call(self._snapshots.restore(self._agent, self._turns))
+            for number, turn in enumerate(self._replayed[restored:], restored):
+                set_moment(number, turn[0].sent_at)
+                await self._show(*turn)
         self._replayed.clear()
 
     async def observe(self, message: Message, reply: str) -> None:
@@ -69,7 +76,9 @@ class LiveAgent:
 
         Raises StoppedError if the agent has to reply nevertheless, and that could exceed the ledger's limit.
         """
-        await self._show(message, Reply(reply), asked=False)
+        set_moment(self._turns, message.sent_at)
+        with self._spans.turn(self._turns, message, told=reply):
+            await self._show(message, Reply(reply), asked=False)
         self._turns += 1
 
     async def reply(self, message: Message, ideal: str) -> tuple[Reply, Costs | None]:
@@ -77,12 +86,15 @@ class LiveAgent:
 
         Raises AgentError for an invalid reply, StoppedError if the reply could exceed the ledger's limit.
         """
+        set_moment(self._turns, message.sent_at)
         if self._give_ideal is not None:
             self._give_ideal(ideal)
         async with self._ledger.paying(models_of(self._agent), self._ledger.worst(self._agent, message)) as account:
-            reply = _checked(await self._call(self._agent.reply(message)))
-            used = used_by(reply)
-            costs = account.settle(used, stated_by(reply))
+            with self._spans.turn(self._turns, message) as span:
+                reply = _checked(await self._call(self._agent.reply(message)))
+                used = used_by(reply)
+                costs = account.settle(used, stated_by(reply))
+                span.replied(reply, costs)
             self._ledger.require_known(self._agent, used, costs)
         self._turns += 1
         return reply, costs

@@ -28,7 +28,7 @@ from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import Tokenizer
 
-__all__ = ["Plan", "check_filler", "plan", "replan", "setting_of"]
+__all__ = ["Plan", "agent_for", "check_filler", "plan", "replan", "setting_of"]
 
 LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 """What Python makes of a byte on the command line that is not UTF-8."""
@@ -111,7 +111,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         versions=versions(),
     )
     vouch(manifest)
-    return Plan(manifest, conversations, _for(manifest, spec), out)
+    return Plan(manifest, conversations, agent_for(manifest, spec), out)
 
 
 def _check_environment(manifest: Manifest) -> None:
@@ -155,10 +155,11 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
             f"or the run needs longspan {manifest.versions.get('longspan')}, which created it"
         )
     conversations = {id: [tests[plan.id] for plan in group] for id, group in manifest.conversations.items()}
-    return Plan(manifest, conversations, _for(manifest, AgentSpec.parse(agent)), out)
+    return Plan(manifest, conversations, agent_for(manifest, AgentSpec.parse(agent)), out)
 
 
-def _for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
+def agent_for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
+    """Return an agent as it is made for a run (see `Plan`)."""
     return agent.unless_given(timestamps="false") if manifest.alone else agent
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.agent import Agent, IdealReplyAgent, NoAgent, close, has_snapshots, observes, start
+from longspan.simulator.agent_log import AgentLog
 from longspan.simulator.agent_spec import AgentSpec, at_once, make_agent
 from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount, total
 from longspan.simulator.answer_store import AnswerStore
@@ -28,12 +29,15 @@ from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
+from longspan.simulator.keys import redacted
 from longspan.simulator.ledger import DROPPED, Ledger, check_priced, models_of
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, replan, setting_of
+from longspan.simulator.prompt_log import PromptLog
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import Scoring
 from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.telemetry import SILENT, TELEMETRY, ConversationName, Spans
 from longspan.simulator.terminal import complain
 from longspan.simulator.transcript import Change, PlayedTest
 
@@ -276,15 +280,20 @@ class _Player:
 
         async def play_conversation(id: str) -> None:
             async with self._agent_limit(plan.agent), self._limit:
+                log = AgentLog()
                 try:
-                    if model is None:
-                        await self._converse(plan, run, id, scoring, None)
-                    else:
-                        async with Judging(model, scoring.worker) as judging:
-                            await self._converse(plan, run, id, scoring, judging)
+                    with log.kept(run.agent_log(id)):
+                        if model is None:
+                            await self._converse(plan, run, id, scoring, None)
+                        else:
+                            async with Judging(model, scoring.worker) as judging:
+                                await self._converse(plan, run, id, scoring, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
-                    run.incident(conversation=id, type="agent_error", error=str(error), traceback=cause)
+                    failed = {"traceback": redacted(cause), "stderr": "\n".join(log.last_lines)}
+                    run.incident(
+                        conversation=id, type="agent_error", error=str(error), **{name: text for name, text in failed.items() if text}
+                    )
                     errors.append(error)
                 except LongspanError as error:
                     run.incident(conversation=id, type="interrupted", error=str(error))
@@ -304,6 +313,7 @@ class _Player:
     async def _converse(self, plan: Plan, run: RunFolder, id: str, scoring: Scoring, judging: Judging | None) -> None:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
+        prompts = PromptLog(run.prompts(id)) if plan.manifest.keep_prompts else None
         agent = make_agent(plan.agent)
 
         hearing = _Hearing(scoring.worker, self._listener)
@@ -317,11 +327,21 @@ class _Player:
         def on_fault(test: str, error: str, cause: BaseException) -> None:
             run.incident(conversation=id, type="scenario_error", test=test, error=error, traceback="".join(format_exception(cause)))
 
-        with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
+        with (
+            Journal(run.journal(id)) as journal,
+            prompts.kept() if prompts is not None else nullcontext(),
+            trio.CancelScope() as scope,
+        ):
             conversation = Conversation(
                 setting_of(plan.manifest, id),
                 plan.tests[id],
-                LiveAgent(agent, snapshots=Snapshots(run.snapshots(id)), ledger=self._ledger, give_ideal=_ideal_channel(plan.agent, agent)),
+                LiveAgent(
+                    agent,
+                    snapshots=Snapshots(run.snapshots(id)),
+                    ledger=self._ledger,
+                    give_ideal=_ideal_channel(plan.agent, agent),
+                    spans=_spans(plan, run, id, agent),
+                ),
                 journal,
                 judge=judging.judge if judging is not None else None,
                 listener=on_event,
@@ -397,6 +417,16 @@ class _Hearing:
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
     """Return the method that gives the agent ideal replies, which only the kind `oracle` receives, or None."""
     return agent.prompt if spec.kind == "oracle" and isinstance(agent, IdealReplyAgent) else None
+
+
+def _spans(plan: Plan, run: RunFolder, id: str, agent: Agent) -> Spans:
+    """Return what hears of a conversation's turns."""
+    telemetry = TELEMETRY.get()
+    if telemetry is None:
+        return SILENT
+    model = (models_of(agent) or {}).get("agent")
+    known = model if isinstance(model, str) else None
+    return telemetry.conversation(ConversationName(run.path.resolve().name, id, plan.manifest.nonce, str(plan.agent), known))
 
 
 async def replay(run: RunFolder) -> Result:

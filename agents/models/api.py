@@ -17,6 +17,7 @@ from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.agents.models.thinking import split_thinking
 from longspan.agents.models.web import refusal_in
 from longspan.simulator.ledger import Rates
+from longspan.simulator.telemetry import model_call
 from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "merged", "parse_usage"]
@@ -198,7 +199,9 @@ class ApiCore(ABC):
             usage = answer.usage or self._estimate_usage(request, answer)
             return (Completion(text, usage, tuple(calls), answer.raw, thinking), answer.refusal), usage
 
-        (completion, refusal), usage = await self.provider.call(send, tokens=request.tokens)
+        with model_call(self.name) as used:
+            (completion, refusal), usage = await self.provider.call(send, tokens=request.tokens)
+            used(usage)
         if refusal is not None:
             text = completion.text
             raise RefusalError(f"{self.name}: refused to answer: {' '.join(text[:600].split())[:300] or refusal}", refusal, text, usage)

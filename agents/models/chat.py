@@ -18,6 +18,7 @@ from longspan.agents.models.core import (
     Core,
     OnRefusal,
     RefusalError,
+    as_sent,
     clean,
     stamped,
 )
@@ -26,6 +27,7 @@ from longspan.agents.models.thinking import traced
 from longspan.agents.models.window import Eviction, Window
 from longspan.simulator.errors import first_problem
 from longspan.simulator.ledger import Rates
+from longspan.simulator.prompt_log import note_prompt
 
 __all__ = ["ChatAgent", "ChatOptions", "cut_middle"]
 
@@ -336,7 +338,9 @@ class ChatAgent(BaseAgent):
         oldest = next(iter(self._window), None)
         trace["recent"] = {"turns": len(self._window), "since": oldest.turn_id if oldest is not None else None}
         trace["prompt_tokens"] = counted
-        completion = await complete([*self._prompt(fitted.text), *after])
+        prompt = [*self._prompt(fitted.text), *after]
+        note_prompt(self.core.name, as_sent(prompt))
+        completion = await complete(prompt)
         if counted >= MIN_MEASURED:
             self._set_ratio(completion.usage.input_tokens / counted)
         return completion

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -27,6 +28,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolCore",
+    "as_sent",
     "clean",
     "core_class",
     "core_environment",
@@ -201,6 +203,12 @@ def _find_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable
 def stamped(text: str, sent_at: datetime) -> str:
     """Return a message with its virtual time, which is absolute so that the message stays the same in all later prompts."""
     return f"[{sent_at:%a %Y-%m-%d %H:%M:%S}] {text}"
+
+
+def as_sent(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
+    """Return the messages' roles and texts, for people. An answer that calls tools is followed by its raw form."""
+    raw = [f"\n{json.dumps(message.raw, ensure_ascii=False, default=str)}" if message.raw is not None else "" for message in messages]
+    return [(message.role, message.text + more) for message, more in zip(messages, raw, strict=True)]
 
 
 def clean(text: str) -> str:

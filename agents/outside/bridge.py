@@ -10,6 +10,7 @@ loop, which also runs between calls, and stands still while plain code is called
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import importlib
 import inspect
 import json
@@ -18,7 +19,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +44,10 @@ class Bridge:
 
     def answer(self, request: Any) -> Any:
         """Return the answer to a request. Errors of the class propagate."""
+        with below(request.get("traceparent")):
+            return self.serve(request)
+
+    def serve(self, request: Any) -> Any:
         call = request["call"]
         if self.object is None:
             self.object = self.make()
@@ -117,6 +122,19 @@ class Bridge:
             self.loop.close()
 
 
+@contextmanager
+def below(traceparent: Any) -> Iterator[None]:
+    """Have the class's own spans hang below the turn's, if OpenTelemetry is installed here."""
+    with ExitStack() as afterwards:
+        if traceparent is not None:
+            with suppress(Exception):
+                from opentelemetry.context import attach, detach
+                from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+                afterwards.callback(detach, attach(TraceContextTextMapPropagator().extract({"traceparent": traceparent})))
+        yield
+
+
 async def wait_for(awaitable: Any) -> Any:
     return await awaitable
 
@@ -165,6 +183,7 @@ def main() -> None:
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    faulthandler.enable(all_threads=False)
     bridge = Bridge(sys.argv[1], json.loads(sys.argv[2]))
     for request in bridge.requests(requests):
         try:

@@ -10,7 +10,7 @@ an asyncio loop, from its constructor on (see `loop_thread`); one of a class tha
 Without `observe`, the class is asked for a reply, which is dropped. Without `reset`, a new instance is created. Without `save`
 and `load` it has no snapshots, and is shown all turns again when a run is resumed. Options of the spec
 (`python:package.module:Class?name=value`) are passed to the class as keyword arguments, as strings. The exceptions are
-`interpreter=PATH`, which runs the class in another environment's Python, `timeout`, `at_once` and prices.
+`interpreter=PATH`, which runs the class in another environment's Python, `faketime` for that, `timeout`, `at_once` and prices.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pydantic import ConfigDict
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
 from longspan.agents.outside.counts import DroppedReplies, priced
 from longspan.agents.outside.exec import ProgramAgent
+from longspan.agents.outside.faketime import FakeClock
 from longspan.agents.outside.in_process import InProcessAgent
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions, processors
@@ -51,16 +52,20 @@ class PythonAgent(BaseAgent):
     takes_target = True
 
     class Options(RemoteOptions):
-        """`interpreter`: the Python that runs the class. Options that are not declared here are passed to the class as strings."""
+        """`interpreter`: the Python that runs the class. `faketime`: its clock shows the virtual time. Options that are not declared
+        here are passed to the class as strings."""
 
         model_config = ConfigDict(frozen=True, extra="allow")
 
         interpreter: str | None = None
+        faketime: bool = False
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
         settings = options if isinstance(options, self.Options) else self.Options()
         arguments = dict(settings.model_extra or {})
+        if settings.faketime and settings.interpreter is None:
+            raise InputError(f"python:{target}: faketime=true sets the clock of a process of its own: add interpreter=python")
         if settings.interpreter is None:
             self.agent: _InProcess | ProgramAgent = _InProcess(target, arguments, settings)
         else:
@@ -129,7 +134,7 @@ def _bridged(target: str, arguments: dict[str, Any], settings: PythonAgent.Optio
             f"python:{target}: program {interpreter!r:.80} does not exist; interpreter= takes a Python, such as venv/bin/python"
         )
     command = [program, "-c", RUN_FILE, str(BRIDGE), target, json.dumps(arguments)]
-    return ProgramAgent(target, settings, f"python:{target}", command)
+    return ProgramAgent(target, settings, f"python:{target}", command, FakeClock() if settings.faketime else None)
 
 
 @final

@@ -33,6 +33,7 @@ from longspan.agents.outside.protocol import (
 from longspan.agents.prices import PriceOptions
 from longspan.simulator.amounts import Amount
 from longspan.simulator.ledger import Rates
+from longspan.simulator.telemetry import traceparent
 
 __all__ = ["CLOSE_SECONDS", "RemoteAgent", "RemoteOptions", "Request", "processors", "too_slow"]
 
@@ -68,10 +69,12 @@ class RemoteAgent(BaseAgent):
     """An agent in another process. What it does not support is emulated.
 
     It is contacted when first needed. Until then it is assumed to support everything. `name` identifies it in errors.
+    `told_traceparent`: its requests name the turn's span, if there is one.
     """
 
     takes_target = True
     shares_disk = False
+    told_traceparent = False
 
     @classmethod
     def at_once(cls, options: AgentOptions) -> int | None:
@@ -121,14 +124,14 @@ class RemoteAgent(BaseAgent):
             self._connected = True
 
     async def reply(self, message: Message) -> Reply:
+        self._now = message.sent_at  # also for a process that is started now
         await self.start()
-        self._now = message.sent_at
         answer = await self._ask("reply", ReplyAnswer, **_fields(message))
         return self._dropped.attach_to(answer.reply(self._rates))
 
     async def observe(self, message: Message, reply: str) -> None:
-        await self.start()
         self._now = message.sent_at
+        await self.start()
         if self._can("observe"):
             await self._ask("observe", EmptyAnswer, **_fields(message), reply=reply)
         else:
@@ -194,6 +197,8 @@ class RemoteAgent(BaseAgent):
 
     async def _ask(self, call: Call, kind: type[Kind], **fields: Any) -> Kind:
         """Return the agent's answer to a call. Raises AgentError that names the agent and the call."""
+        if self.told_traceparent and (name := traceparent()) is not None:
+            fields["traceparent"] = name
         repeatable = call not in ("reply", "observe") or self.repeatable
         request = Request(call, encode_request(call, self._conversation, fields), repeatable, self._now)
         answered, cause = False, None

@@ -17,9 +17,11 @@ from longspan.simulator.integers import whole
 if TYPE_CHECKING:
     from longspan.simulator.grid import Grid
 
-__all__ = ["GridOptions", "MaxTokens", "takes_grid"]
+__all__ = ["GridOptions", "MaxTokens", "OtelOption", "takes_grid"]
 
 P = ParamSpec("P")
+
+OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/tracing.md).")]
 
 SEED = whole(-(2**63), 2**63 - 1)
 TESTS = whole(1, 10_000)
@@ -94,6 +96,7 @@ class GridOptions:
             help="The model that grades what rules cannot, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents
         ),
     ] = None
+    keep_prompts: Annotated[bool, typer.Option("--keep-prompts", help="Keep what models are sent, turn by turn.")] = False
     data: Annotated[list[str] | None, typer.Option(help="Your own data, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None
     set_: Annotated[
         list[str] | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.cli.options import GridOptions, MaxTokens, takes_grid
+from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, takes_grid
 from longspan.simulator.integers import whole
 from longspan.simulator.terminal import say_json
 
@@ -27,6 +27,7 @@ def run(
     max_tokens: MaxTokens = None,
     out: Annotated[Path, typer.Option(help="The folder for runs.", metavar="DIR")] = Path("runs"),
     failed: FailedOption = 5,
+    otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the results, as a JSON list.")] = False,
 ) -> int:
     """Play a suite against an agent and grade it.
@@ -40,13 +41,15 @@ def run(
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.planning import plan
     from longspan.simulator.runner import play
+    from longspan.simulator.tracing import telling
 
     limit = limit_of(max_cost, max_tokens)
     plans = [plan(settings, out) for settings in options.grid().runs()]
-    with Progress([] if json_ else plans) as progress:
-        heard = None if json_ else progress.heard
-        outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, limit=limit))
-    return finish(outcomes, json_, failed)
+    with telling(otel):
+        with Progress([] if json_ else plans) as progress:
+            heard = None if json_ else progress.heard
+            outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, limit=limit))
+        return finish(outcomes, json_, failed)
 
 
 def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:

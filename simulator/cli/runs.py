@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longspan.simulator.cli import completion
-from longspan.simulator.cli.options import MaxTokens
+from longspan.simulator.cli.options import MaxTokens, OtelOption
 from longspan.simulator.cli.run import FailedOption
 from longspan.simulator.terminal import complain, confirm, say, say_json
 
@@ -36,6 +36,7 @@ def resume(
     ] = None,
     max_tokens: MaxTokens = None,
     failed: FailedOption = 5,
+    otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the result, as a JSON list.")] = False,
 ) -> int:
     """Continue an interrupted run exactly where it stopped.
@@ -52,6 +53,7 @@ def resume(
     from longspan.simulator.planning import replan
     from longspan.simulator.runner import describe_catch_up
     from longspan.simulator.runner import resume as continue_run
+    from longspan.simulator.tracing import telling
 
     limit = limit_of(max_cost, max_tokens)
     folder = open_run(run, trust, agent)
@@ -69,7 +71,7 @@ def resume(
         say(notice)
     if costly and not yes and (json_ or not confirm("Continue?")):
         raise InputError(f"{notice}; --yes skips the question")
-    with Progress([] if json_ else [plan]) as progress:
+    with telling(otel), Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
         outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, limit=limit))
     changed = _changes(before, outcome.result) if outcome.result is not None else {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.cli.options import MaxTokens
+from longspan.simulator.cli.options import MaxTokens, OtelOption
 from longspan.simulator.integers import whole
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def sweep(
     ] = None,
     max_tokens: MaxTokens = None,
     trust: Annotated[bool, typer.Option("--trust", help="Allow the code and addresses that the file names.")] = False,
+    otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the results, as a JSON list.")] = False,
 ) -> int:
     """Play all runs that a file defines.
@@ -45,11 +46,14 @@ def sweep(
     from longspan.simulator.runner import check_limit
     from longspan.simulator.suite import load_suite
     from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
+    from longspan.simulator.tracing import telling
 
     if on not in (None, "ray"):
         raise InputError(f"--on {on!r:.40}: must be ray, or left out to play on this machine")
     if on and jobs > 1:
         raise InputError("--jobs and --on ray exclude each other; leave out one of them")
+    if on and otel:
+        raise InputError("--otel and --on ray exclude each other: a cluster's nodes have environments of their own; leave out one of them")
     if on:
         from longspan.simulator.sweeps.ray.driver import import_ray
 
@@ -67,7 +71,7 @@ def sweep(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{out}: cannot create the sweep's folder: {error.strerror}; choose another with --out") from error
-    with locked(out, "sweep") as lock:
+    with telling(otel), locked(out, "sweep") as lock:
         pairs = make_folders(plans, out)
         write_index(out, pairs)
         left, finished = left_to_play(pairs)

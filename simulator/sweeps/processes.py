@@ -34,7 +34,9 @@ from longspan.simulator.processes import PROCESSES
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Listener, Outcome, RunEvent, play_runs, spent_so_far
 from longspan.simulator.sweeps.sweep import finished
+from longspan.simulator.telemetry import TELEMETRY
 from longspan.simulator.terminal import prepare
+from longspan.simulator.tracing import exporting
 
 __all__ = ["main", "play_in_processes", "result_of"]
 
@@ -116,7 +118,9 @@ class _Dispatcher:
                 self.outcomes[run.path] = Outcome(run.path, finished(run), StoppedError("stopped before its first turn"))
                 continue
             try:
-                order = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "budget": astuple(budget)}
+                telemetry = TELEMETRY.get()
+                order: dict[str, Any] = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "budget": astuple(budget)}
+                order["otel"] = telemetry is not None
                 await _input(process).send_all(_line(order))
                 answer = await self._listen(plan, run, lines)
             except (_WorkerExitedError, trio.BrokenResourceError):
@@ -126,6 +130,8 @@ class _Dispatcher:
                 self.outcomes[run.path] = Outcome(run.path, None, StoppedError(str(error)) if self._stopped else error)
                 return budget
             budget = budget.minus(Amount(*answer["spent"]))
+            if telemetry is not None:
+                telemetry.add(*answer["spans"])
             self.outcomes[run.path] = Outcome(run.path, result_of(run), _error(answer))
         return budget
 
@@ -207,7 +213,9 @@ def main() -> None:
             order = orders.get()
             manifest = Manifest.model_validate_json(order["manifest"])  # that which the parent process has checked
             vouch(manifest)
-            _send(output, _play(RunFolder(Path(order["run"]), manifest), Amount(*order["budget"]), output))
+            with exporting(order["otel"]) as tracing:
+                answer = _play(RunFolder(Path(order["run"]), manifest), Amount(*order["budget"]), output)
+            _send(output, answer | {"spans": tracing.counts if tracing is not None else None})
 
 
 def _read(orders: queue.SimpleQueue[dict[str, Any]]) -> None:

@@ -22,6 +22,7 @@ from longspan.agents.models.thinking import split_thinking
 from longspan.simulator.errors import one_line
 from longspan.simulator.files import opened
 from longspan.simulator.ledger import Rates
+from longspan.simulator.telemetry import model_call
 
 __all__ = ["GgufCore"]
 
@@ -85,7 +86,10 @@ class GgufCore:
             finally:
                 trio.from_thread.check_cancelled()
 
-        return await trio.to_thread.run_sync(work, limiter=self._loaded.one_call)
+        with model_call(self.name) as used:
+            completion = await trio.to_thread.run_sync(work, limiter=self._loaded.one_call)
+            used(completion.usage)
+        return completion
 
     def _complete(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None) -> Completion:
         model, prompts, _ = self._loaded
