@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from longspan.simulator.agent import Agent
 from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.ledger import Rates
 from longspan.simulator.messages import Message, Reply, Usage
 from longspan.simulator.sizes import Tokens
 
@@ -47,6 +48,12 @@ class BaseAgent(ABC):
         """Return how many conversations agents with these options hold at the same time in a process, None for any number."""
         return None
 
+    @classmethod
+    def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
+        """Return the options that the environment sets where the spec does not, such as a model's address. A run's manifest names
+        them."""
+        return {}
+
     async def start(self) -> None:  # noqa: B027
         """Get ready, so that the agent's abilities are known. The default does nothing."""
 
@@ -59,10 +66,11 @@ class BaseAgent(ABC):
         return type(self).save is not BaseAgent.save and type(self).load is not BaseAgent.load
 
     @property
-    def models(self) -> Mapping[str, str] | None:
+    def models(self) -> Mapping[str, str | Rates] | None:
         """The models that cost money, as PROVIDER/MODEL by role ("agent", "embedder"): empty if it costs nothing, None if unknown.
 
-        An agent with models needs `worst_case(message)`, which returns the maximum Usage of its reply by role.
+        An agent with models has `worst_case(message)`, which returns the maximum Usage of its reply by role, so that a limit is never
+        exceeded. Without it, the next reply is assumed to take as much as the one that took most so far.
         """
         return None
 

@@ -19,7 +19,8 @@ import trio
 from tests.tiny_gguf import SHAPES, write_model
 
 from longspan.agents.models.core import ChatMessage
-from longspan.agents.models.gguf.core import GgufCore, GgufOptions
+from longspan.agents.models.gguf.core import GgufCore
+from longspan.agents.models.gguf.options import GgufOptions
 
 __all__ = ["OPTIONS", "SPAN", "measure"]
 

@@ -23,9 +23,9 @@ OPENED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
 USED = """async () => {
   const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   const tools = document.getElementById("tools").elements;
-  const timed = async (action) => { const began = performance.now(); action(); await painted(); return performance.now() - began; };
+  const timed = async (action) => { const began = performance.now(); await action(); await painted(); return performance.now() - began; };
   const changed = () => tools.kind.dispatchEvent(new Event("change", { bubbles: true }));
-  const search = await timed(() => { tools.text.value = "the caliper"; changed(); });
+  const search = await timed(async () => { tools.text.value = "the caliper"; changed(); await Conversations.all[0].open(); });
   tools.text.value = "";
   changed();
   document.getElementById("conversations").scrollIntoView();

@@ -30,11 +30,13 @@ GUIDES: Final = (
     "running.md",
     "comparing.md",
     "report.md",
+    "debugging.md",
     "arena.md",
     "counting-stars.md",
     "elitr.md",
     "calibration.md",
     "summhay.md",
+    "tracing.md",
 )
 """The pages in docs/ whose files and commands belong together."""
 

@@ -19,7 +19,7 @@ FLOORS: Final = (
     ("foundation",),
     ("filler",),
     ("engine",),
-    ("grading",),
+    ("grading", "tracing"),
     ("judging",),
     ("analysis",),
     ("report",),
@@ -42,8 +42,10 @@ FOUNDATION: Final = frozenset(
         "gather",
         "installed",
         "json_lines",
+        "keys",
         "locks",
         "messages",
+        "moment",
         "queries",
         "sizes",
         "suggestions",
@@ -54,7 +56,7 @@ FOUNDATION: Final = frozenset(
         "wording",
     }
 )
-RUNNER: Final = frozenset({"coherence", "grid", "planning", "runner", "scoring"})
+RUNNER: Final = frozenset({"asking", "coherence", "grid", "planning", "runner", "scoring"})
 """Modules of the flat folder `simulator/` that are below and above the engine proper."""
 
 BOX, GAP, FLOOR, EDGE = 130, 60, 64, 16

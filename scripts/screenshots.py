@@ -166,6 +166,13 @@ def runs(studio: Studio) -> bytes:
         return studio.shot(page)
 
 
+def side_by_side(studio: Studio) -> bytes:
+    one, other = (studio.run(agent).name for agent in ("oracle", "notebook"))
+    with serving(studio.folder / "runs") as server, studio.page(server.at()) as page:
+        page.goto(f"{server.home}side-by-side?run={one}&run={other}&test=colours-1")
+        return studio.shot(page)
+
+
 def live(studio: Studio) -> bytes:
     with played(studio) as name, serving(studio.folder / "runs") as server, studio.page(server.at(f"runs/{name}/live")) as page:
         page.locator(".turn").first.wait_for()
@@ -209,7 +216,10 @@ def arena(studio: Studio) -> bytes:
 
 PICTURES: Final[dict[str, Callable[[Studio], bytes]]] = {
     "card.svg": card,
-    **{f"{made.__name__}.png": made for made in (report, memory, timeline, tests, playback, compare, runs, live, annotate, arena)},
+    **{
+        f"{made.__name__}.png": made
+        for made in (report, memory, timeline, tests, playback, compare, runs, live, side_by_side, annotate, arena)
+    },
 }
 """What makes each picture, by its file."""
 

@@ -6,23 +6,26 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, final
-from urllib.parse import unquote
+from typing import Any, Final, final
+from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.agent import Agent
 from longspan.simulator.errors import InputError, LongspanError, first_problem, one_line
 from longspan.simulator.faults import is_fault
-from longspan.simulator.fields import validated
+from longspan.simulator.fields import is_option, option_names, validated
 from longspan.simulator.installed import AGENTS
 from longspan.simulator.plugins import load
 from longspan.simulator.processes import share
 from longspan.simulator.suggestions import meant
 
-__all__ = ["AgentSpec", "at_once", "make_agent"]
+__all__ = ["AgentSpec", "at_once", "make_agent", "resolved"]
 
 _SPEC = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
+PLAIN: Final = "/:@!$'()*+,;=[]~"
+"""Characters of an option's value that a spec's text need not escape."""
+
 _METHODS = ("reply", "observe", "reset", "save", "load")
 
 
@@ -62,8 +65,15 @@ class AgentSpec:
 
         Raises InputError if the kind is unknown.
         """
-        known = _known(getattr(load(AGENTS, "kind of agent", self.kind), "Options", _NoOptions))
+        known = option_names(getattr(load(AGENTS, "kind of agent", self.kind), "Options", _NoOptions))
         return replace(self, options={name: value for name, value in options.items() if name in known} | dict(self.options))
+
+    def having(self, options: Mapping[str, str]) -> AgentSpec:
+        """Return this spec with more options, which it does not set, also in its text."""
+        text = str(self)
+        for name, value in options.items():
+            text += f"{'&' if '?' in text else '?'}{name}={quote(value, safe=PLAIN)}"
+        return replace(self, options=dict(self.options) | dict(options), text=text)
 
     def __str__(self) -> str:
         return self.text or self.kind
@@ -92,6 +102,16 @@ def make_agent(spec: AgentSpec) -> Agent:
     return made
 
 
+def resolved(spec: AgentSpec) -> AgentSpec:
+    """Return a spec with the options that the environment sets, such as a model's address, so that a run's manifest names them.
+
+    Raises InputError if the kind is unknown or an option is invalid.
+    """
+    cls = load(AGENTS, "kind of agent", spec.kind)
+    find = getattr(cls, "from_environment", None)
+    return spec.having(find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(find) else spec
+
+
 def at_once(spec: AgentSpec) -> float:
     """Return how many conversations the agent that `spec` names may hold at the same time in this process, inf for any number.
 
@@ -110,21 +130,16 @@ class _NoOptions(BaseModel):
 
 def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
     """Validate the spec's options with the agent's model."""
-    known = _known(model)
+    known = option_names(model)
     options_text = f"its options are {', '.join(known)}" if known else "it takes no options"
     if model.model_config.get("extra") != "allow":
         for name in spec.options:
-            if name not in known:
+            if not is_option(name, known):
                 raise InputError(f"agent {spec}: unknown option {name!r:.40}{meant(name, known, options_text)}")
     try:
         return validated(model, spec.options)
     except ValidationError as error:
         raise InputError(f"agent {spec}: {first_problem(error)}; {options_text}") from None
-
-
-def _known(model: type[BaseModel]) -> list[str]:
-    """Return the names of a model's options."""
-    return [info.alias or name for name, info in model.model_fields.items()]
 
 
 def _name(cls: Any) -> str:

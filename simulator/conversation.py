@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -451,7 +451,7 @@ class Conversation:
                 trace=reply.trace,
                 measured={"latency_s": round(time.monotonic() - began, 6)},
             )
-            if reply.trace is not None or reply.besides:  # the rest is text without surrogates, and numbers
+            if reply.trace is not None or reply.besides or isinstance(reply.cost_usd, Mapping):  # the rest is harmless
                 read_back = events.Reply.model_validate_json(events.as_json(event))  # tuples become lists
                 event = read_back.model_copy(update={"measured": event.measured})
         except Exception as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, Final, TypeVar
 
@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from longspan.simulator.integers import PLAIN, parse_integer
 from longspan.simulator.sizes import MAX_TOKENS, is_size
 
-__all__ = ["Seed", "Span", "StartsAt", "Whole", "validated"]
+__all__ = ["Seed", "Span", "StartsAt", "Whole", "is_option", "option_names", "validated"]
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -50,12 +50,38 @@ StartsAt = Annotated[datetime, BeforeValidator(_start)]
 """The virtual date at which a conversation starts."""
 
 
+OPEN: Final = ".NAME"
+"""How the alias of a field ends that takes all options with that prefix, as a mapping: `header.NAME` takes `header.user` and others."""
+
+
+def option_names(model: type[BaseModel]) -> list[str]:
+    """Return the names of a model's options, as users write them."""
+    return [info.alias or name for name, info in model.model_fields.items()]
+
+
+def is_option(name: str, known: Collection[str]) -> bool:
+    """Return whether an option has one of the `known` names, or the prefix of one that is open."""
+    prefix, dot, rest = name.partition(".")
+    return f"{prefix}{OPEN}" in known if dot and rest else name in known
+
+
+def _gathered(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given by name, with the options of each open field as one mapping."""
+    found = dict(given)
+    for prefix in (name.removesuffix(OPEN) for name in option_names(model) if name.endswith(OPEN)):
+        inside = {name.removeprefix(f"{prefix}."): found.pop(name) for name in given if name.startswith(f"{prefix}.")}
+        if inside:
+            found[f"{prefix}{OPEN}"] = inside
+    return found
+
+
 def validated(model: type[Model], given: Mapping[str, Any]) -> Model:
     """Validate what a user gave by name. Raises ValidationError.
 
     A whole number must be written plainly (see `parse_integer`), or as a size, even if the type of the model's field reads more.
     """
-    read = model.model_validate(dict(given))
+    given = _gathered(model, given)
+    read = model.model_validate(given)
     for name, info in model.model_fields.items():
         key = name if name in given else info.alias or name
         if key in given and (odd := _odd(given[key], getattr(read, name))):

@@ -39,6 +39,9 @@ REFERENCE: Final = ("silent", "stateless", "oracle", "notebook", "human")
 MODELS: Final = ("openai", "anthropic", "google")
 """Kinds of model that only call their vendor, unless an option names an address. The name of each such option ends in `url`."""
 
+SENT: Final = re.compile(r"key_env|extra_body|header\..*", re.DOTALL)
+"""Options of models that name what is sent: another of the user's secrets as the key, or anything at the user's expense."""
+
 PLAIN: Final = re.compile(r"[^/\\:]*")
 """A parameter's value that is neither an address, nor a path, nor a model."""
 
@@ -49,13 +52,14 @@ MAX_NAME: Final = 500
 class Named(NamedTuple):
     """Something that a file names and that could do harm: `how` it would be used, and its `name`."""
 
-    how: Literal["run", "call", "use"]
+    how: Literal["run", "call", "send", "use"]
     name: str
 
 
 WORDING: Final = {
     "run": ("code to run", "runs"),
     "call": ("an address to call", "calls"),
+    "send": ("what to send to a model's vendor", "sends"),
     "use": ("a file or a model to use", "uses"),
 }
 
@@ -63,8 +67,9 @@ WORDING: Final = {
 def danger(spec: str) -> Named | None:
     """Return what an agent spec names that could do harm, or None.
 
-    That is code to run, an address to call, to which API keys would be sent, or a model's file to load. Of kinds that plugins
-    add, nobody here knows what their options mean: with options, or with a colon in the target, they could do harm.
+    That is code to run, an address to call, to which API keys would be sent, what to send to a vendor, or a model's file to load. Of
+    kinds that plugins add, nobody here knows what their options mean: with options, or with a colon in the target, they could do
+    harm.
     """
     try:
         parsed = AgentSpec.parse(spec)
@@ -80,7 +85,7 @@ def danger(spec: str) -> Named | None:
     if kind == "ltm":
         kind = re.split("[/:]", parsed.target)[0]
     if kind in (*REFERENCE, *MODELS):
-        return None
+        return Named("send", spec) if any(SENT.fullmatch(name) for name in parsed.options) else None
     if kind == "gguf":
         return Named("use", spec)
     return Named("run", spec) if parsed.options or kind != parsed.kind or ":" in parsed.target else None

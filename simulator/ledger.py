@@ -1,4 +1,4 @@
-"""The cost of conversations: each reply is priced as it arrives, and a limit is never exceeded."""
+"""The cost of conversations: each reply is priced as it arrives, and no turn begins that could exceed a limit."""
 
 from __future__ import annotations
 
@@ -7,15 +7,34 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import fsum, inf
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import trio
 from pydantic import BaseModel, ConfigDict
 
-from longspan.simulator.errors import InputError, StoppedError
+from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount, total
+from longspan.simulator.errors import AgentError, InputError, StoppedError
 from longspan.simulator.messages import Message, Reply, Usage
 
-__all__ = ["Account", "Costs", "Ledger", "Spending", "check_priced", "known_cost", "models_of", "price", "tally", "total_cost", "used_by"]
+__all__ = [
+    "DROPPED",
+    "MAX_DOLLARS",
+    "MAX_TOKENS",
+    "Account",
+    "Costs",
+    "Ledger",
+    "Rates",
+    "Spending",
+    "amount_of",
+    "check_priced",
+    "known_cost",
+    "models_of",
+    "price",
+    "stated_by",
+    "tally",
+    "total_cost",
+    "used_by",
+]
 
 Costs = dict[str, float | None]
 """Dollars by part (agent, embedder, judge); None if the price is unknown."""
@@ -24,10 +43,33 @@ Costs = dict[str, float | None]
 LOCAL: Final = "gguf"
 """The provider name of models that run in this process, which cost nothing."""
 
+MAX_TOKENS: Final = 10**12
+"""The most tokens that are believed of a reply."""
+
+MAX_DOLLARS: Final = 1_000_000
+"""The most dollars that are believed of a reply."""
+
+DROPPED: Final = "dropped"
+"""The part of replies that an agent gave since the last one and that were dropped, because it does not support `observe`."""
+
+
+@final
+class Rates(NamedTuple):
+    """What a model costs by its user's word: dollars per million tokens of input, of input read from a cache, and of output."""
+
+    input: float
+    cached: float
+    output: float
+
+    def cost(self, usage: Usage) -> float:
+        """Return the cost of `usage` in dollars."""
+        fresh = usage.input_tokens - usage.cached_tokens
+        return fsum((fresh * self.input, usage.cached_tokens * self.cached, usage.output_tokens * self.output)) / 1e6
+
 
 @lru_cache(maxsize=1024)
-def price(model: str, usage: Usage) -> float | None:
-    """Return the cost of `usage` in dollars by the price list of genai-prices, or None for a model that is not listed.
+def price(model: str | Rates, usage: Usage) -> float | None:
+    """Return the cost of `usage` in dollars by rates or by the price list of genai-prices, or None for a model that is not listed.
 
     `model` is PROVIDER/MODEL, as in a spec: "openai/gpt-4o". With an unlisted provider the price is unknown whatever the model,
     because providers charge different prices for the same model.
@@ -35,6 +77,8 @@ def price(model: str, usage: Usage) -> float | None:
     from genai_prices import Usage as PricedUsage
     from genai_prices import calc_price
 
+    if isinstance(model, Rates):
+        return model.cost(usage)
     provider, _, name = model.partition("/")
     if provider == LOCAL:
         return 0.0
@@ -45,63 +89,65 @@ def price(model: str, usage: Usage) -> float | None:
         return None
 
 
-def models_of(agent: object) -> Mapping[str, str] | None:
-    """Return the models that an agent pays for, by part, as PROVIDER/MODEL: empty if it is free, None if unknown."""
-    models: Mapping[str, str] | None = getattr(agent, "models", None)
+def models_of(agent: object) -> Mapping[str, str | Rates] | None:
+    """Return the models that an agent pays for, by part, as PROVIDER/MODEL or their rates: empty if it is free, None if unknown."""
+    models: Mapping[str, str | Rates] | None = getattr(agent, "models", None)
     return models
 
 
 def check_priced(agent: object, spec: str) -> None:
-    """Check that a cost limit can be enforced for the agent. Raises InputError if its price is unknown."""
+    """Check that the cost of the agent's replies can be known. Raises InputError if a price is unknown, or its models are."""
     models = models_of(agent)
-    unknown = [model for model in (models or {}).values() if price(model, Usage(1, 0, 1)) is None]
-    if models is None or unknown or (models and not callable(getattr(agent, "worst_case", None))):
+    unknown = [str(model) for model in (models or {}).values() if price(model, Usage(1, 0, 1)) is None]
+    if models is None or unknown:
         problem = f"the price of {', '.join(unknown)} is unknown" if unknown else "its cost is unknown"
-        raise InputError(f"--max-cost: agent {spec}: {problem}, so that a limit cannot be enforced; leave out --max-cost")
+        remedy = "set price_in= and price_out=, or leave out --max-cost" if unknown else "leave out --max-cost"
+        raise InputError(f"--max-cost: agent {spec}: {problem}, so that a limit cannot be enforced; {remedy}")
 
 
 @final
 @dataclass(slots=True)
 class Account:
-    """The bill of one call. `settle` sets its costs."""
+    """The bill of one call. `settle` sets its amount."""
 
-    models: Mapping[str, str] | None
-    costs: Costs | None = None
+    models: Mapping[str, str | Rates] | None
+    amount: Amount | None = None
 
-    def settle(self, used: Mapping[str, Usage]) -> Costs | None:
-        """Record and return the cost of the usage in dollars by part, or None if no usage is known."""
+    def settle(self, used: Mapping[str, Usage], stated: Mapping[str, float] | None = None) -> Costs | None:
+        """Record and return the cost of the usage in dollars by part, or None if no usage is known. What the agent has `stated` counts."""
         unknown = 0.0 if self.models == {} else None
         models = self.models or {}
-        self.costs = {part: price(models[part], usage) if part in models else unknown for part, usage in used.items()}
-        return self.costs or None
+        costs: Costs = {part: price(models[part], usage) if part in models else unknown for part, usage in used.items()}
+        costs |= stated or {}
+        self.amount = amount_of(used.values(), costs)
+        return costs or None
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Dollars spent by any number of conversations, under a `limit` (inf for none).
+    """Dollars and tokens spent by any number of conversations, under a `limit`.
 
-    Usage with an unknown price is not counted; `check_priced` rejects such agents if there is a limit.
+    Usage with an unknown price is not counted; `require_known` rejects such replies if there is a limit. `dearest` is the most that a
+    reply has taken of an agent that cannot say beforehand what its replies will take: its next one is assumed to take as much.
     """
 
-    limit: float = inf
-    spent: float = 0.0
-    _reserved: list[float] = field(default_factory=list)
+    limit: Amount = UNLIMITED
+    spent: Amount = NOTHING
+    dearest: Amount = NOTHING
+    _reserved: list[Amount] = field(default_factory=list)
     _settled: trio.Condition = field(default_factory=trio.Condition)
 
     @asynccontextmanager
-    async def paying(self, models: Mapping[str, str] | None, worst: float = 0.0) -> AsyncIterator[Account]:
-        """Reserve the dollars that a call may cost at worst, and afterwards release what it did not cost.
+    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Amount = NOTHING) -> AsyncIterator[Account]:
+        """Reserve what a call may take at worst, and afterwards release what it did not take.
 
         A call that fails or is cancelled counts as the worst case, because its provider may have charged for it. Raises
         StoppedError if the limit could be exceeded and no other call is pending.
         """
         async with self._settled:
-            while fsum([self.spent, *self._reserved, worst]) > self.limit:
+            while (problem := self._excess(total([self.spent, *self._reserved, worst]), worst)) is not None:
                 if not self._reserved:
-                    raise StoppedError(
-                        f"the next turn could cost ${worst:.4f} and exceed the limit of ${self.limit:.2f}: ${self.spent:.4f} is spent; "
-                        "`longspan resume --max-cost` continues with a higher limit"
-                    )
+                    raise StoppedError(problem)
                 await self._settled.wait()
             self._reserved.append(worst)
         account = Account(models)
@@ -109,19 +155,53 @@ class Ledger:
             yield account
         finally:
             self._reserved.remove(worst)
-            costs = account.costs
-            self.spent += worst if costs is None else known_cost(costs.values())
+            self.spent = total([self.spent, worst if account.amount is None else account.amount])
             with trio.CancelScope(shield=True):
                 async with self._settled:
                     self._settled.notify_all()
 
-    def worst(self, agent: Any, message: Message) -> float:
-        """Return the dollars that a reply may cost at worst, or 0 without a limit."""
+    def _excess(self, reached: Amount, worst: Amount) -> str | None:
+        """Return which limit would be exceeded, and what to do; None if none would be."""
+        if reached.dollars > self.limit.dollars:
+            return (
+                f"the next turn could cost ${worst.dollars:.4f} and exceed the limit of ${self.limit.dollars:.2f}: "
+                f"${self.spent.dollars:.4f} is spent; `longspan resume --max-cost` continues with a higher limit"
+            )
+        if reached.tokens > self.limit.tokens:
+            return (
+                f"the next turn could take {worst.tokens:,.0f} tokens and exceed the limit of {self.limit.tokens:,.0f}: "
+                f"{self.spent.tokens:,.0f} are used; `longspan resume --max-tokens-total` continues with a higher limit"
+            )
+        return None
+
+    def worst(self, agent: Any, message: Message) -> Amount:
+        """Return what a reply may take at worst; of an agent that cannot say, as much as the most so far. Nothing without a limit."""
         models = models_of(agent)
-        if self.limit == inf or not models:
-            return 0.0
-        used: Mapping[str, Usage] = agent.worst_case(message)
-        return known_cost(price(models[part], usage) for part, usage in used.items())
+        if self.limit == UNLIMITED:
+            return NOTHING
+        if callable(worst_case := getattr(agent, "worst_case", None)):
+            used: Mapping[str, Usage] = worst_case(message)
+            return amount_of(used.values(), {part: price(model, used[part]) for part, model in (models or {}).items() if part in used})
+        if models == {}:
+            return NOTHING
+        owed: Amount = getattr(agent, "owed", NOTHING)
+        return self.dearest.plus(owed)
+
+    def require_known(self, agent: object, used: Mapping[str, Usage], costs: Costs | None) -> None:
+        """Check that a reply tells what is limited, and remember the dearest. Raises AgentError if a limit cannot be enforced."""
+        if self.limit == UNLIMITED or models_of(agent) == {} or callable(getattr(agent, "worst_case", None)):
+            return
+        unknown = [part for part, cost in (costs or {}).items() if cost is None]
+        if self.limit.dollars < inf and (costs is None or unknown):
+            of = f" of its {', '.join(unknown)}" if unknown and unknown != ["agent"] else ""
+            raise AgentError(
+                f"the reply does not tell its cost{of}, so that --max-cost cannot be enforced; give cost_usd, or usage with a priced "
+                "model, set price_in= and price_out=, or leave out --max-cost"
+            )
+        if self.limit.tokens < inf and not used:
+            raise AgentError("the reply has no usage, so that --max-tokens-total cannot be enforced; give usage, or leave it out")
+        own = {part: usage for part, usage in used.items() if part != DROPPED}
+        self.dearest = self.dearest.most(amount_of(own.values(), {part: cost for part, cost in (costs or {}).items() if part != DROPPED}))
 
 
 @final
@@ -164,6 +244,20 @@ def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dic
     return sums
 
 
+def amount_of(used: Iterable[Usage], costs: Mapping[str, float | None] | None) -> Amount:
+    """Return the amount of usage and its costs by part, as far as they are known."""
+    return Amount(known_cost((costs or {}).values()), sum(usage.input_tokens + usage.output_tokens for usage in used))
+
+
 def used_by(reply: Reply) -> dict[str, Usage]:
     """Return the usage of a reply by part."""
     return ({"agent": reply.usage} if reply.usage else {}) | dict(reply.besides)
+
+
+def stated_by(reply: Reply) -> dict[str, float]:
+    """Return the dollars that an agent says its reply cost, by part. A single figure is for all parts together."""
+    if reply.cost_usd is None:
+        return {}
+    if isinstance(reply.cost_usd, Mapping):
+        return {part: float(cost) for part, cost in reply.cost_usd.items()}
+    return {"agent": float(reply.cost_usd)} | dict.fromkeys(reply.besides, 0.0)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import astuple, replace
 from typing import TypeVar, final
 
-from longspan.simulator.agent import Agent, has_snapshots, repeatable, replay
+from longspan.simulator.agent import Agent, has_snapshots, observes, repeatable, replay
 from longspan.simulator.errors import AgentError, LongspanError, journal_text
 from longspan.simulator.faults import is_fault
-from longspan.simulator.ledger import Costs, Ledger, models_of, used_by
+from longspan.simulator.ledger import MAX_DOLLARS, MAX_TOKENS, Costs, Ledger, models_of, stated_by, used_by
 from longspan.simulator.messages import Message, Reply, Usage
+from longspan.simulator.moment import set_moment
 from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.telemetry import SILENT, Spans
 
 __all__ = ["LiveAgent"]
 
@@ -33,11 +36,13 @@ class LiveAgent:
         snapshots: Snapshots | None = None,
         ledger: Ledger | None = None,
         give_ideal: Callable[[str], None] | None = None,
+        spans: Spans = SILENT,
     ) -> None:
         self._agent = agent
         self._snapshots = snapshots
         self._ledger = ledger or Ledger()
         self._give_ideal = give_ideal
+        self._spans = spans
         self._turns = 0
         self._replayed: list[tuple[Message, Reply, bool]] = []
         self._caught_up = False
@@ -57,16 +62,23 @@ class LiveAgent:
         if self._caught_up:
             return
         self._caught_up = True
-        restored = 0
-        if self._snapshots is not None:
-            restored = await self._call(self._snapshots.restore(self._agent, self._turns))
-        for message, reply, asked in self._replayed[restored:]:
-            await self._call(replay(self._agent, message, reply) if asked else self._agent.observe(message, reply.text))
+        with self._spans.catch_up(self._turns) if self._turns else nullcontext():
+            restored = 0
+            if self._snapshots is not None:
+                restored = await self._call(self._snapshots.restore(self._agent, self._turns))
+            for number, turn in enumerate(self._replayed[restored:], restored):
+                set_moment(number, turn[0].sent_at)
+                await self._show(*turn)
         self._replayed.clear()
 
     async def observe(self, message: Message, reply: str) -> None:
-        """Show a turn to the agent without asking it. It must have caught up."""
-        await self._call(self._agent.observe(message, reply))
+        """Show a turn to the agent without asking it. It must have caught up.
+
+        Raises StoppedError if the agent has to reply nevertheless, and that could exceed the ledger's limit.
+        """
+        set_moment(self._turns, message.sent_at)
+        with self._spans.turn(self._turns, message, told=reply):
+            await self._show(message, Reply(reply), asked=False)
         self._turns += 1
 
     async def reply(self, message: Message, ideal: str) -> tuple[Reply, Costs | None]:
@@ -74,11 +86,16 @@ class LiveAgent:
 
         Raises AgentError for an invalid reply, StoppedError if the reply could exceed the ledger's limit.
         """
+        set_moment(self._turns, message.sent_at)
         if self._give_ideal is not None:
             self._give_ideal(ideal)
         async with self._ledger.paying(models_of(self._agent), self._ledger.worst(self._agent, message)) as account:
-            reply = _checked(await self._call(self._agent.reply(message)))
-            costs = account.settle(used_by(reply))
+            with self._spans.turn(self._turns, message) as span:
+                reply = _checked(await self._call(self._agent.reply(message)))
+                used = used_by(reply)
+                costs = account.settle(used, stated_by(reply))
+                span.replied(reply, costs)
+            self._ledger.require_known(self._agent, used, costs)
         self._turns += 1
         return reply, costs
 
@@ -96,6 +113,15 @@ class LiveAgent:
         """Take a snapshot if the agent was needed at all."""
         if self._caught_up:
             await self.save()
+
+    async def _show(self, message: Message, reply: Reply, asked: bool) -> None:
+        """Show a turn to the agent, which has no reply to make unless it cannot observe."""
+        if observes(self._agent):
+            await self._call(replay(self._agent, message, reply) if asked else self._agent.observe(message, reply.text))
+            return
+        async with self._ledger.paying(models_of(self._agent), self._ledger.worst(self._agent, message)) as account:
+            await self._call(replay(self._agent, message, reply) if asked else self._agent.observe(message, reply.text))
+            account.settle({})  # it is counted with the next reply
 
     async def _call(self, call: Awaitable[T]) -> T:
         try:
@@ -117,6 +143,10 @@ def _checked(reply: object) -> Reply:
         raise AgentError(f"the agent's reply has refused={reply.refused!r:.80}; expected True or False")
     used = used_by(reply) if isinstance(reply.besides, Mapping) else {"besides": None}
     for part, usage in used.items():
-        if not isinstance(usage, Usage) or not all(isinstance(count, int) and count >= 0 for count in astuple(usage)):
+        if not isinstance(usage, Usage) or not all(type(count) is int and 0 <= count <= MAX_TOKENS for count in astuple(usage)):
             raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); expected a Usage with token counts")
+    stated = reply.cost_usd if isinstance(reply.cost_usd, Mapping) else {"agent": reply.cost_usd}
+    for part, cost in stated.items() if reply.cost_usd is not None else ():
+        if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost <= MAX_DOLLARS:
+            raise AgentError(f"the agent's reply has a cost_usd of {cost!r:.80} ({part}); expected dollars, from 0 to {MAX_DOLLARS:,.0f}")
     return reply if reply.text.isascii() else replace(reply, text=reply.text.encode("utf-8", "replace").decode())

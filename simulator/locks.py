@@ -7,11 +7,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
+from typing import Final
 
 from longspan.simulator.errors import InputError
 from longspan.simulator.folders import open_file
 
-__all__ = ["locked"]
+__all__ = ["is_locked", "locked"]
+
+LOOKS: Final = 1000
+"""How often a lock is tried again, a millisecond later, while others are looking whether it is held."""
 
 _held: set[int] = set()
 """File handles of the locks that this process holds. A forked child must not keep them after this process ends."""
@@ -40,11 +45,38 @@ def locked(folder: Path, what: str) -> Iterator[int]:
         raise InputError(f"{folder}: cannot be written to: {error.strerror}") from error
     _held.add(handle)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder}: another process is playing this {what}; wait until it ends") from None
+        if not _acquired(handle):
+            raise InputError(f"{folder}: another process is playing this {what}; wait until it ends")
         yield handle
     finally:
         _held.discard(handle)
         os.close(handle)
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a process holds the folder's lock. Raises JournalError if the lock's file is none."""
+    try:
+        with open_file(folder / ".lock", "rb") as file:
+            return not _tried(file.fileno(), fcntl.LOCK_SH)
+    except OSError:
+        return False
+
+
+def _acquired(handle: int) -> bool:
+    """Take the lock unless another process holds it. One that is only looking has a shared one for a moment."""
+    for _ in range(LOOKS):
+        if _tried(handle, fcntl.LOCK_EX):
+            return True
+        if not _tried(handle, fcntl.LOCK_SH):
+            return False
+        fcntl.flock(handle, fcntl.LOCK_UN)
+        sleep(0.001)
+    return False
+
+
+def _tried(handle: int, how: int) -> bool:
+    try:
+        fcntl.flock(handle, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

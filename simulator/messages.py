@@ -45,6 +45,7 @@ class Reply:
     """An agent's reply. `trace` may describe how it was made: memories written and read, prompt tokens, inner calls.
 
     `usage` is that of the agent's model. `besides` is the usage, by part ("embedder"), of other models since the last reply.
+    `cost_usd` is what the reply cost in dollars, in all or by part, if the agent knows.
     `refused`: the agent's model refused to answer, and `text` is what stands in the conversation for its answer.
     """
 
@@ -52,6 +53,7 @@ class Reply:
     usage: Usage | None = None
     trace: dict[str, Any] | None = None
     besides: Mapping[str, Usage] = field(default_factory=dict)
+    cost_usd: float | Mapping[str, float] | None = None
     refused: bool = False
 
 

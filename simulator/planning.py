@@ -11,6 +11,7 @@ from secrets import token_hex
 from typing import Final, final
 
 from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.agent_spec import resolved as resolved_spec
 from longspan.simulator.conversation import Setting
 from longspan.simulator.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.errors import InputError
@@ -27,7 +28,7 @@ from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import Tokenizer
 
-__all__ = ["Plan", "check_filler", "plan", "replan", "setting_of"]
+__all__ = ["Plan", "agent_for", "check_filler", "plan", "replan", "setting_of"]
 
 LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 """What Python makes of a byte on the command line that is not UTF-8."""
@@ -65,7 +66,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
 
     Raises InputError for invalid settings, and if no test fits in the span.
     """
-    spec = AgentSpec.parse(settings.agent)
+    spec = resolved_spec(AgentSpec.parse(settings.agent))
     make_agent(spec)
     if settings.judge is not None:
         check_model(settings.judge)
@@ -76,6 +77,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         update={
             "suite": settings.suite.counted_in(settings.tokenizer),
             "agent": str(spec),
+            "judge": str(resolved_spec(AgentSpec.parse(settings.judge))) if settings.judge is not None else None,
             "filler": resolved(settings.filler) if settings.filler else None,
             "definitions": definitions.folder if definitions else None,
             "placement": "uniform" if definitions else settings.placement,
@@ -109,7 +111,15 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         versions=versions(),
     )
     vouch(manifest)
-    return Plan(manifest, conversations, _for(manifest, spec), out)
+    return Plan(manifest, conversations, agent_for(manifest, spec), out)
+
+
+def _check_environment(manifest: Manifest) -> None:
+    """Raise InputError if the environment now sets an option of the agent or the judge that it did not set when the run began."""
+    for spec in (AgentSpec.parse(text) for text in (manifest.agent, manifest.judge) if text is not None):
+        now = resolved_spec(spec)
+        if more := [f"{name}={value}" for name, value in now.options.items() if name not in spec.options]:
+            raise InputError(f"the run was begun with {spec}; the environment now adds {', '.join(more)}: unset the variable that names it")
 
 
 def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
@@ -130,6 +140,8 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
             "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"
         )
     clear(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
+    if agent == manifest.agent:
+        _check_environment(manifest)
     _check_unicode(manifest)
     tests = tests_of(manifest)
     ids = [plan.id for group in manifest.conversations.values() for plan in group]
@@ -143,10 +155,11 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
             f"or the run needs longspan {manifest.versions.get('longspan')}, which created it"
         )
     conversations = {id: [tests[plan.id] for plan in group] for id, group in manifest.conversations.items()}
-    return Plan(manifest, conversations, _for(manifest, AgentSpec.parse(agent)), out)
+    return Plan(manifest, conversations, agent_for(manifest, AgentSpec.parse(agent)), out)
 
 
-def _for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
+def agent_for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
+    """Return an agent as it is made for a run (see `Plan`)."""
     return agent.unless_given(timestamps="false") if manifest.alone else agent
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,13 +22,17 @@ from longspan.simulator.locks import locked
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.transcript import Change, Transcript
 
-__all__ = ["Correction", "RunFolder"]
+__all__ = ["Correction", "Failure", "RunFolder"]
 
 MANIFEST = "manifest.json"
 
 RESULT = "result.json"
 
 INCIDENTS = "incidents.jsonl"
+
+AGENT_LOG = "agent.log"
+
+PROMPTS = "prompts.jsonl"
 
 MAX_BYTES: Final = 64 * 2**20
 """The largest manifest and the largest result that are read: longspan writes none that large."""
@@ -47,6 +51,14 @@ class Correction(BaseModel):
     score: float = Field(ge=0, le=1)
     why: str = Field(min_length=1)
     by: str = Field(min_length=1)
+
+
+@final
+class Failure(NamedTuple):
+    """How an agent failed: the error, and the traceback of what it raised, or else the end of what it wrote to standard error."""
+
+    error: str
+    details: str
 
 
 @final
@@ -109,6 +121,14 @@ class RunFolder:
         """Return the folder of a conversation's snapshots."""
         return inside(self.path, "conversations", conversation, "snapshots")
 
+    def agent_log(self, conversation: str) -> Path:
+        """Return the path of what a conversation's agent has written to standard error."""
+        return self.journal(conversation).with_name(AGENT_LOG)
+
+    def prompts(self, conversation: str) -> Path:
+        """Return the path of what a conversation's models were sent."""
+        return self.journal(conversation).with_name(PROMPTS)
+
     def events(self, conversation: str) -> Iterator[Event]:
         """Yield the events of a conversation's journal; none if it has not begun. Raises JournalError for a damaged journal."""
         path = self.journal(conversation)
@@ -151,6 +171,16 @@ class RunFolder:
 
     def incidents(self) -> list[dict[str, Any]]:
         return self._lines(INCIDENTS).read()
+
+    def failures(self) -> dict[str, Failure]:
+        """Return how the agent last failed, by conversation, in the order of the incidents."""
+        found: dict[str, Failure] = {}
+        for entry in self.incidents():
+            if entry.get("type") == "agent_error":
+                conversation = str(entry.get("conversation"))
+                found.pop(conversation, None)
+                found[conversation] = Failure(str(entry.get("error")), str(entry.get("traceback") or entry.get("stderr") or ""))
+        return found
 
     def correct(self, correction: Correction) -> None:
         """Add a person's correction. The last one for a test counts."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from pathlib import Path
 from traceback import format_exception
 from typing import Final, NamedTuple, final
@@ -17,7 +16,9 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.agent import Agent, IdealReplyAgent, NoAgent, close, has_snapshots, observes, start
+from longspan.simulator.agent_log import AgentLog
 from longspan.simulator.agent_spec import AgentSpec, at_once, make_agent
+from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount, total
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.coherence import check_coherence
 from longspan.simulator.conversation import Conversation
@@ -28,12 +29,15 @@ from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
-from longspan.simulator.ledger import Ledger, check_priced, known_cost
+from longspan.simulator.keys import redacted
+from longspan.simulator.ledger import DROPPED, Ledger, check_priced, models_of
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, replan, setting_of
+from longspan.simulator.prompt_log import PromptLog
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import Scoring
 from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.telemetry import SILENT, TELEMETRY, ConversationName, Spans
 from longspan.simulator.terminal import complain
 from longspan.simulator.transcript import Change, PlayedTest
 
@@ -42,12 +46,12 @@ __all__ = [
     "Outcome",
     "RunEvent",
     "check_limit",
-    "cost_so_far",
     "describe_catch_up",
     "play",
     "play_runs",
     "replay",
     "resume",
+    "spent_so_far",
 ]
 
 MAX_CONVERSATIONS: Final = 100
@@ -91,19 +95,19 @@ async def play(
     *,
     listener: Listener | None = None,
     signals: bool = False,
-    max_cost: float = inf,
+    limit: Amount = UNLIMITED,
 ) -> list[Outcome]:
     """Play new runs concurrently, at most MAX_CONVERSATIONS conversations at a time, and grade them.
 
-    Together they cost at most `max_cost` dollars; a turn that could exceed the limit interrupts its run. Raises InputError if
-    there is a limit and an agent's price is unknown.
+    Together they take at most `limit`; a turn that could exceed it interrupts its run. Raises InputError if there is a limit and an
+    agent's price is unknown.
 
     An interrupted run is graded as far as it was played; the others continue. With `signals`, Ctrl-C and SIGTERM stop all runs
     after the current turn; a second signal stops them at once.
     """
-    check_limit(plans, max_cost)
+    check_limit(plans, limit)
     runs = [RunFolder.create(plan.out, plan.name, plan.manifest) for plan in plans]
-    return await play_runs(list(zip(plans, runs, strict=True)), Ledger(max_cost), listener=listener, signals=signals)
+    return await play_runs(list(zip(plans, runs, strict=True)), Ledger(limit), listener=listener, signals=signals)
 
 
 async def resume(
@@ -112,33 +116,55 @@ async def resume(
     *,
     listener: Listener | None = None,
     signals: bool = False,
-    max_cost: float = inf,
+    limit: Amount = UNLIMITED,
 ) -> Outcome:
     """Resume a run where its journals end, and grade it. A finished run is only replayed and compared with its journals.
 
-    The run costs at most `max_cost` dollars, including what it has cost already.
+    The run takes at most `limit`, including what it has taken already.
 
     Raises InputError if another process is playing the run, or it cannot be planned again.
     """
     plan = replan(run.manifest, agent, run.path.parent)
-    check_limit([plan], max_cost)
-    ledger = Ledger(max_cost, spent=cost_so_far(run) if max_cost < inf else 0.0)
+    check_limit([plan], limit)
+    ledger = Ledger(limit, *(spent_so_far([run]) if limit != UNLIMITED else ()))
     return (await play_runs([(plan, run)], ledger, listener=listener, signals=signals))[0]
 
 
-def check_limit(plans: Sequence[Plan], max_cost: float) -> None:
-    """Check that a limit of `max_cost` dollars (inf for none) can be enforced. Raises InputError if a price is unknown."""
-    for plan in plans if max_cost < inf else ():
+def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
+    """Check that a limit can be enforced, and say of which agents that shows from their replies alone.
+
+    Raises InputError if a model's price is unknown.
+    """
+    if limit == UNLIMITED:
+        return
+    for plan in plans:
         clear(plan.manifest, "agent", "judge")
-        check_priced(make_agent(plan.agent), str(plan.agent))
-        if plan.manifest.judge is not None:
-            check_model(plan.manifest.judge, max_cost)
+    in_dollars, in_tokens = limit.dollars < UNLIMITED.dollars, limit.tokens < UNLIMITED.tokens
+    for spec in {str(plan.agent): plan.agent for plan in plans}.values():
+        agent = make_agent(spec)
+        if models_of(agent) is None:
+            told = " and ".join(["its cost"] * in_dollars + ["its usage"] * in_tokens)
+            complain(f"agent {spec}: what a reply takes is not known beforehand; the first that does not tell {told} stops it")
+        elif in_dollars:
+            check_priced(agent, str(spec))
+    for judge in {plan.manifest.judge for plan in plans if plan.manifest.judge is not None}:
+        check_model(judge, limit.dollars)
 
 
-def cost_so_far(run: RunFolder) -> float:
-    """Return the known cost of a run so far in dollars, including its judge."""
-    used = [entry for transcript in run.transcripts().values() for entry in transcript.used]
-    return known_cost(cost for _, _, cost in [*used, *judge_costs(run)])
+def spent_so_far(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
+    """Return what runs have taken so far, as far as it is known, including their judges, and the most that a reply has taken."""
+    spent, dearest = [], NOTHING
+    for run in runs:
+        for transcript in run.transcripts().values():
+            for part, usage, cost in transcript.used:
+                spent.append(_amount(usage, cost))
+                dearest = dearest.most(spent[-1]) if part != DROPPED else dearest
+        spent += [_amount(usage, cost) for _, usage, cost in judge_costs(run)]
+    return total(spent), dearest
+
+
+def _amount(usage: Mapping[str, int], cost: float | None) -> Amount:
+    return Amount(cost or 0.0, usage.get("input_tokens", 0) + usage.get("output_tokens", 0))
 
 
 async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
@@ -254,15 +280,20 @@ class _Player:
 
         async def play_conversation(id: str) -> None:
             async with self._agent_limit(plan.agent), self._limit:
+                log = AgentLog()
                 try:
-                    if model is None:
-                        await self._converse(plan, run, id, scoring, None)
-                    else:
-                        async with Judging(model, scoring.worker) as judging:
-                            await self._converse(plan, run, id, scoring, judging)
+                    with log.kept(run.agent_log(id)):
+                        if model is None:
+                            await self._converse(plan, run, id, scoring, None)
+                        else:
+                            async with Judging(model, scoring.worker) as judging:
+                                await self._converse(plan, run, id, scoring, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
-                    run.incident(conversation=id, type="agent_error", error=str(error), traceback=cause)
+                    failed = {"traceback": redacted(cause), "stderr": "\n".join(log.last_lines)}
+                    run.incident(
+                        conversation=id, type="agent_error", error=str(error), **{name: text for name, text in failed.items() if text}
+                    )
                     errors.append(error)
                 except LongspanError as error:
                     run.incident(conversation=id, type="interrupted", error=str(error))
@@ -282,6 +313,7 @@ class _Player:
     async def _converse(self, plan: Plan, run: RunFolder, id: str, scoring: Scoring, judging: Judging | None) -> None:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
+        prompts = PromptLog(run.prompts(id)) if plan.manifest.keep_prompts else None
         agent = make_agent(plan.agent)
 
         hearing = _Hearing(scoring.worker, self._listener)
@@ -295,11 +327,21 @@ class _Player:
         def on_fault(test: str, error: str, cause: BaseException) -> None:
             run.incident(conversation=id, type="scenario_error", test=test, error=error, traceback="".join(format_exception(cause)))
 
-        with Journal(run.journal(id)) as journal, trio.CancelScope() as scope:
+        with (
+            Journal(run.journal(id)) as journal,
+            prompts.kept() if prompts is not None else nullcontext(),
+            trio.CancelScope() as scope,
+        ):
             conversation = Conversation(
                 setting_of(plan.manifest, id),
                 plan.tests[id],
-                LiveAgent(agent, snapshots=Snapshots(run.snapshots(id)), ledger=self._ledger, give_ideal=_ideal_channel(plan.agent, agent)),
+                LiveAgent(
+                    agent,
+                    snapshots=Snapshots(run.snapshots(id)),
+                    ledger=self._ledger,
+                    give_ideal=_ideal_channel(plan.agent, agent),
+                    spans=_spans(plan, run, id, agent),
+                ),
                 journal,
                 judge=judging.judge if judging is not None else None,
                 listener=on_event,
@@ -375,6 +417,16 @@ class _Hearing:
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
     """Return the method that gives the agent ideal replies, which only the kind `oracle` receives, or None."""
     return agent.prompt if spec.kind == "oracle" and isinstance(agent, IdealReplyAgent) else None
+
+
+def _spans(plan: Plan, run: RunFolder, id: str, agent: Agent) -> Spans:
+    """Return what hears of a conversation's turns."""
+    telemetry = TELEMETRY.get()
+    if telemetry is None:
+        return SILENT
+    model = (models_of(agent) or {}).get("agent")
+    known = model if isinstance(model, str) else None
+    return telemetry.conversation(ConversationName(run.path.resolve().name, id, plan.manifest.nonce, str(plan.agent), known))
 
 
 async def replay(run: RunFolder) -> Result:

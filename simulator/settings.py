@@ -20,7 +20,8 @@ class Conditions(BaseModel):
 
     `judge`: the spec of a model that decides what rules cannot. `isolated`: each test has a conversation to itself. `filler`: a
     file of trivia questions to use instead of the built-in source. `filler_size`: maximum tokens of a filler message. `definitions`: a
-    folder of published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone.
+    folder of published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: what
+    models are sent is kept.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,6 +34,7 @@ class Conditions(BaseModel):
     filler_size: Whole = Field(default=2000, ge=100, le=100_000)
     definitions: Path | None = None
     starts_at: StartsAt = DEFAULT_START
+    keep_prompts: bool = False
 
 
 class RunSettings(Conditions):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, final
 
 import trio
@@ -46,10 +49,13 @@ class Snapshots:
     The record beside the folder has a line before anything is written to the folder, and one with a digest when a snapshot is
     complete, before its folder gets its name. Only subfolders that it names are deleted, and only those with a digest in it are
     loaded. Every method raises JournalError for a damaged record.
+
+    `copied`: agents are restored from copies, and nothing in the folder is changed.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, copied: bool = False) -> None:
         self._folder = folder
+        self._copied = copied
         self._lines = JsonLines(folder.with_name(RECORD))
 
     async def save(self, agent: Agent, turn: int) -> None:
@@ -71,6 +77,8 @@ class Snapshots:
         Return the turn it was taken before, or 0 if there is none.
         """
         turns = self.turns()
+        if self._copied:
+            return await self._restore_copy(agent, [number for number in turns if number <= turn])
         for newer in (number for number in turns if number > turn):
             remove(self.path(newer))
         for number in reversed([number for number in turns if number <= turn]):
@@ -82,6 +90,26 @@ class Snapshots:
                     await agent.reset()  # first, because if even this fails the agent is unreachable and the snapshot may be good
             remove(self.path(number))
         return 0
+
+    async def _restore_copy(self, agent: Agent, turns: list[int]) -> int:
+        with TemporaryDirectory(prefix="longspan-") as temporary:
+            for number in reversed(turns):
+                copy = Path(temporary) / str(number)
+                if await trio.to_thread.run_sync(self._copy, number, copy):
+                    try:
+                        await agent.load(copy)
+                        return number
+                    except AgentError:
+                        await agent.reset()
+        return 0
+
+    def _copy(self, turn: int, copy: Path) -> bool:
+        """Copy a snapshot. Return whether the copy is as the snapshot was saved."""
+        with suppress(OSError):
+            if self._is_good(turn):
+                shutil.copytree(self.path(turn), copy, symlinks=True)
+                return _digest(copy) in self._digests[turn]
+        return False
 
     def newest(self, turn: int) -> int:
         """Return the turn before which the newest snapshot not newer than `turn` was taken, or 0 if there is none."""

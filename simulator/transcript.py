@@ -63,7 +63,8 @@ class Turn(NamedTuple):
         if self.reply is None:
             return []
         costs = self.reply.cost_usd or {}
-        parts = ({"agent": self.reply.usage} if self.reply.usage else {}) | (self.reply.besides or {})
+        parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents tell their cost and no tokens
+        parts |= ({"agent": self.reply.usage} if self.reply.usage else {}) | (self.reply.besides or {})
         return [(part, usage, costs.get(part)) for part, usage in parts.items()]
 
     @property

@@ -114,6 +114,7 @@ def test_a_missing_extra_is_named_in_one_line(bare: Environment, played: Path, m
         "mcp": [*RUN, "--agent", "mcp:true?model=openai/some&base_url=http://127.0.0.1:9/v1"],
         "ray": ["sweep", "sweep.yaml", "--on", "ray", "--out", "swept"],
         "zst": ["run", "--scenario", "chapterbreak", "--data", "chapterbreak=chapters.zst", "--span", "16k", "--agent", "oracle", "--json"],
+        "otel": [*RUN, "--agent", "oracle", "--otel"],
     }
     assert set(wanted) == EXTRAS
     before = sorted(played.rglob("*"))
@@ -164,6 +165,16 @@ def test_packed_chapters_are_read(having: Callable[..., Environment], played: Pa
     )
     done = having("zst").run("python", "-c", code, played / "chapters.zst", cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("b'{\"ao3\"'\n", "")
+
+
+def test_runs_are_traced(having: Callable[..., Environment], tmp_path: Path) -> None:
+    from tests.loopback.otlp import Collector
+
+    with Collector().running() as collector:
+        address = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address}
+        done = having("otel").run("longspan", *RUN, "--agent", "oracle", "--otel", cwd=tmp_path, env=address)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert collector.named("invoke_agent oracle")
 
 
 def test_runs_are_viewed(having: Callable[..., Environment], played: Path) -> None:

@@ -123,7 +123,8 @@ def test_all_that_is_printed_goes_through_one_module() -> None:
 
 
 EXECUTORS = {
-    "make_agent": "cli/chat cli/runs judging/cached_model planning runner sweeps/ray/driver sweeps/ray/node tools/checkup tools/estimate",
+    "make_agent": "asking cli/chat cli/runs judging/cached_model planning runner "
+    "sweeps/ray/driver sweeps/ray/node tools/checkup tools/estimate",
     "CachedModel": "arena/evaluate cli/runs interop/data_writers judging/calibrate runner",
     "check_model": "arena/evaluate interop/data_writers judging/calibrate planning runner",
     "scenario_class": "cli/listing gate interop/imports plugins suite view/annotating",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, Final, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 
-from longspan.agents.base import AgentOptions, Usage
-from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, parse_usage
-from longspan.agents.models.chat import ChatAgent, ChatOptions
+from pydantic import Field, model_validator
+
+from longspan.agents.base import Usage
+from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, merged, parse_usage
+from longspan.agents.models.api_agent import ApiAgent
+from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
 from longspan.agents.models.web import stream_error
@@ -20,6 +23,9 @@ __all__ = ["ANTHROPIC", "AnthropicAgent", "AnthropicCore", "breakpoints"]
 
 MAX_BREAKPOINTS: Final = 4
 """Places that a request may mark for the cache."""
+
+MIN_THINKING: Final = 1024
+"""The fewest tokens of a thinking budget."""
 
 LOOKBACK: Final = 20
 """Blocks before a mark that the API looks for in its cache."""
@@ -34,7 +40,13 @@ def _client(key: str, url: str, http: Any) -> AsyncAnthropic:
 
 
 ANTHROPIC = Vendor(
-    kind="anthropic", extra="anthropic", module="anthropic", keys=("ANTHROPIC_API_KEY",), url="https://api.anthropic.com", make=_client
+    kind="anthropic",
+    extra="anthropic",
+    module="anthropic",
+    keys=("ANTHROPIC_API_KEY",),
+    url="https://api.anthropic.com",
+    url_variable="ANTHROPIC_BASE_URL",
+    make=_client,
 )
 
 
@@ -45,7 +57,16 @@ class AnthropicCore(ApiCore):
     vendor: ClassVar[Vendor] = ANTHROPIC
 
     class Options(ApiOptions):
-        """The model's options."""
+        """`thinking_budget`: the most tokens that the model thinks, part of `max_tokens`; 0 for none."""
+
+        thinking_budget: int | None = Field(default=None, ge=0, le=1_000_000)
+
+        @model_validator(mode="after")
+        def _thinking_fits(self) -> Self:
+            budget = self.thinking_budget
+            if budget and not MIN_THINKING <= budget < self.max_tokens:
+                raise ValueError(f"thinking_budget={budget}: expected 0, or {MIN_THINKING:,} to less than max_tokens={self.max_tokens}")
+            return self
 
     async def ask(self, client: AsyncAnthropic, request: Request) -> Answer:
         stream = self.options.stream
@@ -69,17 +90,26 @@ class AnthropicCore(ApiCore):
         }
         if request.system:
             body["system"] = [{"type": "text", "text": request.system} | (CACHE_MARK if marked else {})]
+        options = self.options
+        assert isinstance(options, self.Options)  # noqa: S101
+        output: dict[str, Any] = {}
+        if options.reasoning_effort is not None:
+            output["effort"] = options.reasoning_effort
         if request.tools:
             body["tools"] = [
                 {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in request.tools
             ]
             body["tool_choice"] = {"type": "auto" if request.may_call else "none"}
         if request.schema is not None:
-            body["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
-        if self.options.temperature is not None:
-            body["extra_body"] = {"temperature": self.options.temperature}  # the library no longer has a parameter for it
-        if self.options.top_p is not None:
-            body["extra_body"] = body.get("extra_body", {}) | {"top_p": self.options.top_p}
+            output["format"] = {"type": "json_schema", "schema": request.schema}
+        more: dict[str, Any] = {"output_config": output} if output else {}
+        if options.thinking_budget is not None:
+            enabled = {"type": "enabled", "budget_tokens": options.thinking_budget}
+            more["thinking"] = enabled if options.thinking_budget else {"type": "disabled"}
+        sampling = {"temperature": options.temperature, "top_p": options.top_p}
+        more |= {name: value for name, value in sampling.items() if value is not None}
+        # The library has no parameters for some of these, and would put others beside them.
+        body["extra_body"] = merged(more, options.extra_body)
         return body
 
     def _read(self, event: Any, answer: Answer, counts: dict[str, int]) -> None:
@@ -89,6 +119,8 @@ class AnthropicCore(ApiCore):
                 counts |= _counts(dig(event, "message", "usage"))
             case "content_block_delta" if dig(event, "delta", "type") == "text_delta":
                 answer.add(dig(event, "delta", "text"))
+            case "content_block_delta":
+                answer.think(dig(event, "delta", "thinking"))
             case "message_delta":
                 counts |= _counts(dig(event, "usage"))
                 self._finish(dig(event, "delta", "stop_reason"), answer)
@@ -96,6 +128,7 @@ class AnthropicCore(ApiCore):
                 for block in dig(event, "content") or ():
                     if dig(block, "type") == "text":
                         answer.add(dig(block, "text"))
+                    answer.think(dig(block, "thinking"))
                     if dig(block, "type") == "tool_use":
                         answer.add_call(dig(block, "id"), dig(block, "name"), dig(block, "input"))
                         answer.raw = dig(event, "content")
@@ -113,15 +146,13 @@ class AnthropicCore(ApiCore):
 
 
 @final
-class AnthropicAgent(ChatAgent):
+class AnthropicAgent(ApiAgent):
     """An agent that is a chat model behind Anthropic's API."""
+
+    core_class = AnthropicCore
 
     class Options(AnthropicCore.Options, ChatOptions):
         """The options of the agent and the model."""
-
-    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
-        settings = options if isinstance(options, self.Options) else self.Options()
-        super().__init__(AnthropicCore(target, settings), settings, target)
 
 
 def breakpoints(messages: int, limit: int) -> set[int]:

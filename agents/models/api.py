@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
 
 from pydantic import BeforeValidator, Field
 
@@ -14,10 +14,13 @@ from longspan.agents.base import AgentError, Tokens, Usage
 from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCall, clean
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
+from longspan.agents.models.thinking import split_thinking
 from longspan.agents.models.web import refusal_in
+from longspan.simulator.ledger import Rates
+from longspan.simulator.telemetry import model_call
 from longspan.simulator.tokens import EncodingName, Tokenizer
 
-__all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "parse_usage"]
+__all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "merged", "parse_usage"]
 
 ESTIMATED_TOKENS: Final = 1.2
 """The assumed number of a model's tokens per o200k token, where its tokenizer is not available. Current tokenizers need 0.9 to 1.4
@@ -29,18 +32,47 @@ MAX_COUNT: Final = 10**9
 MAX_REASON: Final = 60
 """The maximum characters of the reason why a model refused."""
 
+RESERVED: Final = frozenset(
+    "candidateCount contents max_completion_tokens maxOutputTokens max_tokens messages model n stream stream_options "
+    "system systemInstruction".split()
+)
+"""Fields of a request's body that are not the user's to set: by them it is priced and limited, and its answer is read."""
+
+
+def _body(given: object) -> object:
+    """Return the fields that an option's JSON adds to requests. Raises ValueError if it is not an object, or sets one of `RESERVED`."""
+    try:
+        body = json.loads(given, parse_constant=_no_constant) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        raise ValueError('expected JSON, such as {"service_tier": "flex"}') from None
+    if not isinstance(body, dict):
+        raise ValueError(f"expected a JSON object, got {type(body).__name__}")
+    inner = body.get("generationConfig")
+    if taken := sorted(RESERVED & (body.keys() | (inner.keys() if isinstance(inner, dict) else set()))):
+        raise ValueError(f"{', '.join(taken)} cannot be set")
+    return body
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
 Temperature = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
 
 class ApiOptions(ProviderOptions):
     """`max_tokens`: of an answer, thinking included. `temperature`: "none" leaves it to the provider, as some models require.
     `top_p`: sample from the likeliest tokens that together have this probability. `stream`: receive the answer in pieces, for
-    servers that close idle connections."""
+    servers that close idle connections. `reasoning_effort`: how much a model thinks. `keep_thinking`: leave what is between
+    `<think>` and `</think>` in the answer. `extra_body`: JSON that is merged into the body of every request."""
 
     max_tokens: Tokens = 4096
     temperature: Annotated[Temperature, Field(ge=0, le=2)] = None
     top_p: float | None = Field(default=None, gt=0, le=1, allow_inf_nan=False)
     stream: bool = False
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    keep_thinking: bool = False
+    extra_body: Annotated[Mapping[str, Any], BeforeValidator(_body)] = {}
 
 
 class Request:
@@ -84,6 +116,12 @@ class Answer:
         self.truncated = False
         self.refusal: str | None = None
         self.called = False
+        self.thoughts: list[str] = []
+
+    def think(self, text: object) -> None:
+        """Add a piece of what the model thinks, if it is text."""
+        if isinstance(text, str):
+            self.thoughts.append(text)
 
     def refuse(self, why: object) -> None:
         """Note that the model refuses. A second reason changes nothing."""
@@ -116,10 +154,17 @@ class ApiCore(ABC):
         self.model = target
         self.provider = Provider(self.vendor, target, options)
         self.name = self.provider.name
+        self.priced_as: str | Rates = options.rates or self.name
         self.window = _window(self.name) if self.provider.official else None
         self.max_output = options.max_tokens
         encoding, self._factor = self.encoding()
         self._tokenizer = Tokenizer(encoding)
+
+    @classmethod
+    def from_environment(cls, options: ApiOptions) -> dict[str, str]:
+        """Return the options that the environment sets where `options` do not: the address."""
+        address = cls.vendor.address()
+        return {} if options.base_url is not None or address == cls.vendor.url else {"base_url": address}
 
     def encoding(self) -> tuple[EncodingName, float]:
         """Return the encoding used for counting, and the model's tokens per token of it."""
@@ -148,13 +193,15 @@ class ApiCore(ABC):
                 answer = Answer()
                 answer.done = True
                 answer.refuse(refused)
-            text, calls = self._complete_text(answer, request), answer.calls if request.tools and request.may_call else []
+            (text, thinking), calls = self._complete_text(answer, request), answer.calls if request.tools and request.may_call else []
             if answer.called and not text and not calls:
                 answer.refuse("a tool call")
             usage = answer.usage or self._estimate_usage(request, answer)
-            return (Completion(text, usage, tuple(calls), answer.raw), answer.refusal), usage
+            return (Completion(text, usage, tuple(calls), answer.raw, thinking), answer.refusal), usage
 
-        (completion, refusal), usage = await self.provider.call(send, tokens=request.tokens)
+        with model_call(self.name) as used:
+            (completion, refusal), usage = await self.provider.call(send, tokens=request.tokens)
+            used(usage)
         if refusal is not None:
             text = completion.text
             raise RefusalError(f"{self.name}: refused to answer: {' '.join(text[:600].split())[:300] or refusal}", refusal, text, usage)
@@ -164,14 +211,18 @@ class ApiCore(ABC):
     async def ask(self, client: Any, request: Request) -> Answer:
         """Return the answer of the vendor's API. The caller translates the errors it raises."""
 
-    def _complete_text(self, answer: Answer, request: Request) -> str:
-        """Return the text of an answer. Raises TransientError if its end is missing, AgentError if all of it was thinking."""
+    def _complete_text(self, answer: Answer, request: Request) -> tuple[str, str]:
+        """Return the text of an answer and its thinking. Raises TransientError if its end is missing, AgentError if all of it was
+        thinking."""
         if not answer.done:
             raise TransientError("stopped before the end of its answer")
-        text = self.provider.redact(clean("".join(answer.pieces)))
+        text, thought = self.provider.redact(clean("".join(answer.pieces))), self.provider.redact(clean("".join(answer.thoughts)))
+        if not self.options.keep_thinking:
+            text, written = split_thinking(text)
+            thought = "\n".join(filter(None, (thought, written)))
         if answer.truncated and not text and answer.refusal is None and not answer.called:
             raise AgentError(f"used all {request.max_tokens:,} tokens of its answer for thinking: set a larger max_tokens=")
-        return text
+        return text, thought
 
     def _estimate_usage(self, request: Request, answer: Answer) -> Usage:
         """Return the usage by our own count, for a provider that does not report it."""
@@ -199,6 +250,12 @@ def events(body: bytes, stream: bool) -> list[Any]:
         if data and data != b"[DONE]":
             values.append(json.loads(data))
     return values
+
+
+def merged(body: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request's body with more fields. Those of objects that both have are merged too."""
+    both = {name: merged(body[name], value) for name, value in more.items() if isinstance(body.get(name), dict) and isinstance(value, dict)}
+    return body | dict(more) | both
 
 
 def dig(value: Any, *path: str | int) -> Any:

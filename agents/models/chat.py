@@ -18,12 +18,16 @@ from longspan.agents.models.core import (
     Core,
     OnRefusal,
     RefusalError,
+    as_sent,
     clean,
     stamped,
 )
 from longspan.agents.models.dry import DryCore
+from longspan.agents.models.thinking import traced
 from longspan.agents.models.window import Eviction, Window
 from longspan.simulator.errors import first_problem
+from longspan.simulator.ledger import Rates
+from longspan.simulator.prompt_log import note_prompt
 
 __all__ = ["ChatAgent", "ChatOptions", "cut_middle"]
 
@@ -174,9 +178,9 @@ class ChatAgent(BaseAgent):
         self._set_ratio(1.0)
 
     @property
-    def models(self) -> Mapping[str, str]:
+    def models(self) -> Mapping[str, str | Rates]:
         """The model that costs money."""
-        return {"agent": self.core.name}
+        return {"agent": self.core.priced_as}
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
         """Return the maximum tokens that answering `message` can use."""
@@ -307,6 +311,7 @@ class ChatAgent(BaseAgent):
     async def _answer(self, message: Message, fitted: FittedMessage, trace: dict[str, Any]) -> tuple[str, Usage]:
         """Return the reply and the tokens used, and put how it came about into `trace`. Raises RefusalError."""
         completion = await self._ask(fitted, trace)
+        trace |= traced(completion.thinking)
         return completion.text, completion.usage
 
     async def _ask(
@@ -333,7 +338,9 @@ class ChatAgent(BaseAgent):
         oldest = next(iter(self._window), None)
         trace["recent"] = {"turns": len(self._window), "since": oldest.turn_id if oldest is not None else None}
         trace["prompt_tokens"] = counted
-        completion = await complete([*self._prompt(fitted.text), *after])
+        prompt = [*self._prompt(fitted.text), *after]
+        note_prompt(self.core.name, as_sent(prompt))
+        completion = await complete(prompt)
         if counted >= MIN_MEASURED:
             self._set_ratio(completion.usage.input_tokens / counted)
         return completion

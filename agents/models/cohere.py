@@ -1,9 +1,11 @@
-"""cohere: a reranking API, which scores documents by their relevance to a query. CO_API_URL sets another server that speaks it."""
+"""cohere: a reranking API, which scores documents by their relevance to a query.
+
+CO_API_URL sets another server that speaks it. Run files cannot set it, or a stranger's file could have the key sent elsewhere.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, final
@@ -24,11 +26,14 @@ def _client(key: str, url: str, http: Any) -> Any:
 
 
 COHERE: Final = Vendor(
-    kind="cohere", extra="all", module="httpx2", keys=("COHERE_API_KEY", "CO_API_KEY"), url="https://api.cohere.com", make=_client
+    kind="cohere",
+    extra="all",
+    module="httpx2",
+    keys=("COHERE_API_KEY", "CO_API_KEY"),
+    url="https://api.cohere.com",
+    url_variable="CO_API_URL",
+    make=_client,
 )
-
-URL: Final = "CO_API_URL"
-"""The environment variable for another server. Run files cannot set it, or a stranger's file could have the key sent elsewhere."""
 
 
 @final
@@ -39,7 +44,7 @@ class CohereReranker:
         kind, _, self._model = name.partition("/")
         if kind != "cohere" or not self._model:
             raise InputError(f"reranker: expected cohere/MODEL, such as cohere/rerank-english-v3.0; got {name!r:.60}")
-        self._provider = Provider(COHERE, self._model, ProviderOptions(base_url=os.environ.get(URL) or None))
+        self._provider = Provider(COHERE, self._model, ProviderOptions())
 
     async def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
         """Return a score in [0, 1] for each document. Raises AgentError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -11,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, InputError, Usage
 from longspan.simulator.errors import first_problem
-from longspan.simulator.fields import validated
+from longspan.simulator.fields import is_option, option_names, validated
+from longspan.simulator.ledger import Rates
 from longspan.simulator.plugins import load
 from longspan.simulator.suggestions import meant
 
@@ -27,8 +29,10 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolCore",
+    "as_sent",
     "clean",
     "core_class",
+    "core_environment",
     "make_core",
     "stamped",
 ]
@@ -70,12 +74,14 @@ class ChatMessage(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """A core's answer and the tokens it used. If it calls tools, `raw` is the answer in the vendor's own form."""
+    """A core's answer and the tokens it used. If it calls tools, `raw` is the answer in the vendor's own form. `thinking`: what the
+    model thought aloud before, if it is told apart from the answer."""
 
     text: str
     usage: Usage
     calls: Sequence[ToolCall] = ()
     raw: Any = None
+    thinking: str = ""
 
 
 class ContextOverflowError(AgentError):
@@ -108,7 +114,9 @@ class Core(Protocol):
     """A chat model. Calls may overlap only if the core says so. Every call may be cancelled."""
 
     name: str
-    """Its spec without options, such as "openai/gpt-4o": for errors and prices."""
+    """Its spec without options, such as "openai/gpt-4o": for errors."""
+    priced_as: str | Rates
+    """What its price is looked up by: its name, or the rates of its options."""
     overhead: int
     """Tokens that a message takes beyond those of its text."""
     window: int | None
@@ -154,26 +162,54 @@ def make_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[
 
     `options` are those of the agent's spec that are not its `own`. Raises InputError for one that the core does not have either.
     """
+    found = _find_core(agent, model, options, own)
+    if found is None:
+        return None
+    core: Core = found.kind(found.target, found.options)
+    return core
+
+
+def core_environment(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> dict[str, str]:
+    """Return the options that the environment sets for the core of an agent, such as its address. Arguments are as for `make_core`."""
+    found = _find_core(agent, model, options, own)
+    find = getattr(found.kind, "from_environment", None) if found is not None else None
+    return dict(find(found.options)) if found is not None and callable(find) else {}
+
+
+class _Found(NamedTuple):
+    """A core's class, its target and its options."""
+
+    kind: Any
+    target: str
+    options: BaseModel
+
+
+def _find_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> _Found | None:
     match = _MODEL.fullmatch(model)
     if not match:
         return None
     cls, kind = core_class(match["kind"]), agent.partition("/")[0].partition(":")[0]
     of_core: type[BaseModel] = cls.Options
-    known = [info.alias or name for name, info in of_core.model_fields.items()]
+    known = option_names(of_core)
     all_options = f"{kind}'s options are {', '.join(own)}; those of {match['kind']} are {', '.join(known)}"
     for name in options:
-        if name not in known:
+        if not is_option(name, known):
             raise InputError(f"agent {agent}: unknown option {name!r:.40}{meant(name, [*own, *known], all_options)}")
     try:
-        core: Core = cls(match["target"], validated(of_core, options))
+        return _Found(cls, match["target"], validated(of_core, options))
     except ValidationError as error:
         raise InputError(f"agent {agent}: {first_problem(error)}; {all_options}") from None
-    return core
 
 
 def stamped(text: str, sent_at: datetime) -> str:
     """Return a message with its virtual time, which is absolute so that the message stays the same in all later prompts."""
     return f"[{sent_at:%a %Y-%m-%d %H:%M:%S}] {text}"
+
+
+def as_sent(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
+    """Return the messages' roles and texts, for people. An answer that calls tools is followed by its raw form."""
+    raw = [f"\n{json.dumps(message.raw, ensure_ascii=False, default=str)}" if message.raw is not None else "" for message in messages]
+    return [(message.role, message.text + more) for message, more in zip(messages, raw, strict=True)]
 
 
 def clean(text: str) -> str:

@@ -23,6 +23,7 @@ class DryCore:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self.priced_as = core.priced_as
         self.name, self.overhead, self.window, self.max_output = core.name, core.overhead, core.window, core.max_output
         self.reply = "OK."
         self._previous: Sequence[ChatMessage] = ()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, Final, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 
-from longspan.agents.base import AgentOptions
-from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, parse_usage
-from longspan.agents.models.chat import ChatAgent, ChatOptions
+from pydantic import Field, model_validator
+
+from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, merged, parse_usage
+from longspan.agents.models.api_agent import ApiAgent
+from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
 
@@ -39,6 +41,7 @@ GOOGLE = Vendor(
     module="google.genai",
     keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     url="https://generativelanguage.googleapis.com",
+    url_variable="GOOGLE_GEMINI_BASE_URL",
     make=_client,
 )
 
@@ -57,7 +60,15 @@ class GoogleCore(ApiCore):
     vendor: ClassVar[Vendor] = GOOGLE
 
     class Options(ApiOptions):
-        """The model's options."""
+        """`thinking_budget`: the most tokens that the model thinks; 0 for none, -1 for as many as it likes."""
+
+        thinking_budget: int | None = Field(default=None, ge=-1, le=1_000_000)
+
+        @model_validator(mode="after")
+        def _one_of_two(self) -> Self:
+            if self.thinking_budget is not None and self.reasoning_effort is not None:
+                raise ValueError("Google's models take thinking_budget or reasoning_effort, not both")
+            return self
 
     async def ask(self, client: Client, request: Request) -> Answer:
         # The library converts contents to its own types and back, which takes longer than everything else.
@@ -78,6 +89,12 @@ class GoogleCore(ApiCore):
             settings["temperature"] = self.options.temperature
         if self.options.top_p is not None:
             settings["topP"] = self.options.top_p
+        options = self.options
+        assert isinstance(options, self.Options)  # noqa: S101
+        if options.reasoning_effort is not None:
+            settings["thinkingConfig"] = {"thinkingLevel": options.reasoning_effort.upper()}
+        if options.thinking_budget is not None:
+            settings["thinkingConfig"] = {"thinkingBudget": options.thinking_budget}
         if request.schema is not None:
             settings |= {"responseMimeType": "application/json", "responseJsonSchema": request.schema}
         body: dict[str, Any] = {
@@ -92,7 +109,7 @@ class GoogleCore(ApiCore):
             body["toolConfig"] = {"functionCallingConfig": {"mode": "AUTO" if request.may_call else "NONE"}}
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
-        return body
+        return merged(body, options.extra_body)
 
     def _read(self, event: GenerateContentResponse, answer: Answer) -> None:
         """Add the contents of an answer, or of a piece of one."""
@@ -110,8 +127,8 @@ class GoogleCore(ApiCore):
             for piece in (candidate.content.parts if candidate.content else None) or ():
                 if piece.function_call is not None:
                     answer.add_call(piece.function_call.id or "", piece.function_call.name, piece.function_call.args or {})
-                if piece.text and not piece.thought:
-                    answer.add(piece.text)
+                if piece.text:
+                    (answer.think if piece.thought else answer.add)(piece.text)
             if answer.calls and candidate.content is not None:
                 answer.raw = candidate.content.model_dump(mode="json", by_alias=True, exclude_none=True)
             answer.done |= reason is not None
@@ -142,12 +159,10 @@ def _result(message: ChatMessage) -> dict[str, Any]:
 
 
 @final
-class GoogleAgent(ChatAgent):
+class GoogleAgent(ApiAgent):
     """An agent that is a Gemini model."""
+
+    core_class = GoogleCore
 
     class Options(GoogleCore.Options, ChatOptions):
         """The options of the agent and the model."""
-
-    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
-        settings = options if isinstance(options, self.Options) else self.Options()
-        super().__init__(GoogleCore(target, settings), settings, target)

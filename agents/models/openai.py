@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from pydantic import Field, model_validator
 
-from longspan.agents.base import AgentOptions
-from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, parse_usage
-from longspan.agents.models.chat import ChatAgent, ChatOptions
+from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, merged, parse_usage
+from longspan.agents.models.api_agent import ApiAgent
+from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
 from longspan.agents.models.web import stream_error
@@ -26,7 +26,15 @@ def _client(key: str, url: str, http: Any) -> AsyncOpenAI:
     return AsyncOpenAI(api_key=key, base_url=url, http_client=http, max_retries=0, timeout=http.timeout)
 
 
-OPENAI = Vendor(kind="openai", extra="openai", module="openai", keys=("OPENAI_API_KEY",), url="https://api.openai.com/v1", make=_client)
+OPENAI = Vendor(
+    kind="openai",
+    extra="openai",
+    module="openai",
+    keys=("OPENAI_API_KEY",),
+    url="https://api.openai.com/v1",
+    url_variable="OPENAI_BASE_URL",
+    make=_client,
+)
 
 
 @final
@@ -44,7 +52,7 @@ class OpenAICore(ApiCore):
 
         @model_validator(mode="after")
         def _known(self) -> Self:
-            if self.repetition_penalty is not None and self.base_url is None:
+            if self.repetition_penalty is not None and self.base_url is None and OPENAI.address() == OPENAI.url:
                 raise ValueError("OpenAI's own models do not support repetition_penalty: it is for servers with a base_url")
             return self
 
@@ -82,6 +90,8 @@ class OpenAICore(ApiCore):
         # The first is vLLM's name, the second llama.cpp's. Each ignores the other.
         sampling |= {"repetition_penalty": options.repetition_penalty, "repeat_penalty": options.repetition_penalty}
         body |= {name: value for name, value in sampling.items() if value is not None}
+        if options.reasoning_effort is not None:
+            body["reasoning_effort"] = options.reasoning_effort
         if self.options.stream:
             body["stream_options"] = {"include_usage": True}
         if request.tools:
@@ -92,7 +102,7 @@ class OpenAICore(ApiCore):
             strict = request.schema.get("additionalProperties") is False
             schema = {"name": "answer", "schema": request.schema, "strict": strict}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return body
+        return merged(body, options.extra_body)
 
     def _read(self, event: Any, answer: Answer, key: str) -> None:
         """Add the contents of an answer, or of a piece of one; its message is under `key`."""
@@ -112,6 +122,7 @@ class OpenAICore(ApiCore):
         if refusal:
             answer.refuse("the model refused")
             answer.add(refusal)
+        answer.think(dig(message, "reasoning_content") or dig(message, "reasoning"))  # vLLM's and DeepSeek's name, OpenRouter's
         answer.called |= dig(message, "tool_calls", 0) is not None or dig(message, "function_call") is not None
         for call in (dig(message, "tool_calls") or ()) if key == "message" else ():
             answer.add_call(dig(call, "id"), dig(call, "function", "name"), dig(call, "function", "arguments"))
@@ -128,12 +139,10 @@ def _message(message: ChatMessage) -> dict[str, Any]:
 
 
 @final
-class OpenAIAgent(ChatAgent):
+class OpenAIAgent(ApiAgent):
     """An agent that is a chat model behind OpenAI's API or a compatible one."""
+
+    core_class = OpenAICore
 
     class Options(OpenAICore.Options, ChatOptions):
         """The options of the agent and the model."""
-
-    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
-        settings = options if isinstance(options, self.Options) else self.Options()
-        super().__init__(OpenAICore(target, settings), settings, target)

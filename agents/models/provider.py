@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,12 +11,13 @@ from typing import Any, Final, TypeVar, final
 from urllib.parse import urlsplit
 
 import trio
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from longspan.agents.base import AgentError, InputError, Tokens, Usage
 from longspan.agents.models.core import CoreOptions
 from longspan.agents.models.limits import DEFAULT_AT_ONCE, Limiter, SharedLimiter, Slot
-from longspan.agents.models.web import check_url, http_client, is_loopback, translate_error
+from longspan.agents.models.web import check_header, check_url, http_client, is_loopback, translate_error
+from longspan.agents.prices import PriceOptions
 from longspan.simulator.agent import will_be_asked
 from longspan.simulator.processes import share
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
@@ -31,19 +32,27 @@ NO_KEY: Final = "none"
 MIN_SECRET: Final = 8
 """The minimum length of a key that is redacted. A shorter one could match ordinary text."""
 
-_clients: Final[trio.lowlevel.RunVar[dict[tuple[str, str, str], Any]]] = trio.lowlevel.RunVar("clients")
+_clients: Final[trio.lowlevel.RunVar[dict[tuple[object, ...], Any]]] = trio.lowlevel.RunVar("clients")
 _limiters: Final[trio.lowlevel.RunVar[dict[tuple[str, str], Limiter]]] = trio.lowlevel.RunVar("limiters")
 
 
-class ProviderOptions(CoreOptions):
-    """`base_url`: a server that speaks the vendor's API. `timeout`: seconds that a turn may take. `at_once`, `rpm`, `tpm`: the
-    maximum requests at once, requests a minute and tokens a minute; the strictest of each in the process applies."""
+class ProviderOptions(CoreOptions, PriceOptions):
+    """`base_url`: a server that speaks the vendor's API. `key_env`: the environment variable that holds its key. `header.NAME`: HTTP
+    headers of every request. `timeout`: seconds that a turn may take. `at_once`, `rpm`, `tpm`: the maximum requests at once,
+    requests a minute and tokens a minute; the strictest of each in the process applies."""
 
     base_url: str | None = None
+    key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")
+    headers: Mapping[str, str] = Field(default={}, alias="header.NAME")
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
     at_once: int | None = Field(default=None, ge=1, le=10_000)
     rpm: int | None = Field(default=None, ge=1, le=10_000_000)
     tpm: Tokens | None = None
+
+    @field_validator("headers")
+    @classmethod
+    def _check_headers(cls, headers: Mapping[str, str]) -> Mapping[str, str]:
+        return {check_header(name, value): value for name, value in headers.items()}
 
 
 @final
@@ -52,7 +61,8 @@ class Vendor:
     """A kind of API.
 
     `extra` installs the library's `module`. `keys` are the environment variables that may hold a key. `url` is the address of the
-    vendor's own servers. `make` creates the library's client from key, address and HTTP client.
+    vendor's own servers, and `url_variable` the environment variable that names another. `make` creates the library's client from
+    key, address and HTTP client.
     """
 
     kind: str
@@ -60,7 +70,13 @@ class Vendor:
     module: str
     keys: tuple[str, ...]
     url: str
+    url_variable: str
     make: Callable[[str, str, Any], Any]
+
+    def address(self) -> str:
+        """Return the address that the environment names, or else the vendor's own. Raises InputError for an invalid one."""
+        given = os.environ.get(self.url_variable, "").strip()
+        return check_url(given, self.url_variable).rstrip("/") if given else self.url
 
 
 @final
@@ -75,7 +91,7 @@ class Provider:
         self._options = options
         if not model or not model.isprintable() or ".." in model or set(model) & set(" ?#"):
             raise InputError(f"{vendor.kind}: a model is named {vendor.kind}/MODEL, got {model!r:.60}")
-        self.url = check_url(options.base_url).rstrip("/") if options.base_url is not None else vendor.url
+        self.url = check_url(options.base_url).rstrip("/") if options.base_url is not None else vendor.address()
         self.official = self.url == vendor.url
         self.name = f"{vendor.kind if self.official else _provider_name(self.url)}/{model}"
         try:
@@ -86,7 +102,9 @@ class Provider:
         self._secret = self._key if len(self._key) >= MIN_SECRET else ""
 
     def _find_key(self) -> str:
-        for name in self._vendor.keys:
+        named = self._options.key_env
+        names = (named,) if named is not None else self._vendor.keys
+        for name in names:
             key = os.environ.get(name, "").strip()
             if key:
                 if not key.isascii() or not key.isprintable():
@@ -94,9 +112,9 @@ class Provider:
                         f"{self.name}: the environment variable {name} is not a valid key: it has non-ASCII or unprintable characters"
                     )
                 return key
-        if is_loopback(self.url) or not will_be_asked():
+        if not will_be_asked() or (named is None and is_loopback(self.url)):
             return NO_KEY
-        raise InputError(f"{self.name} needs a key: set the environment variable {' or '.join(self._vendor.keys)}")
+        raise InputError(f"{self.name} needs a key: set the environment variable {' or '.join(names)}")
 
     def redact(self, text: str) -> str:
         """Return `text` without the key."""
@@ -137,9 +155,10 @@ class Provider:
     def _client(self) -> Any:
         """Return the library's client of this Trio run. Creating one takes longer than a request, and it keeps connections open."""
         clients = _run_table(_clients)
-        key = (self._vendor.kind, self.url, self._key)
+        headers = self._options.headers
+        key = (self._vendor.kind, self.url, self._key, *sorted(headers.items()))
         if key not in clients:
-            http = http_client(self.url, self._secret)
+            http = http_client(self.url, self._secret, headers)
             clients[key] = self._vendor.make(self._key, self.url, http)
             trio.lowlevel.spawn_system_task(_close_with_run, http, name="longspan: an API's connections")
         return clients[key]

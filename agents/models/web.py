@@ -21,7 +21,7 @@ from longspan.simulator.errors import one_line
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["check_url", "http_client", "is_loopback", "refusal_in", "retry_after", "stream_error", "translate_error"]
+__all__ = ["check_header", "check_url", "http_client", "is_loopback", "refusal_in", "retry_after", "stream_error", "translate_error"]
 
 MAX_BYTES: Final = 32 * 2**20
 """The maximum size of an answer."""
@@ -51,6 +51,18 @@ OUT_OF_CREDIT: Final = ("insufficient_quota", "billing_hard_limit_reached")
 """Error codes for an account without credit. A retry does not help, though the status is that of an overload."""
 
 
+MAX_HEADER: Final = 1000
+"""The maximum characters of a header's value."""
+
+FRAMING: Final = frozenset(
+    "accept-encoding connection content-encoding content-length content-type expect host te trailer transfer-encoding upgrade".split()
+)
+"""Headers that say how a request is sent."""
+
+SECRET: Final = re.compile("auth|key|token|secret|cookie|passw|credential|session", re.IGNORECASE)
+"""Names of headers that could hold a secret."""
+
+
 class _FilteredError(AgentError):
     """A content filter rejected the prompt or the answer."""
 
@@ -76,6 +88,19 @@ def check_url(url: str, what: str = "base_url", key: str = "the environment") ->
     return url
 
 
+def check_header(name: str, value: str) -> str:
+    """Return the name of an HTTP header. Raises ValueError if it cannot be sent, is not the user's to set, or could hold a secret."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", name):
+        raise ValueError(f"{name!r:.60} is not the name of an HTTP header")
+    if not value or not value.isascii() or not value.isprintable() or len(value) > MAX_HEADER:
+        raise ValueError(f"{name}: expected 1 to {MAX_HEADER:,} printable ASCII characters")
+    if name.casefold() in FRAMING:
+        raise ValueError(f"{name} cannot be set: it belongs to the connection")
+    if SECRET.search(name):
+        raise ValueError(f"{name} could hold a key, which would be written to files: name the key's variable with key_env=")
+    return name
+
+
 def is_loopback(url: str) -> bool:
     """Return whether an address is on this machine."""
     host = urlsplit(url).hostname or ""
@@ -84,8 +109,8 @@ def is_loopback(url: str) -> bool:
     return host == "localhost"
 
 
-def http_client(url: str, secret: str) -> httpx2.AsyncClient:
-    """Return a client for the API at `url`.
+def http_client(url: str, secret: str, headers: Mapping[str, str]) -> httpx2.AsyncClient:
+    """Return a client for the API at `url`, which sends `headers` with each request.
 
     It follows no redirects, which would pass on the key. It removes `secret` from answers, unless that is empty.
     """
@@ -98,8 +123,12 @@ def http_client(url: str, secret: str) -> httpx2.AsyncClient:
         verify=not url.startswith("http:"),  # without TLS there are no certificates to load
         trust_env=not is_loopback(url),  # a proxy does not reach this machine
         headers={"accept-encoding": "identity"},  # a small answer must not unpack to a huge one
-        event_hooks={"response": [partial(_check, secret.encode())]},
+        event_hooks={"request": [partial(_add, headers)], "response": [partial(_check, secret.encode())]},
     )
+
+
+async def _add(headers: Mapping[str, str], request: httpx2.Request) -> None:
+    request.headers.update(headers)
 
 
 async def _check(secret: bytes, response: httpx2.Response) -> None:

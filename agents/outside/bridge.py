@@ -10,6 +10,7 @@ loop, which also runs between calls, and stands still while plain code is called
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import importlib
 import inspect
 import json
@@ -18,7 +19,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +44,10 @@ class Bridge:
 
     def answer(self, request: Any) -> Any:
         """Return the answer to a request. Errors of the class propagate."""
+        with below(request.get("traceparent")):
+            return self.serve(request)
+
+    def serve(self, request: Any) -> Any:
         call = request["call"]
         if self.object is None:
             self.object = self.make()
@@ -117,6 +122,19 @@ class Bridge:
             self.loop.close()
 
 
+@contextmanager
+def below(traceparent: Any) -> Iterator[None]:
+    """Have the class's own spans hang below the turn's, if OpenTelemetry is installed here."""
+    with ExitStack() as afterwards:
+        if traceparent is not None:
+            with suppress(Exception):
+                from opentelemetry.context import attach, detach
+                from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+                afterwards.callback(detach, attach(TraceContextTextMapPropagator().extract({"traceparent": traceparent})))
+        yield
+
+
 async def wait_for(awaitable: Any) -> Any:
     return await awaitable
 
@@ -136,15 +154,24 @@ def as_answer(reply: Any) -> Any:
     if isinstance(reply, dict):
         return reply
     if not hasattr(reply, "text"):
-        raise TypeError(f"reply returned {type(reply).__name__}; it must return a str, or a dict with text, usage and trace")
+        raise TypeError(f"reply returned {type(reply).__name__}; it must return a str, or a dict with text, usage, cost_usd and trace")
     usage = getattr(reply, "usage", None)
-    counts = ("input_tokens", "cached_tokens", "output_tokens")
+    if usage is not None and not isinstance(usage, dict) and not hasattr(usage, "model_dump"):
+        usage = {name: getattr(usage, name, 0) for name in ("input_tokens", "cached_tokens", "output_tokens")}
     return {
         "text": reply.text,
-        "usage": {name: getattr(usage, name, 0) for name in counts} if usage is not None else None,
+        "usage": usage,
         "trace": getattr(reply, "trace", None),
+        "cost_usd": getattr(reply, "cost_usd", None),
         "refused": getattr(reply, "refused", False),
     }
+
+
+def plain(value: Any) -> Any:
+    """Return an object of a vendor's library, such as OpenAI's usage, as a dict."""
+    if not hasattr(value, "model_dump"):
+        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+    return value.model_dump(mode="json")
 
 
 def one_line(error: BaseException) -> str:
@@ -156,10 +183,11 @@ def main() -> None:
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    faulthandler.enable(all_threads=False)
     bridge = Bridge(sys.argv[1], json.loads(sys.argv[2]))
     for request in bridge.requests(requests):
         try:
-            answer = json.dumps(bridge.answer(request), allow_nan=False)
+            answer = json.dumps(bridge.answer(request), allow_nan=False, default=plain)
             print(end="", flush=True)
         except BaseException as error:  # no Ctrl-C reaches this process
             traceback.print_exc()

@@ -24,6 +24,7 @@ class ProgramAgent(RemoteAgent):
     """An agent that is a program on this machine, with a process for each conversation."""
 
     shares_disk = True
+    told_traceparent = True
 
     @classmethod
     def at_once(cls, options: AgentOptions) -> int | None:

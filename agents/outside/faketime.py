@@ -83,5 +83,5 @@ def _find() -> Path:
         if (folder / LIBRARY).is_file():
             return folder / LIBRARY
     if sys.platform != "linux":
-        raise InputError("exec: faketime=true only works on Linux")
-    raise InputError("exec: faketime=true needs the library libfaketime: on Debian, apt install libfaketime")
+        raise InputError("faketime=true only works on Linux")
+    raise InputError("faketime=true needs the library libfaketime: on Debian, apt install libfaketime")

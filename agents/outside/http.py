@@ -20,6 +20,7 @@ from longspan.agents.models.web import check_url, is_loopback, retry_after
 from longspan.agents.outside.protocol import MAX_BYTES, printable
 from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request
 from longspan.simulator.errors import one_line
+from longspan.simulator.telemetry import traceparent
 
 if TYPE_CHECKING:
     import httpx2
@@ -100,7 +101,9 @@ class HttpAgent(RemoteAgent):
 
     def _headers(self) -> dict[str, str]:
         plain = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
-        return plain | ({"authorization": f"Bearer {self._key}"} if self._key else {})
+        key = {"authorization": f"Bearer {self._key}"} if self._key else {}
+        span = {"traceparent": name} if (name := traceparent()) is not None else {}
+        return plain | key | span
 
     def _refusal(self, response: httpx2.Response, answer: bytes) -> Exception:
         """Return the error for an unsuccessful status."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import trio
 
 from longspan.agents.base import AgentError, BaseAgent, Reply
+from longspan.agents.outside.counts import DroppedReplies, models_at, plain
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import ReplyAnswer, read
-from longspan.agents.outside.remote import too_slow
+from longspan.agents.outside.remote import RemoteOptions, too_slow
+from longspan.simulator.amounts import Amount
 from longspan.simulator.errors import one_line
 from longspan.simulator.faults import is_fault
+from longspan.simulator.ledger import Rates
 
 __all__ = ["InProcessAgent"]
 
@@ -22,16 +25,28 @@ __all__ = ["InProcessAgent"]
 class InProcessAgent(BaseAgent):
     """An agent that is an object in this Python, which lives in `thread`, or under Trio if that is None.
 
-    `name` identifies it in errors. A call may take `timeout` seconds.
+    `name` identifies it in errors. `settings` has what a call may take, in seconds and dollars.
     """
 
     takes_target = True
 
-    def __init__(self, name: str, timeout: float, thread: LoopThread | None) -> None:
+    def __init__(self, name: str, settings: RemoteOptions, thread: LoopThread | None) -> None:
         super().__init__(name)
         self.name = name
         self.thread = thread
-        self._timeout = timeout
+        self.rates = settings.rates
+        self.dropped = DroppedReplies()
+        self._timeout = settings.timeout
+
+    @property
+    def models(self) -> Mapping[str, Rates] | None:
+        """The model, if its price is given."""
+        return models_at(self.rates)
+
+    @property
+    def owed(self) -> Amount:
+        """What replies took that were dropped since the last one."""
+        return self.dropped.amount
 
     def run_now(self, what: str, function: Callable[[], Any]) -> Any:
         """Call a function where the object lives, and block until it returns. Its errors become AgentErrors that say `what` raised."""
@@ -59,7 +74,7 @@ class InProcessAgent(BaseAgent):
     def parsed(self, answer: dict[str, Any]) -> Reply:
         """Return a dict as a Reply, validated as the answer of an agent in another process is. Raises AgentError."""
         try:
-            return read(json.dumps(answer, allow_nan=False).encode(), ReplyAnswer).reply()
+            return read(json.dumps(answer, allow_nan=False, default=plain).encode(), ReplyAnswer).reply(self.rates)
         except AgentError as error:
             raise AgentError(f"{self.name}: reply: {error}") from error.__cause__
         except (TypeError, ValueError, RecursionError) as error:

@@ -15,6 +15,7 @@ from trio.abc import ReceiveStream, SendStream
 
 from longspan.agents.base import AgentError
 from longspan.agents.outside.protocol import MAX_BYTES, printable
+from longspan.simulator.agent_log import agent_log
 
 __all__ = ["ADVICE", "Program"]
 
@@ -27,8 +28,8 @@ EXIT_SECONDS: Final = 2.0
 REAP_SECONDS: Final = 5.0
 """Seconds to wait for a killed process."""
 
-MAX_STDERR: Final = 4000
-"""How many bytes of standard error are kept: the last ones."""
+LAST_SECONDS: Final = 0.2
+"""Seconds to read the rest of standard error once the program has ended: a child that left its group may hold it open."""
 
 ADVICE: Final = "standard output is for answers, one line each; write everything else to standard error"
 
@@ -49,7 +50,7 @@ class _Running(NamedTuple):
 class Program:
     """Runs `command` with `environment` in `folder` and in a process group of its own, from the first request on.
 
-    Its standard error is read during requests, so that the program never blocks on it, and the end is kept for error messages.
+    Its standard error is read during requests, so that the program never blocks on it, and added to the conversation's log.
     After an error or a cancelled call the whole group is killed; the next call restarts it. `pids` are the processes started so
     far.
     """
@@ -60,13 +61,13 @@ class Program:
         self._folder = folder
         self._running: _Running | None = None
         self._unread = b""
-        self._stderr = b""
+        self._log = agent_log()
         self.pids: list[int] = []
 
     @property
     def stderr_hint(self) -> str:
         """The last line of its standard error, for error messages; empty if there is none."""
-        lines = [line for line in self._stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = self._log.last_lines
         return f"; its last line on standard error: {printable(lines[-1])}" if lines else ""
 
     async def ask(self, line: bytes) -> bytes:
@@ -120,19 +121,22 @@ class Program:
     async def kill(self) -> None:
         """Kill the program and its group. Never fails, and cannot be cancelled."""
         if self._running is not None:
-            guard, process, *streams = self._running
+            running = guard, process, *streams = self._running
             self._running, self._unread = None, b""
             _kill(guard)
             process.kill()  # it may have left the group
             with trio.move_on_after(REAP_SECONDS, shield=True):
                 await process.wait()
                 await guard.wait()
+            with trio.move_on_after(LAST_SECONDS, shield=True):
+                await self._drain(running)
+            self._log.end()
             for stream in (guard.stdin, *streams):
                 if stream is not None:
                     await trio.aclose_forcefully(stream)
 
     async def _start(self) -> _Running:
-        self._stderr = b""
+        self._log.begin()
         guard = await trio.lowlevel.open_process(GUARD, stdin=subprocess.PIPE, process_group=0)
         try:
             pipe = subprocess.PIPE
@@ -194,17 +198,17 @@ class Program:
             await trio.lowlevel.checkpoint()
 
     async def _drain(self, running: _Running) -> None:
-        """Read its standard error until it ends, and keep the last bytes."""
+        """Read its standard error until it ends."""
         with suppress(*_CLOSED):
             async for chunk in running.stderr:
-                self._stderr = (self._stderr + chunk)[-MAX_STDERR:]
+                self._log.write(bytes(chunk))
 
     async def _explain_exit(self, running: _Running) -> AgentError:
         """Return the error for output that has ended."""
         process = running.process
         with trio.move_on_after(EXIT_SECONDS):
             await process.wait()
-        with trio.move_on_after(EXIT_SECONDS / 10):  # a child may hold it open
+        with trio.move_on_after(LAST_SECONDS):
             await self._drain(running)
         code = process.returncode
         if code is None:

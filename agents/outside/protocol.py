@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import re
 from math import isinf
-from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar, final
+from typing import Any, Final, Literal, NoReturn, TypeVar, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from longspan.agents.outside.counts import Counts, Dollars, priced
 from longspan.simulator.errors import AgentError, first_problem
-from longspan.simulator.messages import Reply, Usage
+from longspan.simulator.ledger import Rates
+from longspan.simulator.messages import Reply
 from longspan.simulator.traces import Trace, TracePart
 
 __all__ = [
@@ -58,8 +60,6 @@ Ability = Literal["observe", "reset", "save", "load", "close"]
 
 Call = Literal["hello", "reply", Ability]
 
-Count = Annotated[int, Field(ge=0, le=10**12)]
-
 
 class RemoteError(Exception):
     """What was raised in another process, as the traceback that it sent. It is the cause of the AgentError."""
@@ -83,21 +83,6 @@ class HelloAnswer(Answer):
     repeatable: bool = False
 
 
-@final
-class Counts(Answer):
-    """Tokens as the agent's provider counts them."""
-
-    input_tokens: Count = 0
-    cached_tokens: Count = 0
-    output_tokens: Count = 0
-
-    @model_validator(mode="after")
-    def _cached_are_part_of_input(self) -> Counts:
-        if self.cached_tokens > self.input_tokens:
-            raise ValueError(f"cached_tokens ({self.cached_tokens}) must not exceed input_tokens ({self.input_tokens})")
-        return self
-
-
 class InnerCall(TracePart):
     """A model call that the agent made."""
 
@@ -116,6 +101,7 @@ class ReplyAnswer(Answer):
 
     text: str
     usage: Counts | None = None
+    cost_usd: Dollars | None = None
     trace: dict[str, Any] | None = None
     refused: bool = False
 
@@ -130,10 +116,11 @@ class ReplyAnswer(Answer):
                 raise ValueError(f"the trace has more than {MAX_TRACE:,} bytes")
         return self
 
-    def reply(self) -> Reply:
-        """Return the engine's Reply."""
-        usage = Usage(**self.usage.model_dump()) if self.usage is not None else None
-        return Reply(self.text, usage, self.trace, refused=self.refused)
+    def reply(self, rates: Rates | None = None) -> Reply:
+        """Return the engine's Reply, whose cost may be by `rates`."""
+        counts = [self.usage] if self.usage is not None else []
+        usage = self.usage.usage if self.usage is not None else None
+        return priced(Reply(self.text, usage, self.trace, refused=self.refused, cost_usd=self.cost_usd), rates, counts)
 
 
 @final

@@ -2,7 +2,7 @@
 
     class Parrot:
         def reply(self, message):            # or `async def`, under asyncio
-            return message.text              # or a dict with text, usage and trace, or a Reply
+            return message.text              # or a dict with text, usage, cost_usd and trace, or a Reply
 
 `message` is a `longspan.simulator.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
 `observe(message, reply)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a thread of its own, with
@@ -10,7 +10,7 @@ an asyncio loop, from its constructor on (see `loop_thread`); one of a class tha
 Without `observe`, the class is asked for a reply, which is dropped. Without `reset`, a new instance is created. Without `save`
 and `load` it has no snapshots, and is shown all turns again when a run is resumed. Options of the spec
 (`python:package.module:Class?name=value`) are passed to the class as keyword arguments, as strings. The exceptions are
-`interpreter=PATH`, which runs the class in another environment's Python, `timeout` and `at_once`.
+`interpreter=PATH`, which runs the class in another environment's Python, `faketime` for that, `timeout`, `at_once` and prices.
 """
 
 from __future__ import annotations
@@ -26,11 +26,15 @@ import trio
 from pydantic import ConfigDict
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
+from longspan.agents.outside.counts import DroppedReplies, priced
 from longspan.agents.outside.exec import ProgramAgent
+from longspan.agents.outside.faketime import FakeClock
 from longspan.agents.outside.in_process import InProcessAgent
 from longspan.agents.outside.loop_thread import LoopThread
-from longspan.agents.outside.remote import CLOSE_SECONDS, DroppedUsage, RemoteOptions, processors
+from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions, processors
 from longspan.simulator.agent import observes, repeatable
+from longspan.simulator.amounts import Amount
+from longspan.simulator.ledger import Rates
 from longspan.simulator.plugins import find_class, module_and_class
 
 __all__ = ["PythonAgent"]
@@ -48,18 +52,22 @@ class PythonAgent(BaseAgent):
     takes_target = True
 
     class Options(RemoteOptions):
-        """`interpreter`: the Python that runs the class. Options that are not declared here are passed to the class as strings."""
+        """`interpreter`: the Python that runs the class. `faketime`: its clock shows the virtual time. Options that are not declared
+        here are passed to the class as strings."""
 
         model_config = ConfigDict(frozen=True, extra="allow")
 
         interpreter: str | None = None
+        faketime: bool = False
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
         settings = options if isinstance(options, self.Options) else self.Options()
         arguments = dict(settings.model_extra or {})
+        if settings.faketime and settings.interpreter is None:
+            raise InputError(f"python:{target}: faketime=true sets the clock of a process of its own: add interpreter=python")
         if settings.interpreter is None:
-            self.agent: BaseAgent = _InProcess(target, arguments, settings.timeout)
+            self.agent: _InProcess | ProgramAgent = _InProcess(target, arguments, settings)
         else:
             self.agent = _bridged(target, arguments, settings)
 
@@ -83,6 +91,16 @@ class PythonAgent(BaseAgent):
     def repeatable(self) -> bool:
         """Whether the class declares that a repeated turn is harmless, by an attribute `repeatable = True`."""
         return repeatable(self.agent)
+
+    @property
+    def models(self) -> Mapping[str, str | Rates] | None:
+        """The model, if its price is given."""
+        return self.agent.models
+
+    @property
+    def owed(self) -> Amount:
+        """What replies took that were dropped since the last one."""
+        return self.agent.owed
 
     async def start(self) -> None:
         await self.agent.start()
@@ -116,21 +134,20 @@ def _bridged(target: str, arguments: dict[str, Any], settings: PythonAgent.Optio
             f"python:{target}: program {interpreter!r:.80} does not exist; interpreter= takes a Python, such as venv/bin/python"
         )
     command = [program, "-c", RUN_FILE, str(BRIDGE), target, json.dumps(arguments)]
-    return ProgramAgent(target, settings, f"python:{target}", command)
+    return ProgramAgent(target, settings, f"python:{target}", command, FakeClock() if settings.faketime else None)
 
 
 @final
 class _InProcess(InProcessAgent):
     """The class in this Python."""
 
-    def __init__(self, target: str, arguments: Mapping[str, Any], timeout: float) -> None:
+    def __init__(self, target: str, arguments: Mapping[str, Any], settings: RemoteOptions) -> None:
         self._arguments = arguments
         self._class = find_class(target)
         _check_arguments(self._class, self._arguments, target)
         in_trio = isinstance(self._class, type) and issubclass(self._class, BaseAgent)
-        super().__init__(f"python:{target}", timeout, None if in_trio else LoopThread())
+        super().__init__(f"python:{target}", settings, None if in_trio else LoopThread())
         self._object = self.run_now("its constructor", self._make)
-        self._dropped_usage = DroppedUsage()
         if not self._has("reply"):
             raise InputError(f"{self.name} has no method reply: add `def reply(self, message)` that returns a str")
 
@@ -150,7 +167,7 @@ class _InProcess(InProcessAgent):
         return getattr(self._object, "repeatable", False) is True
 
     async def reply(self, message: Message) -> Reply:
-        return self._dropped_usage.attach_to(await self._answer(message))
+        return self.dropped.attach_to(await self._answer(message))
 
     async def _answer(self, message: Message) -> Reply:
         answer = await self._call("reply", message)
@@ -165,16 +182,16 @@ class _InProcess(InProcessAgent):
         for name, kind in expected.items():
             if not isinstance(getattr(answer, name), kind):
                 raise AgentError(f"{self.name}: reply returned a Reply whose {name} is {type(getattr(answer, name)).__name__}")
-        return answer
+        return priced(answer, self.rates)
 
     async def observe(self, message: Message, reply: str) -> None:
         if self.observes:
             await self._call("observe", message, reply)
         else:
-            self._dropped_usage.add(await self._answer(message))
+            self.dropped.add(await self._answer(message))
 
     async def reset(self) -> None:
-        self._dropped_usage = DroppedUsage()
+        self.dropped = DroppedReplies()
         if self._has("reset"):
             await self._call("reset")
         else:

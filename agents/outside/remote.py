@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Final, NamedTuple, TypeVar, final
+from typing import Any, Final, NamedTuple, TypeVar
 
 import trio
 from pydantic import Field
 
-from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Usage
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply
+from longspan.agents.outside.counts import DroppedReplies, models_at
 from longspan.agents.outside.protocol import (
     VERSION,
     Ability,
@@ -29,8 +30,12 @@ from longspan.agents.outside.protocol import (
     encode_request,
     read,
 )
+from longspan.agents.prices import PriceOptions
+from longspan.simulator.amounts import Amount
+from longspan.simulator.ledger import Rates
+from longspan.simulator.telemetry import traceparent
 
-__all__ = ["CLOSE_SECONDS", "DroppedUsage", "RemoteAgent", "RemoteOptions", "Request", "processors", "too_slow"]
+__all__ = ["CLOSE_SECONDS", "RemoteAgent", "RemoteOptions", "Request", "processors", "too_slow"]
 
 CLOSE_SECONDS: Final = 5.0
 """Seconds that an agent has to answer `close`."""
@@ -44,7 +49,7 @@ FILES: Final = "files"
 Kind = TypeVar("Kind", bound=Answer)
 
 
-class RemoteOptions(AgentOptions):
+class RemoteOptions(PriceOptions):
     """`timeout`: the maximum seconds for each answer. `at_once`: the maximum conversations held at the same time."""
 
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
@@ -64,10 +69,12 @@ class RemoteAgent(BaseAgent):
     """An agent in another process. What it does not support is emulated.
 
     It is contacted when first needed. Until then it is assumed to support everything. `name` identifies it in errors.
+    `told_traceparent`: its requests name the turn's span, if there is one.
     """
 
     takes_target = True
     shares_disk = False
+    told_traceparent = False
 
     @classmethod
     def at_once(cls, options: AgentOptions) -> int | None:
@@ -77,12 +84,13 @@ class RemoteAgent(BaseAgent):
     def __init__(self, target: str, options: AgentOptions | None, name: str) -> None:
         super().__init__(target, options)
         self.name = name
-        self._timeout = options.timeout if isinstance(options, RemoteOptions) else RemoteOptions().timeout
+        settings = options if isinstance(options, RemoteOptions) else RemoteOptions()
+        self._timeout, self._rates = settings.timeout, settings.rates
         self._hello: HelloAnswer | None = None
         self._connected = False
         self._conversation = token_hex(16)
         self._now: datetime | None = None
-        self._dropped_usage = DroppedUsage()
+        self._dropped = DroppedReplies()
 
     @property
     def has_snapshots(self) -> bool:
@@ -99,6 +107,16 @@ class RemoteAgent(BaseAgent):
         """Whether it declares that a repeated turn is harmless."""
         return self._hello is not None and self._hello.repeatable
 
+    @property
+    def models(self) -> Mapping[str, Rates] | None:
+        """The model, if its price is given."""
+        return models_at(self._rates)
+
+    @property
+    def owed(self) -> Amount:
+        """What replies took that were dropped since the last one."""
+        return self._dropped.amount
+
     async def start(self) -> None:
         """Contact the agent to learn what it supports."""
         if not self._connected:
@@ -106,22 +124,22 @@ class RemoteAgent(BaseAgent):
             self._connected = True
 
     async def reply(self, message: Message) -> Reply:
+        self._now = message.sent_at  # also for a process that is started now
         await self.start()
-        self._now = message.sent_at
         answer = await self._ask("reply", ReplyAnswer, **_fields(message))
-        return self._dropped_usage.attach_to(answer.reply())
+        return self._dropped.attach_to(answer.reply(self._rates))
 
     async def observe(self, message: Message, reply: str) -> None:
-        await self.start()
         self._now = message.sent_at
+        await self.start()
         if self._can("observe"):
             await self._ask("observe", EmptyAnswer, **_fields(message), reply=reply)
         else:
-            self._dropped_usage.add((await self._ask("reply", ReplyAnswer, **_fields(message))).reply())
+            self._dropped.add((await self._ask("reply", ReplyAnswer, **_fields(message))).reply(self._rates))
 
     async def reset(self) -> None:
         await self.start()
-        self._dropped_usage = DroppedUsage()
+        self._dropped = DroppedReplies()
         if self._can("reset"):
             await self._ask("reset", EmptyAnswer)
         else:
@@ -179,6 +197,8 @@ class RemoteAgent(BaseAgent):
 
     async def _ask(self, call: Call, kind: type[Kind], **fields: Any) -> Kind:
         """Return the agent's answer to a call. Raises AgentError that names the agent and the call."""
+        if self.told_traceparent and (name := traceparent()) is not None:
+            fields["traceparent"] = name
         repeatable = call not in ("reply", "observe") or self.repeatable
         request = Request(call, encode_request(call, self._conversation, fields), repeatable, self._now)
         answered, cause = False, None
@@ -194,29 +214,6 @@ class RemoteAgent(BaseAgent):
         finally:
             self._connected &= answered  # the next answer may come from another process
         raise AgentError(f"{self.name}: {call}: {problem}") from cause
-
-
-@final
-class DroppedUsage:
-    """The usage of dropped replies: an agent that does not support `observe` has to reply instead."""
-
-    def __init__(self) -> None:
-        self._usage: Usage | None = None
-
-    def add(self, reply: Reply) -> None:
-        """Add the usage of a dropped reply."""
-        usages = [*([self._usage] if self._usage else []), *([reply.usage] if reply.usage else []), *reply.besides.values()]
-        if usages:
-            self._usage = Usage(
-                sum(usage.input_tokens for usage in usages),
-                sum(usage.cached_tokens for usage in usages),
-                sum(usage.output_tokens for usage in usages),
-            )
-
-    def attach_to(self, reply: Reply) -> Reply:
-        """Return the next reply with the usage of the replies dropped before it."""
-        usage, self._usage = self._usage, None
-        return replace(reply, besides={**reply.besides, "dropped": usage}) if usage else reply
 
 
 def too_slow(seconds: float, hint: str = "") -> str:

@@ -15,13 +15,16 @@ from secrets import token_hex
 from typing import Any, Final, final
 
 import trio
+from pydantic import ValidationError
 
-from longspan.agents.base import AgentError, AgentOptions, InputError, Message, Reply, Usage
+from longspan.agents.base import AgentError, AgentOptions, InputError, Message, Reply
 from longspan.agents.models.core import stamped
+from longspan.agents.outside.counts import Counts, DroppedReplies, priced, sum_of
 from longspan.agents.outside.in_process import InProcessAgent
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import decode, printable
-from longspan.agents.outside.remote import DroppedUsage, RemoteOptions
+from longspan.agents.outside.remote import RemoteOptions
+from longspan.simulator.errors import first_problem
 from longspan.simulator.plugins import find_object
 
 __all__ = ["RunnableAgent"]
@@ -52,7 +55,7 @@ class RunnableAgent(InProcessAgent):
         settings = options if isinstance(options, self.Options) else self.Options()
         named = find_object("runnable", target)
         is_shared = _is_runnable(named)
-        super().__init__(f"runnable:{target}", settings.timeout, _shared_thread(target.partition(":")[0]) if is_shared else LoopThread())
+        super().__init__(f"runnable:{target}", settings, _shared_thread(target.partition(":")[0]) if is_shared else LoopThread())
         self._settings = settings
         self._is_shared = is_shared
         self._object = named if is_shared else self._made(named)
@@ -63,7 +66,6 @@ class RunnableAgent(InProcessAgent):
         self._keeps_history = settings.history if settings.history is not None else self._is_graph and not self._has_checkpointer
         self._history: list[_Message] = []
         self._thread_id = token_hex(16)
-        self._dropped_usage = DroppedUsage()
 
     @classmethod
     def at_once(cls, options: AgentOptions) -> int | None:
@@ -86,7 +88,7 @@ class RunnableAgent(InProcessAgent):
         return self._keeps_history or (self._has_checkpointer and self._settings.observe)
 
     async def reply(self, message: Message) -> Reply:
-        return self._dropped_usage.attach_to(await self._answer(message))
+        return self.dropped.attach_to(await self._answer(message))
 
     async def observe(self, message: Message, reply: str) -> None:
         turn = [self._said(message), {"role": "assistant", "content": reply, "id": f"{message.turn_id}/reply"}]
@@ -96,10 +98,10 @@ class RunnableAgent(InProcessAgent):
             config = self._config(message)
             await self.run("update_state", lambda: self._object.aupdate_state(config, {"messages": turn}, as_node="__start__"))
         else:
-            self._dropped_usage.add(await self._answer(message))
+            self.dropped.add(await self._answer(message))
 
     async def reset(self) -> None:
-        self._history, self._thread_id, self._dropped_usage = [], token_hex(16), DroppedUsage()
+        self._history, self._thread_id, self.dropped = [], token_hex(16), DroppedReplies()
 
     async def save(self, folder: Path) -> None:
         if self.has_snapshots:
@@ -162,9 +164,12 @@ class RunnableAgent(InProcessAgent):
             keys = f" with the keys {', '.join(map(str, returned))}" if isinstance(returned, Mapping) else ""
             what = printable(f"{type(returned).__name__}{keys}")
             raise AgentError(f"{self.name}: invoke returned {what}, expected text, a message, or a state whose last message is a reply")
-        usages = [usage for each in messages if (usage := _usage(each)) is not None]
-        total = Usage(*map(sum, zip(*[(each.input_tokens, each.cached_tokens, each.output_tokens) for each in usages], strict=True)))
-        return Reply(text, total if usages else None)
+        try:
+            counts = [each for each in map(_counts, messages) if each is not None]
+        except ValidationError as error:
+            raise AgentError(f"{self.name}: invoke returned a message with invalid usage: {printable(first_problem(error))}") from None
+        usage = sum_of(each.usage for each in counts) if counts else None
+        return priced(Reply(text, usage), self.rates, counts)
 
 
 @cache
@@ -203,12 +208,14 @@ def _text(message: Any) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def _usage(message: Any) -> Usage | None:
+def _counts(message: Any) -> Counts | None:
+    """Return a message's usage, with the model that it names. Raises ValidationError if it is invalid."""
     usage = getattr(message, "usage_metadata", None)
     if not isinstance(usage, Mapping):
         return None
-    tokens, cached = usage.get("input_tokens", 0), (usage.get("input_token_details") or {}).get("cache_read") or 0
-    return Usage(tokens, min(cached, tokens), usage.get("output_tokens", 0))  # checked by the engine
+    about = getattr(message, "response_metadata", None)
+    provider, model = (about.get("model_provider"), about.get("model_name")) if isinstance(about, Mapping) else (None, None)
+    return Counts.model_validate({**usage, "model": f"{provider}/{model}" if provider and model else None})
 
 
 def _is_message(value: Any) -> bool:

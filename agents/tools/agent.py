@@ -20,7 +20,7 @@ import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
-from longspan.agents.models.core import Core, make_core
+from longspan.agents.models.core import Core, core_environment, make_core
 from longspan.agents.outside.exec import split_command
 from longspan.agents.outside.remote import processors
 from longspan.agents.tools.chat import ToolChat, ToolOptions
@@ -28,6 +28,7 @@ from longspan.agents.tools.memories import Memory
 from longspan.agents.tools.server import McpServer
 from longspan.simulator.errors import first_problem
 from longspan.simulator.folders import remove
+from longspan.simulator.ledger import Rates
 
 __all__ = ["McpAgent"]
 
@@ -110,8 +111,15 @@ class McpAgent(BaseAgent):
         """As many as the option says, else one for each processor: each has a server of its own."""
         return (options.at_once if isinstance(options, cls.Options) else None) or processors()
 
+    @classmethod
+    def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
+        """The address of its model."""
+        if not isinstance(options, cls.Options):
+            return {}
+        return core_environment(f"mcp:{target}", options.model, options.model_extra or {}, cls.Options.model_fields)
+
     @property
-    def models(self) -> Mapping[str, str]:
+    def models(self) -> Mapping[str, str | Rates]:
         """The model that costs money."""
         return self._chat.models
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
+from longspan.simulator.amounts import limit_of
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.arena.contest import Contest
 from longspan.simulator.arena.ranking import rank
@@ -44,7 +45,7 @@ async def judge_and_rank(
     cannot be stored.
     """
     check(gathered, rules, judge, max_cost)
-    ledger = Ledger(max_cost)
+    ledger = Ledger(limit_of(max_cost))
     model = CachedModel(judge, store, ledger)
     contest = Contest(gathered, model, rules.facts, rules.extraction, on_progress)
     try:
@@ -52,8 +53,8 @@ async def judge_and_rank(
         checked = await contest.check() if rules.metric == "faithfulness" else []
     except StoppedError:
         raise StoppedError(
-            f"the judge's next answer could pass the limit of ${max_cost:.2f}, ${ledger.spent:.4f} being spent; its answers are kept in "
-            f"{store.folder}: the same command continues from there"
+            f"the judge's next answer could pass the limit of ${max_cost:.2f}, ${ledger.spent.dollars:.4f} being spent; "
+            f"its answers are kept in {store.folder}: the same command continues from there"
         ) from None
     return rank(
         rules,

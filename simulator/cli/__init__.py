@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from longspan.simulator.cli import (
     annotate,
     arena,
+    ask,
     calibrate,
     chat,
     check,
@@ -102,6 +103,7 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "sweep": sweep.sweep,
         "resume": runs.resume,
         "replay": runs.replay,
+        "ask": ask.ask,
         "estimate": estimate.estimate,
         "check": check.check,
         "chat": chat.chat,

@@ -17,12 +17,31 @@ from longspan.simulator.integers import whole
 if TYPE_CHECKING:
     from longspan.simulator.grid import Grid
 
-__all__ = ["GridOptions", "takes_grid"]
+__all__ = ["GridOptions", "MaxTokens", "OtelOption", "takes_grid"]
 
 P = ParamSpec("P")
 
+OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/tracing.md).")]
+
 SEED = whole(-(2**63), 2**63 - 1)
 TESTS = whole(1, 10_000)
+
+
+def size(text: str) -> int:
+    """Read a number of tokens, for typer."""
+    from longspan.simulator.errors import InputError
+    from longspan.simulator.sizes import parse_size
+
+    try:
+        return parse_size(text)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens-total", help="Maximum tokens that models read and write in all.", parser=size, metavar="N")
+]
+"""The option for a limit in tokens, as for dollars."""
 
 
 @final
@@ -77,6 +96,7 @@ class GridOptions:
             help="The model that grades what rules cannot, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents
         ),
     ] = None
+    keep_prompts: Annotated[bool, typer.Option("--keep-prompts", help="Keep what models are sent, turn by turn.")] = False
     data: Annotated[list[str] | None, typer.Option(help="Your own data, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None
     set_: Annotated[
         list[str] | None,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.cli.options import GridOptions, takes_grid
+from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, takes_grid
 from longspan.simulator.integers import whole
 from longspan.simulator.terminal import say_json
 
@@ -25,8 +24,10 @@ def run(
     options: GridOptions,
     *,
     max_cost: Annotated[float | None, typer.Option(help="Maximum dollars for all runs together.", min=0, metavar="USD")] = None,
+    max_tokens: MaxTokens = None,
     out: Annotated[Path, typer.Option(help="The folder for runs.", metavar="DIR")] = Path("runs"),
     failed: FailedOption = 5,
+    otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the results, as a JSON list.")] = False,
 ) -> int:
     """Play a suite against an agent and grade it.
@@ -36,15 +37,19 @@ def run(
     """
     import trio
 
+    from longspan.simulator.amounts import limit_of
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.planning import plan
     from longspan.simulator.runner import play
+    from longspan.simulator.tracing import telling
 
+    limit = limit_of(max_cost, max_tokens)
     plans = [plan(settings, out) for settings in options.grid().runs()]
-    with Progress([] if json_ else plans) as progress:
-        heard = None if json_ else progress.heard
-        outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, max_cost=inf if max_cost is None else max_cost))
-    return finish(outcomes, json_, failed)
+    with telling(otel):
+        with Progress([] if json_ else plans) as progress:
+            heard = None if json_ else progress.heard
+            outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, limit=limit))
+        return finish(outcomes, json_, failed)
 
 
 def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:

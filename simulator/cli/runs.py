@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from longspan.simulator.cli import completion
+from longspan.simulator.cli.options import MaxTokens, OtelOption
 from longspan.simulator.cli.run import FailedOption
 from longspan.simulator.terminal import complain, confirm, say, say_json
 
@@ -34,7 +34,9 @@ def resume(
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole run, including earlier cost.", min=0, metavar="USD")
     ] = None,
+    max_tokens: MaxTokens = None,
     failed: FailedOption = 5,
+    otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the result, as a JSON list.")] = False,
 ) -> int:
     """Continue an interrupted run exactly where it stopped.
@@ -44,13 +46,16 @@ def resume(
     """
     import trio
 
+    from longspan.simulator.amounts import limit_of
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
     from longspan.simulator.errors import InputError
     from longspan.simulator.planning import replan
     from longspan.simulator.runner import describe_catch_up
     from longspan.simulator.runner import resume as continue_run
+    from longspan.simulator.tracing import telling
 
+    limit = limit_of(max_cost, max_tokens)
     folder = open_run(run, trust, agent)
     manifest = folder.manifest
     if agent is not None and agent != manifest.agent and manifest.imported is None:
@@ -66,10 +71,9 @@ def resume(
         say(notice)
     if costly and not yes and (json_ or not confirm("Continue?")):
         raise InputError(f"{notice}; --yes skips the question")
-    with Progress([] if json_ else [plan]) as progress:
+    with telling(otel), Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
-        most = inf if max_cost is None else max_cost
-        outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, max_cost=most))
+        outcome = trio.run(lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, limit=limit))
     changed = _changes(before, outcome.result) if outcome.result is not None else {}
     if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
         complain(f"longspan: {run}: {_describe(graded_otherwise)}")
@@ -90,7 +94,7 @@ def replay(
     """
     import trio
 
-    from longspan.simulator.agent_spec import AgentSpec, make_agent
+    from longspan.simulator.agent_spec import AgentSpec, make_agent, resolved
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
     from longspan.simulator.manifest import versions
@@ -98,6 +102,7 @@ def replay(
     from longspan.simulator.runner import play
     from longspan.simulator.runner import replay as play_again
 
+    agent = str(resolved(AgentSpec.parse(agent))) if agent is not None else None
     folder = open_run(run, trust, agent)
     if agent is None:
         result = trio.run(lambda: play_again(folder))

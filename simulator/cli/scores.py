@@ -17,7 +17,7 @@ from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import cut, print_table
-from longspan.simulator.errors import AgentError, InputError
+from longspan.simulator.errors import AgentError, InputError, JournalError
 from longspan.simulator.gate import is_trusted
 from longspan.simulator.grading.grades import Result, TestResult
 from longspan.simulator.ledger import total_cost
@@ -34,6 +34,9 @@ FAILED: Final = 5
 
 MAX_ROWS: Final = 20
 """Rows of a scenario's own table. A longer one is only in the report."""
+
+LAST_LINES: Final = 4
+"""Lines of a failed agent's traceback or standard error."""
 
 GAP: Final = 2
 """Characters between two columns of the table of scores."""
@@ -129,10 +132,20 @@ def _print_interruption(outcome: Outcome, console: Console) -> None:
     """Print why a run was interrupted, where to find the details, and how to resume it."""
     tell_interruption(outcome)
     if outcome.error is not None:
-        if isinstance(outcome.error, AgentError) and outcome.error.__cause__ is not None:
-            console.say(f"details {outcome.folder / 'incidents.jsonl'}")
+        if isinstance(outcome.error, AgentError):
+            _print_details(RunFolder(outcome.folder), outcome.error, console)
         code = " --trust" if _needs_trust(outcome.folder) else ""
         console.say(f"resume  longspan resume {outcome.folder}{code}")
+
+
+def _print_details(run: RunFolder, error: AgentError, console: Console) -> None:
+    """Print the end of what a failed agent left, and where the rest is."""
+    with suppress(JournalError):
+        details = next((failure.details for failure in run.failures().values() if failure.error == str(error)), "")
+        if details:
+            for line in details.rstrip().splitlines()[-LAST_LINES:]:
+                console.say(f"  {line}", "dim")
+            console.say(f"details {run.path / 'incidents.jsonl'}")
 
 
 def _needs_trust(folder: Path) -> bool:
@@ -179,7 +192,9 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
     for part, used in result.costs.items():
         dollars = "price unknown" if used.cost_usd is None else f"${used.cost_usd:.4f}"
         cached = f", {used.cached_tokens:,} of them from cache" if used.cached_tokens else ""
-        console.say(f"cost    {dollars}: {part} read {used.input_tokens:,} tokens{cached}, wrote {used.output_tokens:,}")
+        told = used.input_tokens or used.output_tokens or not used.cost_usd  # some agents tell their cost alone
+        tokens = f" read {used.input_tokens:,} tokens{cached}, wrote {used.output_tokens:,}" if told else ""
+        console.say(f"cost    {dollars}: {part}{tokens}")
 
 
 def _scores(manifest: Manifest, result: Result) -> tuple[str, list[_Column]]:

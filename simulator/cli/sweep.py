@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from math import fsum, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longspan.simulator.cli.options import MaxTokens, OtelOption
 from longspan.simulator.integers import whole
 
 if TYPE_CHECKING:
+    from longspan.simulator.amounts import Amount
     from longspan.simulator.planning import Plan
     from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.runner import Listener, Outcome
@@ -27,7 +28,9 @@ def sweep(
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole sweep, including earlier cost.", min=0, metavar="USD")
     ] = None,
+    max_tokens: MaxTokens = None,
     trust: Annotated[bool, typer.Option("--trust", help="Allow the code and addresses that the file names.")] = False,
+    otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the results, as a JSON list.")] = False,
 ) -> int:
     """Play all runs that a file defines.
@@ -35,6 +38,7 @@ def sweep(
     Start it again to resume interrupted runs and play missing ones; finished runs are kept. Without --jobs, one process plays
     all runs at once, which suits agents that wait on a network; --jobs suits agents that compute.
     """
+    from longspan.simulator.amounts import limit_of
     from longspan.simulator.cli.run import exit_code, finish
     from longspan.simulator.errors import InputError
     from longspan.simulator.gate import admit_file
@@ -42,11 +46,14 @@ def sweep(
     from longspan.simulator.runner import check_limit
     from longspan.simulator.suite import load_suite
     from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
+    from longspan.simulator.tracing import telling
 
     if on not in (None, "ray"):
         raise InputError(f"--on {on!r:.40}: must be ray, or left out to play on this machine")
     if on and jobs > 1:
         raise InputError("--jobs and --on ray exclude each other; leave out one of them")
+    if on and otel:
+        raise InputError("--otel and --on ray exclude each other: a cluster's nodes have environments of their own; leave out one of them")
     if on:
         from longspan.simulator.sweeps.ray.driver import import_ray
 
@@ -58,13 +65,13 @@ def sweep(
         admit_file(suite, load_suite(suite).scenarios, trust=trust)
     out = out or Path("runs") / file.stem
     plans = plans_of(grids, out)
-    limit = inf if max_cost is None else max_cost
+    limit = limit_of(max_cost, max_tokens)
     check_limit(list(plans.values()), limit)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{out}: cannot create the sweep's folder: {error.strerror}; choose another with --out") from error
-    with locked(out, "sweep") as lock:
+    with telling(otel), locked(out, "sweep") as lock:
         pairs = make_folders(plans, out)
         write_index(out, pairs)
         left, finished = left_to_play(pairs)
@@ -83,32 +90,31 @@ def _play(
     jobs: int,
     on: str | None,
     lock: int,
-    limit: float,
+    limit: Amount,
     pairs: list[tuple[Plan, RunFolder]],
     json_: bool,
 ) -> list[Outcome]:
-    """Play what is left, in this process, in `jobs` others or on a Ray cluster. The whole sweep costs at most `limit` dollars."""
+    """Play what is left, in this process, in `jobs` others or on a Ray cluster. The whole sweep takes at most `limit`."""
     import trio
 
+    from longspan.simulator.amounts import NOTHING, UNLIMITED
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.ledger import Ledger
-    from longspan.simulator.runner import cost_so_far, play_runs
+    from longspan.simulator.runner import play_runs, spent_so_far
     from longspan.simulator.sweeps.processes import play_in_processes
 
     if not left:
         return []
-    spent_so_far = fsum(cost_so_far(run) for _, run in pairs) if limit < inf else 0.0
+    spent, dearest = spent_so_far([run for _, run in pairs]) if limit != UNLIMITED else (NOTHING, NOTHING)
     with Progress([] if json_ else [planned for planned, _ in left]) as progress:
         heard: Listener | None = None if json_ else progress.heard
         if on is not None:
             from longspan.simulator.sweeps.ray.driver import play_on_ray
 
-            return play_on_ray(left, listener=heard, max_cost=limit, spent=spent_so_far)
+            return play_on_ray(left, listener=heard, limit=limit, spent=spent)
         if jobs == 1:
-            return trio.run(lambda: play_runs(left, Ledger(limit, spent=spent_so_far), listener=heard, signals=True))
-        return trio.run(
-            lambda: play_in_processes(left, min(jobs, len(left)), lock=lock, listener=heard, max_cost=max(0.0, limit - spent_so_far))
-        )
+            return trio.run(lambda: play_runs(left, Ledger(limit, spent, dearest), listener=heard, signals=True))
+        return trio.run(lambda: play_in_processes(left, min(jobs, len(left)), lock=lock, listener=heard, limit=limit.minus(spent)))
 
 
 def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], finished_before: int) -> None:

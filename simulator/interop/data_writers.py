@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol, final
 
 from pydantic import BaseModel, ValidationError
 
+from longspan.simulator.amounts import limit_of
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import InputError, StoppedError, first_problem
 from longspan.simulator.fields import validated
@@ -79,7 +80,7 @@ async def write(
     check_model(spec, max_cost, role="writer")
     store = AnswerStore.create(out)
     with store.lock("data"):
-        model = CachedModel(spec, store, Ledger(max_cost))
+        model = CachedModel(spec, store, Ledger(limit_of(max_cost)))
         try:
             written = await writer.write(settings, model, log)
         except* StoppedError:

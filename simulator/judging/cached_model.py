@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, final
 import trio
 
 from longspan.simulator.agent import CompletionModel
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.agent_spec import AgentSpec, make_agent, resolved
 from longspan.simulator.answer_store import AnswerStore, StoredAnswer
 from longspan.simulator.errors import InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.gather import gather
@@ -38,7 +38,7 @@ class CachedModel:
     """
 
     def __init__(self, spec: str, store: AnswerStore, ledger: Ledger | None = None) -> None:
-        self.spec = _at_temperature_0(AgentSpec.parse(spec))
+        self.spec = _at_temperature_0(resolved(AgentSpec.parse(spec)))
         self.ledger = ledger or Ledger()
         self._agent = _completing(self.spec)
         self._store = store
@@ -121,7 +121,7 @@ def _at_temperature_0(spec: AgentSpec) -> AgentSpec:
     """Return the spec with temperature 0, unless it sets one."""
     if "temperature" in spec.options:
         return spec
-    return AgentSpec.parse(f"{spec}{'&' if spec.options else '?'}temperature=0")
+    return spec.having({"temperature": "0"})
 
 
 def _object(text: str) -> dict[str, Any] | None:

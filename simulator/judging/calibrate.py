@@ -8,6 +8,7 @@ from collections.abc import Callable
 from math import inf
 from pathlib import Path
 
+from longspan.simulator.amounts import limit_of
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.errors import JournalError, StoppedError
 from longspan.simulator.files import digest, write_json
@@ -42,7 +43,7 @@ async def calibrate(
     folder = inside(out, FOLDER, _name(f"{judge} {name}", sha256))
     store = AnswerStore.create(folder)
     with store.lock("calibration"):
-        model = CachedModel(judge, store, Ledger(max_cost))
+        model = CachedModel(judge, store, Ledger(limit_of(max_cost)))
         try:
             answers = await model.ask_all(queries, on_progress)
         except StoppedError as error:

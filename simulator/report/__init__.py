@@ -18,6 +18,7 @@ from longspan.simulator.ledger import total_cost
 from longspan.simulator.report.chart import chart
 from longspan.simulator.report.memory import OUTCOMES, memory_map, split, stages
 from longspan.simulator.report.page import environment, policy
+from longspan.simulator.report.prompts import add_prompts
 from longspan.simulator.report.reading import Reading, Test
 from longspan.simulator.report.summary import failures, score_interval, times, without_score
 from longspan.simulator.report.timeline import grade_of, panels, played_in
@@ -56,6 +57,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
     Raises JournalError if a journal is damaged.
     """
     conversations = (reading or Reading.of(run)).conversations
+    add_prompts(run, conversations)
     asked = points(result.tests, result.span)
     tests = {name: [Test.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
     shown = [test for group in tests.values() for test in group]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import zlib
+from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, final
 
@@ -11,7 +13,7 @@ from pydantic_core import to_json
 
 from longspan.simulator.terminal import visible
 
-__all__ = ["EXCERPT_CHARS", "MAX_CHARS", "TRACE_CHARS", "Excerpt", "script_json", "script_list"]
+__all__ = ["EXCERPT_CHARS", "MAX_CHARS", "TRACE_CHARS", "Excerpt", "embedded", "script_json", "script_list"]
 
 MAX_CHARS: Final = 20_000
 """Characters shown of a message, a reply or a piece of JSON. Of a longer one, its start and end are shown."""
@@ -21,6 +23,9 @@ EXCERPT_CHARS: Final = 800
 
 TRACE_CHARS: Final = 4_000
 """Characters shown of a trace: every turn may have one."""
+
+DEFLATED_FROM: Final = 500_000
+"""Characters of JSON from which on a page has it deflated: the file is half as long and opens faster."""
 
 _SCRIPT_ENDING: Final = "<>&\u2028\u2029"
 """Characters that could end a script or start a comment in it, or that older JavaScript treats as line ends."""
@@ -76,6 +81,15 @@ def script_json(value: Any) -> Markup:
     if not text.isascii() and ASCII_SHARE * len(text.encode()) < len(text):
         text = _NOT_ASCII.sub(_escaped, text)
     return Markup(text)  # noqa: S704
+
+
+def embedded(json: str) -> Markup:
+    """A script element with JSON from `script_json`, for the page's script: as it is, or deflated and in base64 if it is long."""
+    if len(json) < DEFLATED_FROM:
+        return Markup(f'<script type="application/json">{json}</script>')  # noqa: S704
+    packing = zlib.compressobj(3, wbits=-15)
+    packed = b64encode(packing.compress(json.encode()) + packing.flush()).decode()
+    return Markup(f'<script type="text/plain" class="deflated">{packed}</script>')  # noqa: S704
 
 
 def _escaped(match: re.Match[str]) -> str:

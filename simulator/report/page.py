@@ -15,7 +15,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from longspan.simulator import templating
-from longspan.simulator.report.excerpts import Excerpt, script_json, script_list
+from longspan.simulator.report.excerpts import Excerpt, embedded, script_json, script_list
 from longspan.simulator.terminal import visible
 
 __all__ = ["ASSETS", "asset", "environment", "policy"]
@@ -70,6 +70,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "pieces": partial(re.split, SEPARATORS),
         "excerpt": Excerpt.of,
         "pretty": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
+        "embedded": embedded,
         "script_json": script_json,
         "script_list": script_list,
     }

@@ -35,7 +35,8 @@ STAGES: Final[Mapping[Outcome, str]] = {
 class Turn:
     """One turn as it is shown. `reply` is None if the conversation was interrupted before it.
 
-    `memory`: what its trace tells (see `Recall`). `proves`: the tests whose grade it proves.
+    `prompt`: what models were sent for it, if that was kept. `memory`: what its trace tells (see `Recall`).
+    `proves`: the tests whose grade it proves.
     `seconds` and `dollars`: latency and cost of the reply, None if unknown.
     """
 
@@ -51,6 +52,7 @@ class Turn:
     seconds: float | None = None
     dollars: float | None = None
     trace: Excerpt | None = None
+    prompt: Excerpt | None = None
     memory: Mapping[str, Any] | None = None
     proves: list[str] = field(default_factory=list)
 
@@ -97,6 +99,7 @@ class Turn:
             "seconds": self.seconds,
             "dollars": self.dollars,
             "trace": self.trace.data() if self.trace is not None else None,
+            "prompt": self.prompt.data() if self.prompt is not None else None,
             "memory": self.memory,
             "proves": self.proves,
             "jumps": [{"test": jump.test, "to": f"{jump.to:%Y-%m-%d %H:%M}"} for jump in self.jumps],

@@ -11,7 +11,7 @@ from longspan.simulator.analysis.statistics import Interval, Observed, interval
 from longspan.simulator.grading.grades import Result, TestResult
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.report.reading import Conversation
-from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.run_folder import Failure, RunFolder
 
 __all__ = ["Times", "failures", "score_interval", "times", "without_score"]
 
@@ -47,12 +47,7 @@ def without_score(result: Result) -> dict[str, int]:
     return dict(sorted(Counter(str(test.status) for test in result.tests if test.score is None).items()))
 
 
-def failures(run: RunFolder, conversations: Mapping[str, Conversation]) -> dict[str, str]:
-    """The agent's last error in each conversation that did not finish."""
-    return {
-        entry["conversation"]: str(entry.get("error"))
-        for entry in run.incidents()
-        if entry.get("type") == "agent_error"
-        and (conversation := conversations.get(str(entry.get("conversation"))))
-        and not conversation.closed
-    }
+def failures(run: RunFolder, conversations: Mapping[str, Conversation]) -> dict[str, Failure]:
+    """The agent's last failure in each conversation that did not finish."""
+    found = run.failures()
+    return {id: failure for id, failure in found.items() if (conversation := conversations.get(id)) and not conversation.closed}

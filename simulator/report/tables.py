@@ -358,7 +358,7 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
         for column in comparison.columns:
             if (cell := comparison.cells.get((agent, column))) is not None:
                 yield _place("scores", column, agent=agent) | _cell_row(cell)
-    for (agent, column), cell in comparison.cells.items():
+    for (agent, column), cell in sorted(comparison.cells.items()):
         tells, needles, answers = cell.lost
         yield _place("memory", column, agent=agent) | (needles._asdict() if tells != "nothing" else {}) | answers._asdict()
     for pair in comparison.pairs:

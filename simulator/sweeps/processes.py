@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from math import inf
+from dataclasses import astuple
 from pathlib import Path
 from subprocess import PIPE
 from typing import IO, Any, cast, final
@@ -22,17 +22,21 @@ from typing import IO, Any, cast, final
 import trio
 
 from longspan.simulator import events
+from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
 from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
 from longspan.simulator.gate import vouch
 from longspan.simulator.grading.grades import Gradebook, Result, read_result
 from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.ledger import Ledger
 from longspan.simulator.manifest import Manifest
-from longspan.simulator.planning import Plan
+from longspan.simulator.planning import Plan, replan
 from longspan.simulator.processes import PROCESSES
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Listener, Outcome, RunEvent, cost_so_far, resume
+from longspan.simulator.runner import Listener, Outcome, RunEvent, play_runs, spent_so_far
 from longspan.simulator.sweeps.sweep import finished
+from longspan.simulator.telemetry import TELEMETRY
 from longspan.simulator.terminal import prepare
+from longspan.simulator.tracing import exporting
 
 __all__ = ["main", "play_in_processes", "result_of"]
 
@@ -45,19 +49,19 @@ class _WorkerExitedError(Exception):
 
 
 async def play_in_processes(
-    pairs: Sequence[tuple[Plan, RunFolder]], jobs: int, *, lock: int, listener: Listener | None = None, max_cost: float = inf
+    pairs: Sequence[tuple[Plan, RunFolder]], jobs: int, *, lock: int, listener: Listener | None = None, limit: Amount = UNLIMITED
 ) -> list[Outcome]:
     """Play runs from where their journals end, in `jobs` processes, and grade them. A process that dies takes only its own run down.
 
     All workers inherit the file descriptor `lock`, so that it stays locked until the last of them has exited. Each may spend
-    an equal share of `max_cost` dollars. SIGINT, SIGTERM and SIGHUP stop them as they stop `play`.
+    an equal share of `limit`. SIGINT, SIGTERM and SIGHUP stop them as they stop `play`.
     """
     dispatcher = _Dispatcher(list(pairs), listener)
     async with trio.open_nursery() as nursery:
         await nursery.start(dispatcher.forward_signals)
         async with trio.open_nursery() as workers:
             for _ in range(jobs):
-                workers.start_soon(dispatcher.run_worker, jobs, lock, max_cost / jobs)
+                workers.start_soon(dispatcher.run_worker, jobs, lock, limit.divided(jobs))
         nursery.cancel_scope.cancel()
     return [dispatcher.outcomes[run.path] for _, run in pairs]
 
@@ -87,7 +91,7 @@ class _Dispatcher:
                     with suppress(ProcessLookupError):
                         process.send_signal(signal.SIGTERM)
 
-    async def run_worker(self, jobs: int, lock: int, budget: float) -> None:
+    async def run_worker(self, jobs: int, lock: int, budget: Amount) -> None:
         """Have a worker play one run after another. Start another worker if it dies."""
         while self._left:
             # Its own sys.path, not PYTHONPATH: that would reach the interpreters of agents.
@@ -105,8 +109,8 @@ class _Dispatcher:
                     await _input(process).aclose()
                     await process.wait()
 
-    async def _serve(self, process: trio.Process, budget: float) -> float:
-        """Hand runs to one worker until none are left or it dies. Return how many dollars it has left."""
+    async def _serve(self, process: trio.Process, budget: Amount) -> Amount:
+        """Hand runs to one worker until none are left or it dies. Return what it has left of its budget."""
         lines = _Lines(cast(trio.abc.ReceiveStream, process.stdout))
         while self._left:
             plan, run = self._left.pop()
@@ -114,7 +118,9 @@ class _Dispatcher:
                 self.outcomes[run.path] = Outcome(run.path, finished(run), StoppedError("stopped before its first turn"))
                 continue
             try:
-                order = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "max_cost": None if budget == inf else budget}
+                telemetry = TELEMETRY.get()
+                order: dict[str, Any] = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "budget": astuple(budget)}
+                order["otel"] = telemetry is not None
                 await _input(process).send_all(_line(order))
                 answer = await self._listen(plan, run, lines)
             except (_WorkerExitedError, trio.BrokenResourceError):
@@ -123,7 +129,9 @@ class _Dispatcher:
                 run.incident(conversation="", type="interrupted", error=str(error))
                 self.outcomes[run.path] = Outcome(run.path, None, StoppedError(str(error)) if self._stopped else error)
                 return budget
-            budget -= answer["spent"]
+            budget = budget.minus(Amount(*answer["spent"]))
+            if telemetry is not None:
+                telemetry.add(*answer["spans"])
             self.outcomes[run.path] = Outcome(run.path, result_of(run), _error(answer))
         return budget
 
@@ -205,7 +213,9 @@ def main() -> None:
             order = orders.get()
             manifest = Manifest.model_validate_json(order["manifest"])  # that which the parent process has checked
             vouch(manifest)
-            _send(output, _play(RunFolder(Path(order["run"]), manifest), order["max_cost"], output))
+            with exporting(order["otel"]) as tracing:
+                answer = _play(RunFolder(Path(order["run"]), manifest), Amount(*order["budget"]), output)
+            _send(output, answer | {"spans": tracing.counts if tracing is not None else None})
 
 
 def _read(orders: queue.SimpleQueue[dict[str, Any]]) -> None:
@@ -222,19 +232,21 @@ def _send(output: IO[bytes], message: dict[str, Any]) -> None:
         os._exit(0)
 
 
-def _play(run: RunFolder, left: float | None, output: IO[bytes]) -> dict[str, Any]:
-    """Play one run with `left` more dollars than it has already spent (None: no limit)."""
+def _play(run: RunFolder, left: Amount, output: IO[bytes]) -> dict[str, Any]:
+    """Play one run, which may take `left` more than it has already taken."""
 
     def send_event(heard: RunEvent) -> None:
         _send(output, {"conversation": heard.conversation, "event": heard.event.model_dump(mode="json")})
 
     error: LongspanError | None = None
-    before = 0.0
+    before, dearest = NOTHING, NOTHING
     try:
-        before = cost_so_far(run) if left is not None else 0.0
-        max_cost = inf if left is None else before + left
-        error = trio.run(lambda: resume(run, run.manifest.agent, listener=send_event, signals=True, max_cost=max_cost)).error
+        if left != UNLIMITED:
+            before, dearest = spent_so_far([run])
+        plan = replan(run.manifest, run.manifest.agent, run.path.parent)
+        ledger = Ledger(left.plus(before), before, dearest)
+        error = trio.run(lambda: play_runs([(plan, run)], ledger, listener=send_event, signals=True))[0].error
     except LongspanError as failure:
         error = failure
-    after = cost_so_far(run) if left is not None else 0.0
-    return {"error": None if error is None else str(error), "stopped": isinstance(error, StoppedError), "spent": after - before}
+    spent = astuple(spent_so_far([run])[0].minus(before)) if left != UNLIMITED else astuple(NOTHING)
+    return {"error": None if error is None else str(error), "stopped": isinstance(error, StoppedError), "spent": spent}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import Any, Final, final
@@ -15,6 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from longspan.simulator.errors import InputError, LongspanError, first_problem
 from longspan.simulator.gate import named_in
 from longspan.simulator.judging.annotation import LEVELS, Annotation, agreements, annotate, annotations_by, open_claims, sheets
+from longspan.simulator.judging.sheets import Sheet
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.plugins import scenario_class
 from longspan.simulator.run_folder import RunFolder
@@ -28,6 +30,9 @@ MAX_FORM_BYTES: Final = 10_000
 
 READ_LIMITER: Final = trio.CapacityLimiter(2)
 """Limits how many runs are read at once."""
+
+MARK: Final = re.compile(r"^\s*(?:[-*+•–]|[0-9]{1,3}[.)])\s+")
+"""The mark at the beginning of a bullet."""
 
 FORM_HEADERS: Final = {"Referrer-Policy": "same-origin"}
 """With no referrer at all, browsers would not send the origin of a form either."""
@@ -60,7 +65,7 @@ class AnnotationPages:
         skip = request.query_params.get("skip", "0")
         load = partial(_values, run, by, int(skip) if skip.isascii() and skip.isdigit() and len(skip) < 7 else 0)
         values = await trio.to_thread.run_sync(load, limiter=READ_LIMITER)
-        response = page("annotate.html.j2", name=run.path.name, by=by, levels=list(LEVELS), **values)
+        response = page("annotate.html.j2", name=run.path.name, by=by, levels=list(LEVELS), error="", **values)
         response.headers.update(FORM_HEADERS)
         return response
 
@@ -68,7 +73,15 @@ class AnnotationPages:
         """Save the answer in a form, and show the next claim."""
         run = self._run(request)
         form = await _form(request)
-        annotation = await trio.to_thread.run_sync(partial(_save, run, form), limiter=READ_LIMITER)
+        try:
+            annotation = await trio.to_thread.run_sync(partial(_save, run, form), limiter=READ_LIMITER)
+        except InputError as error:
+            values = await trio.to_thread.run_sync(partial(_again, run, form), limiter=READ_LIMITER)
+            if values is None:
+                raise
+            response = page("annotate.html.j2", 422, name=run.path.name, levels=list(LEVELS), error=str(error), **values)
+            response.headers.update(FORM_HEADERS)
+            return response
         skip = {"skip": form["skip"]} if form.get("skip") else {}
         return RedirectResponse(
             f"/runs/{quote(run.path.name, safe='')}/annotate?{urlencode({'by': annotation.by} | skip)}", 303, FORM_HEADERS
@@ -91,9 +104,25 @@ def _values(run: RunFolder, by: str, skip: int) -> Mapping[str, Any]:
     if skip >= len(left):
         return {"claim": None, "table": agreements(run)}
     test, claim = left[skip]
-    sheet = known[test]
-    values = {"text": visible(sheet.claims[claim]), "question": visible(sheet.question), "bullets": [*map(visible, sheet.bullets)]}
-    return {"test": test, "claim": claim, "left": len(left) - skip, "skip": skip} | values
+    return {"left": len(left) - skip, "skip": skip, "chosen": ""} | _claim(known[test], test, claim)
+
+
+def _claim(sheet: Sheet, test: str, claim: str) -> dict[str, Any]:
+    """Values for the template: a claim with its sheet. The page numbers the bullets, so their own marks are left out."""
+    bullets = [visible(MARK.sub("", bullet)) for bullet in sheet.bullets]
+    return {"test": test, "claim": claim, "text": visible(sheet.claims[claim]), "question": visible(sheet.question), "bullets": bullets}
+
+
+def _again(run: RunFolder, form: Mapping[str, str]) -> Mapping[str, Any] | None:
+    """Values for the template: the claim of a form that was refused, with its answers; None if the run has no such claim."""
+    known, by = sheets(run), form.get("by", "").strip()[:100]
+    test, claim = form.get("test", ""), form.get("claim", "")
+    sheet = known.get(test)
+    if sheet is None or claim not in sheet.claims or not by:
+        return None
+    left = open_claims(known, annotations_by(run).get(by, {}))
+    answers = {"by": by, "skip": form.get("skip", ""), "chosen": form.get("bullet", "")}
+    return {"left": len(left)} | answers | _claim(sheet, test, claim)
 
 
 async def _form(request: Request) -> dict[str, str]:

@@ -16,6 +16,7 @@ from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.grading.run_status import EndedTest, RunProgress, RunStatus
 from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal_tail import MAX_LINES, JournalTail
+from longspan.simulator.locks import is_locked
 from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.report.excerpts import EXCERPT_CHARS
 from longspan.simulator.report.reading import Turn
@@ -101,7 +102,7 @@ class LiveRun:
                 self._add_pending()
             if lines:
                 figures = _json(status.figures())
-            self._set_status(json.dumps(figures | {"results": has_results(self._run)}))
+            self._set_status(json.dumps(figures | {"results": has_results(self._run), "running": is_locked(self._run.path)}))
             await trio.sleep(POLL_INTERVAL if caught_up else 0)
 
     def _add(self, id: str, change: Change, ended: EndedTest | None) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from shlex import quote as quoted
 from time import time
 from typing import Any, Final, final
 from urllib.parse import quote, unquote, urlencode
@@ -26,6 +28,8 @@ from longspan.simulator.report.side_by_side import SideBySide, side_by_side
 from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.annotating import AnnotationPages, can_be_judged
+from longspan.simulator.view.arranging import ORDERS, arranged, in_order
+from longspan.simulator.view.changes import changed_options, chosen_scenarios
 from longspan.simulator.view.following import LiveEvent, LiveRun, LiveRuns
 from longspan.simulator.view.rendering import page
 from longspan.simulator.view.run_list import Entry, MissingError, RunList, matching
@@ -40,6 +44,7 @@ FILES: Final = {
     "turns.js": (ASSETS / "turns.js", "text/javascript"),
     "view.css": (VIEW_ASSETS / "view.css", "text/css"),
     "list.js": (VIEW_ASSETS / "list.js", "text/javascript"),
+    "copy.js": (VIEW_ASSETS / "copy.js", "text/javascript"),
     "live.js": (VIEW_ASSETS / "live.js", "text/javascript"),
 }
 """All static files, with their media types."""
@@ -85,8 +90,10 @@ class Pages:
         return Starlette(routes=routes, exception_handlers={404: _not_found, MissingError: _not_found, LongspanError: _error})
 
     async def index(self, request: Request) -> Response:
-        """The runs that match the query."""
-        wanted = {name: request.query_params.get(name, "") for name in ("suite", "span", "agent", "text")}
+        """The runs that match the query, in its order."""
+        query = request.query_params
+        wanted = {name: query.get(name, "") for name in ("suite", "span", "agent", "text")}
+        order, grouped = query.get("sort", "changed"), bool(query.get("group"))
         entries = self._runs.entries()
         manifests = [entry.manifest for entry in entries if entry.manifest is not None]
         choices = {
@@ -94,13 +101,29 @@ class Pages:
             "span": [str(span) for span in sorted({manifest.span for manifest in manifests})],
             "agent": sorted({manifest.agent for manifest in manifests}),
         }
-        shown: dict[str, Any] = {
-            "entries": matching(entries, **wanted),
-            "total": len(entries),
-            "ago": _ago(),
-            "can_be_judged": can_be_judged,
-        }
-        return page("list.html.j2", root=str(self._runs.root), choices=choices, wanted=wanted, **shown)
+        found = in_order(matching(entries, **wanted), order)
+        kept = {name: value for name, value in (wanted | {"group": "1" if grouped else ""}).items() if value}
+        return page(
+            "list.html.j2",
+            root=str(self._runs.root),
+            choices=choices,
+            wanted=wanted,
+            order=order,
+            orders=ORDERS,
+            sorted_by=lambda name: f"?{urlencode(kept | {'sort': f'-{name}' if name == order else name})}",
+            groups=arranged(found, order) if grouped else None,
+            entries=found,
+            total=len(entries),
+            scenarios={entry.name: chosen_scenarios(entry.manifest) for entry in found if entry.manifest is not None},
+            options={entry.name: changed_options(entry.manifest) for entry in found if entry.manifest is not None},
+            resume=self._resume,
+            ago=_ago(),
+            can_be_judged=can_be_judged,
+        )
+
+    def _resume(self, name: str) -> str:
+        """The command that continues a run."""
+        return f"longspan resume {quoted(str(self._runs.root / name))}"
 
     async def report(self, request: Request) -> Response:
         """A run's report, rendered from its journals and results: its report.html is untrusted."""
@@ -112,7 +135,7 @@ class Pages:
     async def live(self, request: Request) -> Response:
         """A run while it is played. A script fills the page from `events`."""
         name = _name(request)
-        return page("live.html.j2", name=name, manifest=self._runs.run(name).manifest)
+        return page("live.html.j2", name=name, manifest=self._runs.run(name).manifest, resume=self._resume(name))
 
     async def events(self, request: Request) -> Response:
         """The events of a run, as server-sent events."""
@@ -262,7 +285,7 @@ def _render_comparison(paths: list[Path]) -> tuple[str, str]:
 
 
 def _ago() -> Callable[[Entry], str]:
-    """A function that says how long ago an entry changed."""
+    """A function that says when an entry changed."""
     now = time()
 
     def ago(entry: Entry) -> str:
@@ -271,9 +294,7 @@ def _ago() -> Callable[[Entry], str]:
             return ""
         if minutes < 1:
             return "just now"
-        if minutes < 120:
-            return f"{minutes} min ago"
-        return f"{minutes // 60} h ago" if minutes < 48 * 60 else f"{minutes // 1440:,} days ago"
+        return f"{minutes} min ago" if minutes < 60 else f"{datetime.fromtimestamp(entry.changed):%Y-%m-%d %H:%M}"
 
     return ago
 

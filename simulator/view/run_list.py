@@ -5,21 +5,30 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import fsum
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, final
 
 from longspan.simulator.analysis.graded_runs import Graded, load
+from longspan.simulator.analysis.test_matrix import natural
 from longspan.simulator.errors import InputError, JournalError, LongspanError
 from longspan.simulator.folders import check_file, open_file
 from longspan.simulator.grading.grades import read_result
+from longspan.simulator.locks import is_locked
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 
 __all__ = ["Entry", "MissingError", "RunList", "State", "has_results", "matching"]
 
-State = Literal["finished", "interrupted", "no results yet", "damaged"]
-"""A run's state. One without results is being played or was killed: only its process knows which."""
+State = Literal["finished", "interrupted", "running", "stopped", "waiting", "damaged"]
+"""A run's state. `running`: a process holds its lock. `stopped`: none does, and it has no results. `interrupted`: it has results, but
+was not played to its end. `waiting`: it has not begun, and a process holds the lock of the folder of runs, as a sweep does.
+"""
+
+ENDS: Final = (b'"type":"end"', b'"type":"scenario_error"')
+HEAD: Final = 64
+"""How the lines of a journal that end a test begin, after their number, and in how many bytes."""
 
 FILES: Final = ("result.json", "incidents.jsonl", "corrections.jsonl", "annotations.jsonl", "judgements.jsonl")
 """Files of a run that pages read, in addition to its manifest and journals."""
@@ -38,8 +47,8 @@ class MissingError(LongspanError):
 class Entry:
     """A run in the list.
 
-    `changed`: when a journal or the results last changed, in seconds since 1970. `max_score`: the score's maximum. `why`: why the
-    run is damaged.
+    `changed`: when a journal or the results last changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: what
+    guessing would score. `ended`: how many of its tests have ended, if it has no results. `why`: why the run is damaged.
     """
 
     name: str
@@ -49,7 +58,18 @@ class Entry:
     score: float | None = None
     bounds: tuple[float, float] = (0.0, 0.0)
     max_score: int = 0
+    chance: float = 0.0
+    ended: int = 0
     why: str = ""
+
+    @property
+    def share(self) -> float | None:
+        """The least score as a share of its maximum; None without results."""
+        return self.bounds[0] / self.max_score if self.max_score else None
+
+    @property
+    def tests(self) -> int:
+        return sum(map(len, self.manifest.conversations.values())) if self.manifest is not None else 0
 
 
 @final
@@ -64,13 +84,15 @@ class RunList:
             raise InputError(f"{root}: is a run; give the folder that contains it, {root.resolve().parent}")
         self.root = root.resolve()
         self._cache: dict[str, tuple[object, Entry]] = {}
+        self._ended: dict[Path, tuple[int, int]] = {}
 
     def entries(self) -> list[Entry]:
         """All runs, the most recently changed first."""
         names = [file.name for file in os.scandir(self.root) if _is_run(Path(file.path))]
-        entries = [self._entry(name) for name in names]
+        sweeping = is_locked(self.root)
+        entries = [self._entry(name, sweeping) for name in names]
         self._cache = {name: cached for name, cached in self._cache.items() if name in names}
-        return sorted(entries, key=lambda entry: (-entry.changed, entry.name))
+        return sorted(entries, key=lambda entry: (-entry.changed, natural(entry.name)))
 
     def run(self, name: str) -> RunFolder:
         """The run called `name`. Raises MissingError if there is none, InputError if it is damaged, JournalError for links."""
@@ -91,25 +113,53 @@ class RunList:
         (graded,), _ = load([self.run(name).path])
         return graded
 
-    def _entry(self, name: str) -> Entry:
+    def _entry(self, name: str, sweeping: bool) -> Entry:
         try:
             run = self.run(name)
             files = [run.path / MANIFEST, run.path / "result.json", *map(run.journal, run.manifest.conversations)]
             state = tuple((status.st_mtime_ns, status.st_size) if status else None for status in map(_status, files))
             if self._cache.get(name, (None,))[0] != state:
                 self._cache[name] = (state, self._read(name, run, max(time for time, _ in filter(None, state)) / 1e9))
-            return self._cache[name][1]
+            entry = self._cache[name][1]
+            if is_locked(run.path):
+                return replace(entry, state="running", ended=self._ended_tests(run))
+            if entry.state != "stopped":
+                return entry
+            begun = any(journal.exists() for journal in journals_of(run))
+            return replace(entry, state="stopped" if begun or not sweeping else "waiting", ended=self._ended_tests(run))
         except (LongspanError, OSError) as error:
             return Entry(name, "damaged", 0.0, why=str(error))
 
     def _read(self, name: str, run: RunFolder, changed: float) -> Entry:
         run.check()
         if not has_results(run):
-            return Entry(name, "no results yet", changed, run.manifest)
+            return Entry(name, "stopped", changed, run.manifest)
         result = self.graded(name).result
         unfinished = any(test.status in ("unfinished", "agent_error") for test in result.tests)
         state: State = "interrupted" if unfinished else "finished"
-        return Entry(name, state, changed, run.manifest, result.score, result.score_bounds, result.max_score)
+        chance = fsum(scenario.chance for scenario in result.scenarios.values())
+        return Entry(name, state, changed, run.manifest, result.score, result.score_bounds, result.max_score, chance)
+
+    def _ended_tests(self, run: RunFolder) -> int:
+        """How many tests have ended, by what the journals say so far. Only what is new in them is read."""
+        for journal in journals_of(run):
+            if journal.exists():
+                self._ended[journal] = _count_ends(journal, *self._ended.get(journal, (0, 0)))
+        return sum(self._ended.get(journal, (0, 0))[1] for journal in journals_of(run))
+
+
+def _count_ends(journal: Path, offset: int, known: int) -> tuple[int, int]:
+    """How far a journal has whole lines, and how many tests have ended up to there. `known` have up to `offset`."""
+    with open_file(journal, "rb") as file:
+        if os.fstat(file.fileno()).st_size < offset:
+            offset, known = 0, 0
+        file.seek(offset)
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            offset += len(line)
+            known += any(end in line[:HEAD] for end in ENDS)
+    return offset, known
 
 
 def has_results(run: RunFolder) -> bool:

@@ -18,6 +18,7 @@ from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
 from longspan.agents.models.chat import ChatAgent
 from longspan.agents.models.core import ChatMessage
 from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.fields import option_names
 
 KINDS = ["openai", "anthropic", "google"]
 
@@ -493,7 +494,7 @@ def test_an_unreachable_server_is_reported_soon(kind: str) -> None:
 
 def test_every_option_is_documented(server: Server, kind: str) -> None:
     documented = (Path(__file__).parents[2] / "docs" / "agents.md").read_text("utf-8")
-    missing = [name for name in type(agent(server, kind)).Options.model_fields if f"\n| `{name}` |" not in documented]
+    missing = [name for name in option_names(type(agent(server, kind)).Options) if f"\n| `{name}` |" not in documented]
     assert missing == []
 
 

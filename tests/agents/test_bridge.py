@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 import trio
+from tests.conftest import skip
 
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
-from longspan.agents.outside import bridge, program
+from longspan.agents.outside import bridge, faketime, program
 from longspan.agents.outside.python import PythonAgent
 from longspan.simulator.agent import close, has_snapshots, observes, repeatable
 from longspan.simulator.agent_spec import AgentSpec, make_agent
@@ -273,4 +274,36 @@ def test_the_bridge_needs_python_3_8_and_its_standard_library() -> None:
     tree = ast.parse(source, feature_version=(3, 8))
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+    optional = {"opentelemetry"}  # which most interpreters lack, as that of these tests does
+    assert {name.partition(".")[0] for name in imported} - optional <= sys.stdlib_module_names
+
+
+CLOCK = """
+import asyncio, datetime
+
+BEGAN = datetime.datetime.now()
+
+class Mine:
+    async def reply(self, message):
+        await asyncio.wait_for(asyncio.to_thread(asyncio.run, asyncio.sleep(0.01)), 20)
+        return f"{BEGAN} / {datetime.datetime.now()}"
+"""
+
+
+def test_its_clock_shows_the_virtual_time_from_its_start(make: Callable[..., PythonAgent]) -> None:
+    if not any((place / faketime.LIBRARY).exists() for place in faketime.FOLDERS):
+        skip("libfaketime is not installed: on Debian, apt install libfaketime")
+    agent = make(CLOCK, options="&faketime=true&timeout=20")
+    times = [datetime(2031, 7, 1, 9), datetime(2031, 7, 1, 9, 0, 30), datetime(2033, 1, 1)]
+
+    async def shown(at: datetime) -> None:
+        began, now = map(datetime.fromisoformat, (await agent.reply(Message("x", at, "t-1"))).text.split(" / "))
+        assert -0.001 <= (began - times[0]).total_seconds() < 20
+        assert -0.001 <= (now - at).total_seconds() < 20
+
+    play(agent, *[lambda at=at: shown(at) for at in times])
+
+
+def test_without_an_interpreter_there_is_no_clock_to_set() -> None:
+    with pytest.raises(InputError, match="add interpreter="):
+        make_agent(AgentSpec.parse("python:m:C?faketime=true"))

@@ -15,6 +15,7 @@ from longspan.agents.base import AgentError, InputError, Message, Usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions, cut_middle
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
 from longspan.simulator.agent import CompletionModel, IdealReplyAgent, has_snapshots
+from longspan.simulator.ledger import Rates
 
 START = datetime(2024, 1, 1, 9, 0)
 
@@ -22,7 +23,8 @@ START = datetime(2024, 1, 1, 9, 0)
 class Words:
     """A fake core whose tokens are words. It answers with the result of `reply` for the last message."""
 
-    name = "words/model"
+    name: str = "words/model"
+    priced_as: str | Rates = name
     overhead = 1
 
     def __init__(

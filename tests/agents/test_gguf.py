@@ -25,7 +25,8 @@ from longspan.agents.base import AgentError, InputError, Message, Usage
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
 from longspan.agents.models.gguf import library, trial
 from longspan.agents.models.gguf.agent import GgufAgent
-from longspan.agents.models.gguf.core import GgufCore, GgufOptions
+from longspan.agents.models.gguf.core import GgufCore
+from longspan.agents.models.gguf.options import GgufOptions
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.ledger import check_priced
 from longspan.simulator.planning import plan
@@ -465,6 +466,66 @@ def test_a_template_that_loops_is_an_error(model: Models, monkeypatch: pytest.Mo
 def test_invalid_options_are_errors(model: Models, options: str, why: str) -> None:
     with pytest.raises(InputError, match=why):
         make_agent(AgentSpec.parse(f"gguf/{model()}?threads=1{options}"))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("cache_k=q3", "cache_k: must be 'f32', 'f16'"),
+        ("cache_v=q8_0", r"cache_v=q8_0 is quantised, which needs flash_attention=true"),
+        ("cache_v=iq4_nl&flash_attention=false", "which needs flash_attention=true"),
+        ("n_batch=0", "n_batch: must be at least 1"),
+        ("n_batch=8&n_ubatch=16", "n_ubatch=16 is more than n_batch=8"),
+        ("tensor_split=3,1", "tensor_split divides layers among GPUs: it needs gpu_layers"),
+        ("gpu_layers=-1&tensor_split=3,-1", "tensor_split: expected shares for at most 16 GPUs, such as 3,1; got '3,-1'"),
+        ("gpu_layers=-1&tensor_split=nan", "tensor_split: expected shares"),
+        ("gpu_layers=-1&tensor_split=0,0", "tensor_split: expected shares"),
+        ("chat_template=none.jinja", r"none\.jinja: cannot be read: No such file"),
+        ("chat_template=.", "is a folder, not a regular file"),
+        ("chat_template=large.jinja", "large.jinja has more than 1,048,576 bytes: it is no chat template"),
+        ("chat_template=broken.jinja", "the chat template does not work"),
+        ("chat_template=bytes.jinja", "bytes.jinja is not UTF-8 text"),
+    ],
+)
+def test_options_of_the_cache_and_the_template_are_checked_at_the_door(
+    model: Models, options: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("large.jinja").write_bytes(b"x" * (2**20 + 1))
+    Path("broken.jinja").write_text("{% for %}")
+    Path("bytes.jinja").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=why) as caught:
+        make_agent(AgentSpec.parse(f"gguf/{model()}?threads=1&{options}"))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_quantised_cache_takes_less_memory(core: Cores) -> None:
+    def bytes_of(**options: Any) -> int:
+        made = core(flash_attention=True, **options)
+        ask(made, messages_from("the city is in the country"), max_tokens=1)
+        loaded = made._loaded.model
+        size: int = library.library().llama_state_seq_get_size(loaded._contexts[0].handle, 0)
+        return size
+
+    whole, keys, both = bytes_of(), bytes_of(cache_k="q8_0"), bytes_of(cache_k="q8_0", cache_v="q8_0")
+    assert both < keys < whole
+
+
+def test_a_prompt_is_computed_in_batches(core: Cores, decoding: list[Callable[[int], None]]) -> None:
+    counts: list[int] = []
+    decoding.append(counts.append)
+    answer = ask(core(n_batch=16, n_ubatch=8), messages_from("the city " * 40), max_tokens=1)
+    assert len(counts) == -(-answer.usage.input_tokens // 16)
+
+
+def test_a_chat_template_from_a_file_replaces_the_models_own(core: Cores, model: Models, tmp_path: Path) -> None:
+    file = tmp_path / "trimmed.jinja"
+    file.write_text(TRIMMED)
+    messages = messages_from("  the city  ")
+    expected = core(TRIMMED)._loaded.prompts.tokens(messages)
+    for made in (core(chat_template=str(file)), GgufCore(str(model(None)), GgufOptions(threads=1, n_ctx=2048, chat_template=str(file)))):
+        assert made._loaded.prompts.tokens(messages) == expected
+    assert core()._loaded.prompts.tokens(messages) != expected
 
 
 def test_a_missing_gpu_is_an_error(core: Cores, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,9 +94,9 @@ def test_it_is_named_after_the_servers_provider(base_url: str | None, name: str,
 
 
 @pytest.mark.usefixtures("vendors_own")
-def test_the_environment_does_not_change_its_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_is_given_is_not_the_environments(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
-    assert complete(core()) == "re: Where is the parcel?"
+    assert complete(core(base_url=server.base_url("openai"))) == "re: Where is the parcel?"
 
 
 @pytest.mark.parametrize("closed", [True, False])

@@ -15,6 +15,7 @@ import trio
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
 from longspan.simulator.agent import Agent, close, has_snapshots, observes, repeatable
 from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.ledger import price
 
 pytestmark = [
     pytest.mark.usefixtures("install"),
@@ -86,6 +87,36 @@ def test_a_graph_has_all_messages_whoever_keeps_them(module: Module, name: str) 
     reply = run(agent, script)
     assert reply.text == f"{first} | ai:{shown} | human:also told | ai:noted too | human:two"
     assert reply.usage == Usage(9, 3, 3), "that of all calls of the turn"
+
+
+PRICED = """
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+
+def said(usage, **about):
+    return RunnableLambda(lambda text: AIMessage("OK.", usage_metadata=usage, response_metadata=about))
+
+USAGE = {"input_tokens": 1000, "output_tokens": 10, "total_tokens": 1010, "input_token_details": {"cache_read": 600}}
+listed = said(USAGE, model_provider="openai", model_name="gpt-4o")
+unlisted = said(USAGE, model_name="mine")
+hostile = said(USAGE | {"output_tokens": -1})
+"""
+
+
+def test_a_model_that_names_itself_is_priced(module: Module) -> None:
+    name = module(PRICED)
+
+    def reply(target: str) -> Reply:
+        agent = make_agent(AgentSpec.parse(f"runnable:{name}:{target}"))
+        answer: Reply = run(agent, lambda: agent.reply(message("one")))
+        return answer
+
+    usage = Usage(1000, 600, 10)
+    assert reply("listed") == Reply("OK.", usage, cost_usd=price("openai/gpt-4o", usage))
+    assert reply("unlisted") == Reply("OK.", usage)
+    assert reply("unlisted?price_in=1&price_out=2").cost_usd == pytest.approx(1020e-6)
+    with pytest.raises(AgentError, match=r"invoke returned a message with invalid usage: output_tokens: must be at least 0"):
+        reply("hostile")
 
 
 def test_conversations_share_a_graph_and_nothing_else(module: Module) -> None:

@@ -16,6 +16,7 @@ from longspan.agents.memory.ltm.embedders import Embedder, HashEmbedder
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.options import LtmOptions
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
+from longspan.simulator.ledger import Rates
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["START", "Thinker", "memory_agent", "message", "play", "purpose"]
@@ -52,7 +53,8 @@ class Thinker:
     prompt. `prompts` are all prompts so far.
     """
 
-    name = "made/thinker"
+    name: str = "made/thinker"
+    priced_as: str | Rates = name
     overhead = 4
 
     def __init__(

@@ -157,6 +157,13 @@ def test_every_option_of_the_view_is_described_and_no_other(site: Path, tmp_path
     assert described == there_are
 
 
+def test_every_option_of_ask_is_described_and_no_other(site: Path, tmp_path: Path) -> None:
+    usage = longspan(tmp_path, site, arguments=["ask", "--help"])
+    there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
+    table = section("debugging.md", "Asking a turn again")
+    assert {option for cell in first_cells(table) for option in re.findall(r"--[a-z-]+", cell)} == there_are
+
+
 @pytest.mark.parametrize(("command", "heading"), [("compare", "Comparing"), ("plot", "Figures"), ("export", "Export")])
 def test_every_option_for_comparing_is_described_and_no_other(command: str, heading: str, site: Path, tmp_path: Path) -> None:
     usage = longspan(tmp_path, site, arguments=[command, "--help"])

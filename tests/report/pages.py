@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import zlib
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -144,8 +146,9 @@ def answering(folder: Path, to: Path, text: str) -> Page:
 
 def data_of(page: Page, conversation: str = "main") -> dict[str, Any]:
     """The JSON of a conversation in the report."""
-    scripts = [json.loads(script.text) for script in page.root.all("script", type="application/json")]
-    (data,) = (script for script in scripts if script["id"] == conversation)
+    plain = [script.text for script in page.root.all("script", type="application/json")]
+    deflated = [zlib.decompress(b64decode(script.text), -15) for script in page.root.all("script", class_="deflated")]
+    (data,) = (data for data in map(json.loads, [*plain, *deflated]) if data["id"] == conversation)
     return data
 
 

@@ -558,7 +558,7 @@ def test_the_page_fits_a_phone(visit: Open, page: Path) -> None:
         (["--out", "x.html"], "<!doctype html>"),
         (["--out", "x.md"], "# ltm: 3 agents, 6 runs"),
         (["--out", "x.csv"], "table,isolated,span,"),
-        (["--out", "x.txt"], "Scores ±"),
+        (["--out", "x.txt"], "A  one"),
         (["--out", "x.txt", "--format", "csv"], "table,isolated,span,"),
         (["--format", "markdown"], "# ltm: 3 agents, 6 runs"),
     ],

@@ -84,3 +84,13 @@ class Logged(Keeper):
             Path("reached").write_text(node)
             threading.Event().wait()
         return super().reply(message)
+
+
+class Paying:
+    """Tells what each reply takes."""
+
+    def reply(self, message: Message) -> dict[str, object]:
+        return {"text": "OK.", "usage": {"input_tokens": 100}, "cost_usd": 0.01}
+
+    def observe(self, message: Message, reply: str) -> None:
+        """Take note for nothing."""

@@ -10,6 +10,7 @@ import trio
 from tests.loopback import Say, Server, Status
 
 from longspan.simulator import events
+from longspan.simulator.amounts import limit_of
 from longspan.simulator.errors import StoppedError
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.journal import read_journal
@@ -70,14 +71,14 @@ def test_each_reply_is_priced_and_the_sums_are_in_the_results(server: Server, tm
 def test_a_run_stops_before_its_limit_and_resumes_with_a_higher_one(server: Server, tmp_path: Path) -> None:
     whole = trio.run(play, [planned(server, tmp_path / "whole")])[0]
     limit = 0.6 * cost(whole.folder)
-    (stopped,) = trio.run(lambda: play([planned(server, tmp_path / "short")], max_cost=limit))
+    (stopped,) = trio.run(lambda: play([planned(server, tmp_path / "short")], limit=limit_of(limit)))
     assert isinstance(stopped.error, StoppedError)
     assert "exceed the limit of $0.0" in str(stopped.error)
     run = RunFolder(stopped.folder)
     assert limit - WORST <= cost(run.path) <= limit
-    again = trio.run(lambda: resume(run, run.manifest.agent, max_cost=limit))
+    again = trio.run(lambda: resume(run, run.manifest.agent, limit=limit_of(limit)))
     assert isinstance(again.error, StoppedError), "what it has cost so far counts"
-    resumed = trio.run(lambda: resume(run, run.manifest.agent, max_cost=10))
+    resumed = trio.run(lambda: resume(run, run.manifest.agent, limit=limit_of(10)))
     assert resumed.error is None
     texts = [[reply.text for reply in replies(RunFolder(outcome.folder))] for outcome in (whole, resumed)]
     assert texts[0] == texts[1]
@@ -85,7 +86,7 @@ def test_a_run_stops_before_its_limit_and_resumes_with_a_higher_one(server: Serv
 
 def test_runs_share_one_limit(server: Server, tmp_path: Path) -> None:
     limit = 0.02
-    outcomes = trio.run(lambda: play([planned(server, tmp_path, seed) for seed in range(3)], max_cost=limit))
+    outcomes = trio.run(lambda: play([planned(server, tmp_path, seed) for seed in range(3)], limit=limit_of(limit)))
     assert all(isinstance(outcome.error, StoppedError) for outcome in outcomes)
     assert limit - WORST <= sum(cost(outcome.folder) for outcome in outcomes) <= limit
 

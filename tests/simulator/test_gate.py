@@ -19,7 +19,7 @@ from longspan.simulator.agent_spec import AgentSpec
 from longspan.simulator.cli import main
 from longspan.simulator.cli.scores import print_outcome
 from longspan.simulator.errors import InputError, StoppedError
-from longspan.simulator.gate import MODELS, REFERENCE, admit, clear, danger, is_trusted, vouch
+from longspan.simulator.gate import MODELS, REFERENCE, SENT, Named, admit, clear, danger, is_trusted, vouch
 from longspan.simulator.installed import AGENTS as GROUP
 from longspan.simulator.installed import installed
 from longspan.simulator.planning import plan
@@ -79,8 +79,8 @@ def test_no_kind_of_ours_has_an_option_that_the_gate_does_not_know() -> None:
     assert kinds.keys() == {*REFERENCE, *MODELS, *asked, "ltm"}
     for name in kinds.keys() - asked:
         fields = getattr(kinds[name], "Options", None)
-        texts = {field for field, info in (fields.model_fields if fields else {}).items() if "str" in str(info.annotation)}
-        assert {field for field in texts if not field.endswith("url")} <= harmless, name
+        texts = {info.alias or field for field, info in (fields.model_fields if fields else {}).items() if "str" in str(info.annotation)}
+        assert {field for field in texts if not field.endswith("url") and not SENT.fullmatch(field)} <= harmless, name
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,17 @@ def test_no_kind_of_ours_has_an_option_that_the_gate_does_not_know() -> None:
             "google/gemini-2.5-pro",
         ),
         *("anthropic/claude", "ltm/openai/gpt-4o?memory=json&embedder=minilm", "ltm:openai/gpt-4o", "acme", "acme/model"),
+        "anthropic/claude?thinking_budget=2000&reasoning_effort=low&keep_thinking=true",
     ],
 )
 def test_an_agent_that_can_do_no_harm_is_not_asked_about(spec: str) -> None:
     assert danger(spec) is None
+
+
+@pytest.mark.parametrize("option", ["key_env=AWS_SECRET_ACCESS_KEY", "header.X-Team=a", 'extra_body={"tools":[]}'])
+@pytest.mark.parametrize("model", ["openai/gpt-4o", "ltm/anthropic/claude"])
+def test_what_a_stranger_would_have_sent_is_asked_about(model: str, option: str) -> None:
+    assert danger(f"{model}?{option}") == Named("send", f"{model}?{option}")
 
 
 @given(st.sampled_from(["python", "runnable", "exec", "http", "https", "gguf", "ltm", "ltm/gguf", "acme"]), st.text(max_size=20))

@@ -11,6 +11,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longspan.simulator.amounts import Amount
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.ledger import Ledger, Spending, check_priced, price, tally
 from longspan.simulator.messages import Usage
@@ -63,12 +64,12 @@ def test_a_limit_needs_a_price() -> None:
 )
 def test_concurrent_calls_never_exceed_the_limit(limit: float, calls: list[tuple[float, float, str]], at_once: bool) -> None:
     """Each call costs a share of its worst case. Together they stay within the limit, and no call waits for ever."""
-    ledger = Ledger(limit)
+    ledger = Ledger(Amount(limit, inf))
     paid: list[float] = []
 
     async def call(worst: float, share: float, end: str) -> None:
         try:
-            async with ledger.paying({"agent": KNOWN}, worst) as account:
+            async with ledger.paying({"agent": KNOWN}, Amount(worst)) as account:
                 paid.append(worst * share if end == "settles" else worst if end == "fails" else 0.0)
                 assert sum(paid) <= limit + 1e-9
                 await trio.lowlevel.checkpoint()
@@ -76,7 +77,7 @@ def test_concurrent_calls_never_exceed_the_limit(limit: float, calls: list[tuple
                     raise KeyError
                 account.settle({})
                 if end == "settles":
-                    account.costs = {"agent": worst * share}
+                    account.amount = Amount(worst * share)
         except (StoppedError, KeyError):
             pass
 
@@ -89,24 +90,24 @@ def test_concurrent_calls_never_exceed_the_limit(limit: float, calls: list[tuple
                     await call(*arguments)
 
     trio.run(play)
-    assert ledger.spent == pytest.approx(sum(paid))
-    assert ledger.spent <= limit + 1e-9
+    assert ledger.spent.dollars == pytest.approx(sum(paid))
+    assert ledger.spent.dollars <= limit + 1e-9
 
 
 def test_a_call_that_could_exceed_the_limit_is_stopped_with_a_remedy() -> None:
-    ledger = Ledger(1.0, spent=0.9)
+    ledger = Ledger(Amount(1.0, inf), Amount(0.9))
 
     async def play() -> None:
-        async with ledger.paying({}, 0.2):
+        async with ledger.paying({}, Amount(0.2)):
             raise AssertionError("it was let through")
 
     with pytest.raises(StoppedError, match=r"\$0\.2000 and exceed the limit of \$1\.00.*resume --max-cost"):
         trio.run(play)
-    assert ledger.spent == 0.9
+    assert ledger.spent.dollars == 0.9
 
 
 def test_a_call_waits_for_others_that_may_cost_less_than_reserved() -> None:
-    ledger = Ledger(1.0)
+    ledger = Ledger(Amount(1.0, inf))
     done = []
 
     async def play() -> None:
@@ -114,7 +115,7 @@ def test_a_call_waits_for_others_that_may_cost_less_than_reserved() -> None:
         second_waits = trio.Event()
 
         async def first() -> None:
-            async with ledger.paying({}, 0.9) as account:
+            async with ledger.paying({}, Amount(0.9)) as account:
                 first_is_in.set()
                 await second_waits.wait()
                 account.settle({})
@@ -123,7 +124,7 @@ def test_a_call_waits_for_others_that_may_cost_less_than_reserved() -> None:
         async def second() -> None:
             await first_is_in.wait()
             second_waits.set()
-            async with ledger.paying({}, 0.9) as account:
+            async with ledger.paying({}, Amount(0.9)) as account:
                 account.settle({})
             done.append("second")
 
@@ -136,19 +137,19 @@ def test_a_call_waits_for_others_that_may_cost_less_than_reserved() -> None:
 
 
 def test_a_call_cancelled_while_it_waits_reserves_nothing() -> None:
-    ledger = Ledger(1.0)
+    ledger = Ledger(Amount(1.0, inf))
 
     async def play() -> None:
-        async with ledger.paying({}, 1.0) as account:
+        async with ledger.paying({}, Amount(1.0)) as account:
             with trio.move_on_after(0):
-                async with ledger.paying({}, 1.0):
+                async with ledger.paying({}, Amount(1.0)):
                     raise AssertionError("it was let through")
             account.settle({})
-        async with ledger.paying({}, 1.0) as account:
+        async with ledger.paying({}, Amount(1.0)) as account:
             account.settle({})
 
     trio.run(play)
-    assert ledger.spent == 0
+    assert ledger.spent.dollars == 0
 
 
 def test_sums_by_part_and_one_unknown_price_makes_the_sum_unknown() -> None:
@@ -160,4 +161,4 @@ def test_sums_by_part_and_one_unknown_price_makes_the_sum_unknown() -> None:
 
 
 def test_without_a_limit_nothing_is_reserved() -> None:
-    assert Ledger(inf).worst(object(), None) == 0  # type: ignore[arg-type]
+    assert Ledger().worst(object(), None) == Amount()  # type: ignore[arg-type]

@@ -220,10 +220,24 @@ def test_the_processes_of_a_sweep_share_limits(jobs: int, tmp_path: Path, monkey
         assert dollars(server) <= LIMIT, "earlier costs count"
 
 
-def test_max_cost_requires_known_prices(tmp_path: Path) -> None:
-    write(tmp_path, agents=["oracle", f"{MODULE}:Killer"])
+@pytest.mark.parametrize(("jobs", "limit", "more"), [("1", ["--max-cost", "0.045"], "9"), ("2", ["--max-tokens-total", "450"], "1m")])
+def test_limits_hold_for_agents_that_tell_what_they_take(jobs: str, limit: list[str], more: str, tmp_path: Path) -> None:
+    write(tmp_path, agents=[f"{MODULE}:Paying"], seeds=[0, 1], tests=1, scenarios=["colours"])
+    arguments = ["s.yaml", "--trust", "--jobs", jobs]
+    message = sweep(tmp_path, *arguments, *limit, code=130).stderr
+    assert "exceed the limit of" in message
+    assert message.count("not known beforehand") == 1, "one line for the sweep, not one for each process"
+    asked = [event for events in journals(tmp_path / "runs" / "s").values() for event in events if event.get("usage")]
+    assert len(asked) == 4
+    sweep(tmp_path, *arguments, limit[0], more)
+
+
+def test_max_cost_requires_known_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+    write(tmp_path, agents=["oracle", "openai/no-such-model"])
     message = sweep(tmp_path, "s.yaml", "--trust", "--max-cost", "1", code=2).stderr
-    assert "--max-cost" in message
+    assert "--max-cost: agent openai/no-such-model: the price of openai/no-such-model is unknown" in message
+    assert "set price_in= and price_out=" in message
     assert not (tmp_path / "runs").exists()
 
 

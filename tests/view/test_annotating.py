@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,6 +168,14 @@ def test_a_person_in_the_browser(server: Server, made: Path, visit: Open) -> Non
     assert visited.faults() == []
     for number, (name, text) in enumerate(claims, 1):
         expect(page.get_by_role("heading", level=2)).to_have_text(text)
+        if name == "i1-1":
+            expect(page.locator(".bullet").first).to_have_text(re.compile(r"^\s*1\.\s+\w"))
+            page.set_viewport_size({"width": 390, "height": 844})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            page.get_by_role("button", name="Fully covered").click()
+            expect(page.get_by_role("alert")).to_contain_text("a bullet is required")
+            expect(page.get_by_role("heading", level=2)).to_have_text(text)
+            visited.complaints = [told for told in visited.complaints if "422" not in told]  # the browser's own word about the response
         if name == "i1-2":
             page.get_by_role("link", name="Skip", exact=True).click()
             continue

@@ -20,6 +20,7 @@ from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import score
 from tests.browser import Open
 from tests.report.pages import altered, journal, replying
+from tests.sealing import change_json
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 from tests.view.serving import Server, serving
 
@@ -86,6 +87,7 @@ def test_runs_are_listed_and_a_report_opened(visit: Open, server: Server, scheme
 def test_the_list_fits_a_phone(visit: Open, server: Server) -> None:
     seen = visit(server.at(), viewport=PHONE, is_mobile=True)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    expect(seen.page.locator(".agent").filter(has_text="oracle")).to_be_visible()
     seen.picture("view-list-phone")
     assert seen.faults() == []
 
@@ -104,21 +106,69 @@ def test_runs_are_filtered(visit: Open, server: Server) -> None:
 
 def test_selected_runs_are_compared(visit: Open, server: Server) -> None:
     seen = visit(server.at())
-    compare = seen.page.get_by_role("button", name="Compare")
+    compare = seen.page.locator("#compare")
     expect(compare).to_be_disabled()
     seen.page.get_by_label(f"Compare {ORACLE}").check()
+    expect(compare).to_have_text("Compare 1 run")
     seen.page.get_by_label(f"Compare {SILENT}").check()
+    expect(compare).to_have_text("Compare 2 runs")
+    expect(compare).to_be_in_viewport()
     compare.click()
     expect(seen.page.get_by_role("heading", level=1)).to_contain_text("2 agents")
     expect(seen.page.locator("tbody").first).to_contain_text("oracle")
     seen.picture("view-compare", whole=True)
     assert seen.faults() == []
+    seen.page.locator(".matrix td a").first.click()
+    expect(seen.page).to_have_url(re.compile(rf"/runs/{ORACLE}/report#test-colours-1$"))
+    seen.page.get_by_role("link", name="All runs").click()
+    expect(seen.page).to_have_title("Runs")
+
+
+@pytest.mark.parametrize(("scheme", "viewport"), [("light", None), ("dark", PHONE)])
+def test_a_test_of_two_runs_is_shown_side_by_side(visit: Open, server: Server, scheme: str, viewport: dict[str, int] | None) -> None:
+    narrow = {"viewport": viewport, "is_mobile": True} if viewport else {}
+    seen = visit(server.at(f"compare?run={ORACLE}&run={SILENT}").replace("?token", "&token"), color_scheme=scheme, **narrow)
+    page = seen.page
+    page.get_by_role("link", name="colours-1", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("colours-1 side by side")
+    expect(page.locator(".score")).to_have_text(["● 1.00", "○ 0.00"])
+    expect(page.locator("#parting .label").first).to_have_text("question")
+    expect(page.locator("#parting .side").nth(1)).to_contain_text("OK.")
+    page.get_by_role("link", name="They part at turn").press("Enter")
+    expect(page.locator("#parting")).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert seen.faults() == []
+    seen.picture(f"view-side-{'phone' if viewport else 'desktop'}", whole=True)
+    page.get_by_role("combobox", name="Test").select_option("jokes-2")
+    page.get_by_role("button", name="Show").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("jokes-2 side by side")
+
+
+def test_runs_are_sorted_and_seeds_shown_together(visit: Open, made: Path, tmp_path: Path) -> None:
+    runs = Path(shutil.copytree(made, tmp_path / "runs"))
+    for seed, name in ((10, "again"), (2, "last")):
+        copy = Path(shutil.copytree(made / ORACLE, runs / name))
+        for file in ("manifest.json", "result.json"):
+            change_json(copy / file, lambda content, seed=seed: content.update(seed=seed))
+    with serving(runs) as server:
+        seen = visit(server.at())
+        page = seen.page
+        page.get_by_role("link", name="Score", exact=True).press("Enter")
+        expect(page.locator("th[aria-sort]")).to_have_text("Score ↓")
+        expect(page.locator("tbody th")).to_have_text(["again", "last", ORACLE, ISOLATED, SILENT])
+        page.get_by_label("seeds together").check()
+        expect(page.locator("tbody th")).to_have_text(["3 seeds", ORACLE, "last", "again", ISOLATED, SILENT])
+        expect(page.locator(".mean .score")).to_contain_text("100% mean of 3")
+        page.get_by_label("Select all seeds of oracle").check()
+        expect(page.locator("#compare")).to_have_text("Compare 3 runs")
+        assert seen.faults() == []
+        seen.leave()
 
 
 def test_all_runs_can_be_selected_at_once(visit: Open, server: Server) -> None:
     tab = visit(server.at()).page
     every, boxes = tab.get_by_label("Select all"), tab.get_by_role("checkbox", name="Compare")
-    compare = tab.get_by_role("button", name="Compare")
+    compare = tab.locator("#compare")
     every.check()
     assert [box.is_checked() for box in boxes.all()] == [True, True, True]
     expect(compare).to_be_enabled()
@@ -137,6 +187,8 @@ def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path:
     with serving(runs) as server, gated_run(runs, tmp_path) as run:
         seen = visit(server.at())
         page = seen.page
+        expect(page.get_by_role("progressbar")).to_have_attribute("value", "0")
+        expect(page.locator(".points")).to_have_text("0 of 2 tests")
         page.get_by_role("link", name="follow").click()
         expect(page.get_by_role("heading", level=1)).to_have_text(run.name)
         turn = page.locator("#t-main-0")
@@ -182,8 +234,17 @@ def test_a_killed_run_is_shown_as_far_as_it_went(visit: Open, tmp_path: Path) ->
         later = visit(server.at(f"runs/{run.name}/live"))
         for seen in (first, later):
             expect(seen.page.locator("li.waiting-turn dd").nth(1)).to_have_text("(no reply yet)")
-            expect(seen.page.locator("#state")).to_contain_text("unless its process was killed")
+            expect(seen.page.locator("#state")).to_have_text("Stopped: no process is playing it.")
+            expect(seen.page.locator("#resume .command")).to_have_text(f"longspan resume {runs / run.name}")
             seen.leave()
+        listed = visit(server.at())
+        expect(listed.page.locator(".state")).to_contain_text("stopped")
+        expect(listed.page.locator(".points")).to_have_count(0)
+        listed.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        listed.page.get_by_role("button", name="Copy").click()
+        expect(listed.page.get_by_role("button", name="Copied")).to_be_visible()
+        assert listed.page.evaluate("navigator.clipboard.readText()") == f"longspan resume {runs / run.name}"
+        listed.leave()
 
 
 def test_hostile_replies_are_only_text_while_a_run_is_followed(visit: Open, tmp_path: Path) -> None:

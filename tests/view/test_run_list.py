@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from longspan.simulator.errors import InputError, JournalError
+from longspan.simulator.locks import is_locked, locked
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.suite import load_suite
+from longspan.simulator.view.arranging import in_order
+from longspan.simulator.view.changes import changed_options, chosen_scenarios
 from longspan.simulator.view.run_list import Entry, MissingError, RunList, matching
 from tests.sealing import change_json
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
@@ -52,9 +58,81 @@ def test_results_older_than_the_journal_do_not_count(runs: Path) -> None:
     content = journal.read_bytes()
     journal.write_bytes(content[: content.rindex(b'"type":"reply"') - 60])
     touch_later(journal, runs / ORACLE / "result.json")
-    assert states(run_list)[ORACLE] == "no results yet"
+    assert states(run_list)[ORACLE] == "stopped"
     (runs / SILENT / "result.json").unlink()
-    assert states(run_list)[SILENT] == "no results yet"
+    assert states(run_list)[SILENT] == "stopped"
+
+
+def test_whether_a_run_is_being_played_is_read_from_its_lock(runs: Path) -> None:
+    run_list, run = RunList(runs), RunFolder(runs / ORACLE)
+    (runs / ORACLE / "result.json").unlink()
+    with run.lock():
+        playing = entry(run_list, ORACLE)
+        assert (playing.state, playing.ended, playing.tests) == ("running", 4, 4)
+    assert entry(run_list, ORACLE).state == "stopped"
+    shutil.rmtree(runs / ORACLE / "conversations")
+    assert entry(run_list, ORACLE).state == "stopped"
+    with locked(runs, "sweep"):
+        assert entry(run_list, ORACLE).state == "waiting"
+
+
+def test_looking_at_a_lock_never_keeps_a_run_from_being_played(tmp_path: Path) -> None:
+    over = Event()
+
+    def look() -> None:
+        while not over.is_set():
+            is_locked(tmp_path)
+
+    looking = Thread(target=look)
+    looking.start()
+    try:
+        for _ in range(500):
+            with locked(tmp_path, "run"):
+                pass
+    finally:
+        over.set()
+        looking.join()
+
+
+def test_progress_counts_the_tests_that_have_ended_as_the_journal_grows(runs: Path) -> None:
+    (runs / ORACLE / "result.json").unlink()
+    journal = runs / ORACLE / "conversations" / "main" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    ends = [number for number, line in enumerate(lines) if b'"type":"end"' in line]
+    run_list, found = RunList(runs), []
+    for last in (ends[0], ends[1] + 1, len(lines)):
+        journal.write_bytes(b"".join(lines[:last]))
+        found.append(entry(run_list, ORACLE).ended)
+    assert found == [0, 2, 4]
+
+
+def test_what_differs_from_the_suite_is_told(made: Path) -> None:
+    manifest = RunFolder(made / ISOLATED).manifest
+    assert chosen_scenarios(manifest) == ["colours"]
+    assert changed_options(manifest) == ["isolated", "2 tests each"]
+    scenarios = load_suite("ltm").scenarios | {"colours": {"changes": 8}}
+    whole = manifest.model_copy(update={"suite": load_suite("ltm").model_copy(update={"scenarios": scenarios}), "judge": "x" * 99})
+    assert chosen_scenarios(whole) == []
+    assert changed_options(whole) == ["isolated", f"judge {'x' * 59}…", "colours.changes 8"]
+
+
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        ("run", ["a2", "a10"]),
+        ("-run", ["a10", "a2"]),
+        ("seed", ["a10", "a2"]),
+        ("changed", ["a2", "a10"]),
+        ("nonsense", ["a10", "a2"]),
+    ],
+)
+def test_orders(made: Path, order: str, names: list[str]) -> None:
+    manifest = RunFolder(made / ORACLE).manifest
+    entries = [
+        Entry("a10", "stopped", 1.0, manifest.model_copy(update={"seed": 1})),
+        Entry("a2", "stopped", 2.0, manifest.model_copy(update={"seed": 3})),
+    ]
+    assert [entry.name for entry in in_order(entries, order)] == names
 
 
 def touch_later(journal: Path, than: Path) -> None:

@@ -19,7 +19,7 @@ from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, R
 from longspan.agents.memory.ltm import trace
 from longspan.agents.memory.ltm.budget import FRAME, MAX_QUERIES, Budget
 from longspan.agents.memory.ltm.calls import Calls
-from longspan.agents.memory.ltm.embedders import THREADS, DryEmbedder, Embedder, make_embedder
+from longspan.agents.memory.ltm.embedders import THREADS, DryEmbedder, Embedder, embedder_address, make_embedder
 from longspan.agents.memory.ltm.fragments import Fragment, Turn, fragments, pieces
 from longspan.agents.memory.ltm.history import History, PromptTurn
 from longspan.agents.memory.ltm.index import Index
@@ -30,10 +30,12 @@ from longspan.agents.memory.ltm.prompts import ago, prompt
 from longspan.agents.memory.ltm.scratchpad import make_pad
 from longspan.agents.memory.ltm.snapshot import Snapshot, State, read_snapshot, write_snapshot
 from longspan.agents.models.chat import cut_middle
-from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean, stamped
+from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean, core_environment, stamped
 from longspan.agents.models.dry import DryCore
+from longspan.agents.models.thinking import traced
 from longspan.simulator.errors import one_line
 from longspan.simulator.grading.lenient_json import find_json
+from longspan.simulator.ledger import Rates
 
 __all__ = ["DryLtm", "LtmAgent", "MemoryAgent"]
 
@@ -82,9 +84,9 @@ class MemoryAgent(BaseAgent):
         return Notes(make_pad(kind, self.budget.notes, self.core.count), self._history, self.budget.context, self.core.count)
 
     @property
-    def models(self) -> Mapping[str, str]:
+    def models(self) -> Mapping[str, str | Rates]:
         """The models that cost money. One that runs in this process does not."""
-        core = {} if self.core.name.startswith("gguf/") else {"agent": self.core.name}
+        core: dict[str, str | Rates] = {} if self.core.name.startswith("gguf/") else {"agent": self.core.priced_as}
         return core | ({"embedder": self._embedder.model} if self._embedder.model else {})
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
@@ -271,7 +273,7 @@ class MemoryAgent(BaseAgent):
             else:
                 break
         self._ratio = min(MAX_RATIO, max(self._ratio, completion.usage.input_tokens / tokens))
-        trace_fields |= {"prompt_tokens": tokens, "recent": self._recent(), "read": trace.read(memories)}
+        trace_fields |= {"prompt_tokens": tokens, "recent": self._recent(), "read": trace.read(memories)} | traced(completion.thinking)
         return completion.text
 
     def _recent(self) -> dict[str, Any]:
@@ -291,6 +293,14 @@ class LtmAgent(MemoryAgent):
 
     class Options(LtmOptions):
         """The agent's options. Others are passed on to its model."""
+
+    @classmethod
+    def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
+        """The addresses of its model and its embedder."""
+        if not isinstance(options, LtmOptions):
+            return {}
+        model = core_environment(f"ltm/{target}", target, options.model_extra or {}, LtmOptions.model_fields)
+        return model | embedder_address(options.embedder, options.embedder_url)
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, LtmOptions) else LtmOptions()

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, final
 
 from longspan.agents.base import AgentError, Usage
-from longspan.agents.models.core import ChatMessage, Completion, Core, OnRefusal, RefusalError, clean
+from longspan.agents.models.core import ChatMessage, Completion, Core, OnRefusal, RefusalError, as_sent, clean
+from longspan.simulator.prompt_log import note_prompt
 
 __all__ = ["Calls"]
 
@@ -30,6 +31,7 @@ class Calls:
 
         Raises AgentError, or ContextOverflowError if the prompt is too long.
         """
+        note_prompt(self.core.name, as_sent(messages))
         try:
             completion = await self.core.complete(messages)
         except RefusalError as refusal:
@@ -41,6 +43,7 @@ class Calls:
 
     async def inner_call(self, purpose: Purpose, messages: Sequence[ChatMessage]) -> str | None:
         """Return the answer to a prompt of the agent's own, None if the call failed: the turn continues without it."""
+        note_prompt(self.core.name, as_sent(messages), purpose)
         try:
             completion = await self.core.complete(messages)
         except AgentError as error:

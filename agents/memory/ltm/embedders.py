@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = ["THREADS", "DryEmbedder", "Embedded", "Embedder", "HashEmbedder", "make_embedder"]
+__all__ = ["THREADS", "DryEmbedder", "Embedded", "Embedder", "HashEmbedder", "embedder_address", "make_embedder"]
 
 THREADS: Final = trio.CapacityLimiter(4)
 """Threads for embedding and searching. They are separate, so that agents that block threads do not delay them."""
@@ -207,6 +207,12 @@ class MiniLMEmbedder:
         import numpy as np
 
         return _unit(np.stack(self._function(texts)))
+
+
+def embedder_address(name: str, url: str | None) -> dict[str, str]:
+    """Return the option that the environment sets for the embedder of this name: its address, unless it is given as `url`."""
+    address = OPENAI.address()
+    return {"embedder_url": address} if name.startswith("openai/") and url is None and address != OPENAI.url else {}
 
 
 @final

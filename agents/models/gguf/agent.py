@@ -6,7 +6,8 @@ from typing import final
 
 from longspan.agents.base import AgentOptions
 from longspan.agents.models.chat import ChatAgent, ChatOptions
-from longspan.agents.models.gguf.core import GgufCore, GgufOptions
+from longspan.agents.models.gguf.core import GgufCore
+from longspan.agents.models.gguf.options import GgufOptions
 
 __all__ = ["GgufAgent"]
 

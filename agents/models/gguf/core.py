@@ -11,17 +11,20 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 import trio
-from pydantic import Field
 
-from longspan.agents.base import AgentError, InputError, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError, CoreOptions
-from longspan.agents.models.gguf.model import Model, Sampling
+from longspan.agents.base import AgentError, InputError, Usage
+from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
+from longspan.agents.models.gguf.model import Model, Sampling, Settings
+from longspan.agents.models.gguf.options import GgufOptions
 from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.trial import try_out
+from longspan.agents.models.thinking import split_thinking
 from longspan.simulator.errors import one_line
 from longspan.simulator.files import opened
+from longspan.simulator.ledger import Rates
+from longspan.simulator.telemetry import model_call
 
-__all__ = ["GgufCore", "GgufOptions"]
+__all__ = ["GgufCore"]
 
 MAGIC: Final = b"GGUF"
 """The first bytes of a GGUF file."""
@@ -30,33 +33,13 @@ ESCAPES: Final = str.maketrans({"%": "%25", "?": "%3F", "&": "%26"})
 """Characters of a path that a spec must escape."""
 
 
-class GgufOptions(CoreOptions):
-    """`n_ctx`: the tokens of the window (default: 8,192, or what the model was trained on if that is less). `gpu_layers`: layers
-    computed on the GPU, -1 for all. `threads`: processors used (default: half of them). `temperature`: 0 takes the likeliest
-    token; above 0, tokens are sampled, with `seed`, from the likeliest with the total probability `top_p`. `repetition_penalty`: makes
-    tokens of prompt and answer less likely to be repeated. `max_tokens`: of an answer. `conversations`: how many have a cache
-    each."""
-
-    n_ctx: Tokens | None = None
-    gpu_layers: int = Field(default=0, ge=-1, le=10_000)
-    threads: int | None = Field(default=None, ge=1, le=512)
-    seed: int = Field(default=0, ge=0, lt=2**32 - 1)
-    temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False)
-    top_p: float = Field(default=1.0, gt=0, le=1, allow_inf_nan=False)
-    repetition_penalty: float = Field(default=1.0, gt=0, le=10, allow_inf_nan=False)
-    max_tokens: Tokens = 1024
-    conversations: int = Field(default=4, ge=1, le=1000)
-
-
 class _ModelKey(NamedTuple):
-    """Identifies a loaded model: the file, its time of change and size, and how it is loaded."""
+    """Identifies a loaded model: the file, its time of change and size, how it is loaded, and another chat template."""
 
     path: Path
     changed: tuple[int, int]
-    window: int | None
-    gpu_layers: int
-    threads: int | None
-    contexts: int
+    settings: Settings
+    template: str | None
 
 
 class _Loaded(NamedTuple):
@@ -78,6 +61,7 @@ class GgufCore:
     def __init__(self, target: str, options: GgufOptions | None = None) -> None:
         self.options = options or GgufOptions()
         self.name = f"gguf/{target.translate(ESCAPES)}"
+        self.priced_as: str | Rates = self.name
         try:
             self._loaded = _load(_model_key(target, self.options))
         except InputError as error:
@@ -102,7 +86,10 @@ class GgufCore:
             finally:
                 trio.from_thread.check_cancelled()
 
-        return await trio.to_thread.run_sync(work, limiter=self._loaded.one_call)
+        with model_call(self.name) as used:
+            completion = await trio.to_thread.run_sync(work, limiter=self._loaded.one_call)
+            used(completion.usage)
+        return completion
 
     def _complete(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None) -> Completion:
         model, prompts, _ = self._loaded
@@ -118,7 +105,8 @@ class GgufCore:
             generated = model.generate(prompt, max_tokens, owner=self, sampling=sampling, stopped=_cancelled)
         except AgentError as error:
             raise type(error)(f"{self.name}: {error}") from error.__cause__
-        return Completion(generated.text, Usage(len(prompt), generated.cached, generated.tokens))
+        text, thinking = (generated.text, "") if self.options.keep_thinking else split_thinking(generated.text)
+        return Completion(text, Usage(len(prompt), generated.cached, generated.tokens), thinking=thinking)
 
 
 def _model_key(target: str, options: GgufOptions) -> _ModelKey:
@@ -130,22 +118,32 @@ def _model_key(target: str, options: GgufOptions) -> _ModelKey:
     if magic != MAGIC:
         raise InputError(f"{path} is not a GGUF file: it does not start with {MAGIC.decode()}")
     changed = (status.st_mtime_ns, status.st_size)
-    return _ModelKey(path, changed, options.n_ctx, options.gpu_layers, options.threads, options.conversations)
+    settings = Settings(
+        window=options.n_ctx,
+        gpu_layers=options.gpu_layers,
+        split=options.tensor_split,
+        threads=options.threads,
+        contexts=options.conversations,
+        batch=options.n_batch,
+        ubatch=options.n_ubatch,
+        flash=options.flash_attention,
+        cache=(options.cache_k, options.cache_v),
+    )
+    return _ModelKey(path, changed, settings, options.template())
 
 
 @cache
-def _check_file(path: Path, changed: tuple[int, int]) -> None:
-    """Raise InputError if the file is unsafe to load. Each file is tried once."""
-    try_out(path)
+def _check_file(path: Path, changed: tuple[int, int], template: str | None) -> None:
+    """Raise InputError if the file is unsafe to load. Each file is tried once with each template."""
+    try_out(path, template)
 
 
 @cache
 def _load(key: _ModelKey) -> _Loaded:
     """Return a model, loaded once in the process, and its limit of one call at a time."""
-    path, changed, window, gpu_layers, threads, contexts = key
-    _check_file(path, changed)
-    model = Model(path, window=window, gpu_layers=gpu_layers, threads=threads, contexts=contexts)
-    return _Loaded(model, Prompts(model.vocabulary), trio.CapacityLimiter(1))
+    _check_file(key.path, key.changed, key.template)
+    model = Model(key.path, key.settings)
+    return _Loaded(model, Prompts(model.vocabulary, key.template), trio.CapacityLimiter(1))
 
 
 def _cancelled() -> bool:

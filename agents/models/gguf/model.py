@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from ctypes import c_float
 from os import cpu_count
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
@@ -18,7 +19,7 @@ from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.gguf.library import library, load, take_error
 from longspan.agents.models.gguf.vocabulary import Vocabulary
 
-__all__ = ["Generated", "Model", "Sampling"]
+__all__ = ["Generated", "Model", "Sampling", "Settings"]
 
 DEFAULT_WINDOW: Final = 8192
 """The default tokens of a conversation. Models are trained on more, but a cache of that size may not fit into memory."""
@@ -26,6 +27,9 @@ DEFAULT_WINDOW: Final = 8192
 BATCH: Final = 64
 GPU_BATCH: Final = 512
 """Tokens of a prompt computed together: the fewest that are no slower than more, since a batch cannot be interrupted."""
+
+BF16: Final = 30
+"""The number of ggml's type bf16, which llama-cpp-python does not name."""
 
 TAIL: Final = 64
 """Tokens at the end of a prompt that identify its conversation."""
@@ -46,6 +50,25 @@ class Sampling(NamedTuple):
 
 
 GREEDY: Final = Sampling()
+
+
+class Settings(NamedTuple):
+    """How a model is loaded and computed, by default as llama.cpp or `Model` decides.
+
+    `window`: tokens for each of at most `contexts` conversations. `gpu_layers` are computed on the GPU, all for -1, divided among
+    several in the shares `split`. `batch` tokens are given to llama.cpp together, which computes `ubatch` of them together. `flash`:
+    with flash attention. `cache`: the types of keys and values in the cache.
+    """
+
+    window: int | None = None
+    gpu_layers: int = 0
+    split: tuple[float, ...] | None = None
+    threads: int | None = None
+    contexts: int = 4
+    batch: int | None = None
+    ubatch: int | None = None
+    flash: bool | None = None
+    cache: tuple[str, str] = ("f16", "f16")
 
 
 class Generated(NamedTuple):
@@ -84,34 +107,49 @@ def _no_owner() -> None:
 
 @final
 class Model:
-    """The model in the GGUF file `path`, with a window of `window` tokens for each of at most `contexts` conversations.
+    """The model in the GGUF file `path`.
 
-    `gpu_layers` layers are computed on the GPU, all for -1. Without `threads`, half of the processors are used. Use it in one
-    thread at a time. Raises InputError if the file is not a chat model, the window is larger than in training or does not fit
-    into memory, or the GPU is missing.
+    Without `threads`, half of the processors are used. Use it in one thread at a time. Raises InputError if the file is not a chat
+    model, the window is larger than in training or does not fit into memory, the model does not support a setting, or the GPU is
+    missing.
     """
 
-    def __init__(
-        self, path: Path, *, window: int | None = None, gpu_layers: int = 0, threads: int | None = None, contexts: int = 4
-    ) -> None:
+    def __init__(self, path: Path, settings: Settings) -> None:
         self._llama = llama = library()
-        if gpu_layers and not llama.llama_supports_gpu_offload():
+        self._settings = settings
+        if settings.gpu_layers and not llama.llama_supports_gpu_offload():
             raise InputError("gpu_layers: llama.cpp was built without GPU support or finds no GPU; leave it out, or install a GPU build")
-        self._model = load(path, n_gpu_layers=gpu_layers)
+        self._model = load(path, n_gpu_layers=settings.gpu_layers, **self._split())
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
             raise InputError("it is not a text generation model, as chat models are")
         trained: int = llama.llama_model_n_ctx_train(self._model)
-        self.window = window or min(DEFAULT_WINDOW, trained)
+        self.window = settings.window or min(DEFAULT_WINDOW, trained)
         if self.window > trained:
             raise InputError(f"n_ctx={self.window} is more than the {trained:,} tokens that the model was trained on")
         self.vocabulary = Vocabulary(self._model)
-        self._batch = GPU_BATCH if gpu_layers else BATCH
-        self._threads = threads or max(1, (cpu_count() or 1) // 2)
-        self._max_contexts = contexts
+        self._batch = settings.batch or max(settings.ubatch or 0, GPU_BATCH if settings.gpu_layers else BATCH)
+        self._threads = settings.threads or max(1, (cpu_count() or 1) // 2)
         self._contexts: list[_Context] = []
         self._calls = 0
         if not self._add_context():
-            raise InputError(f"not enough memory for n_ctx={self.window}, set a smaller one: {take_error()}")
+            raise InputError(f"no cache can be made: {take_error()}; {self._remedy()}")
+
+    def _split(self) -> dict[str, Any]:
+        """Return the shares of several GPUs as llama.cpp takes them."""
+        if self._settings.split is None:
+            return {}
+        devices: int = self._llama.llama_max_devices()
+        if len(self._settings.split) > devices:
+            raise InputError(f"tensor_split has {len(self._settings.split)} shares, and llama.cpp knows at most {devices} GPUs")
+        return {"tensor_split": (c_float * devices)(*self._settings.split)}
+
+    def _remedy(self) -> str:
+        """Return what to change if no cache can be made."""
+        keys, values = self._settings.cache
+        special = [f"cache_k={keys}"] * (keys != "f16") + [f"cache_v={values}"] * (values != "f16")
+        special += ["flash_attention"] * (self._settings.flash is not None)
+        unless = f", or leave out {' and '.join(special)}, which the model may not support" if special else ""
+        return f"if memory is short, set a smaller n_ctx than {self.window}{unless}"
 
     def close(self) -> None:
         """Free its memory. It cannot be used afterwards."""
@@ -168,7 +206,7 @@ class Model:
             chosen = max(own, key=lambda context: context.shared(prompt))
         elif free:
             chosen = free[0]
-        elif len(self._contexts) < self._max_contexts and self._add_context():
+        elif len(self._contexts) < self._settings.contexts and self._add_context():
             chosen = self._contexts[-1]
         else:
             chosen = min(self._contexts, key=lambda context: context.used)
@@ -181,7 +219,11 @@ class Model:
         llama = self._llama
         params = llama.llama_context_default_params()
         params.n_ctx = self.window
-        params.n_batch = params.n_ubatch = self._batch
+        params.n_batch, params.n_ubatch = self._batch, min(self._settings.ubatch or self._batch, self._batch)
+        params.type_k, params.type_v = (getattr(llama, f"GGML_TYPE_{name.upper()}", BF16) for name in self._settings.cache)
+        if self._settings.flash is not None:
+            enabled, disabled = llama.LLAMA_FLASH_ATTN_TYPE_ENABLED, llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
+            params.flash_attn_type = enabled if self._settings.flash else disabled
         params.n_threads = params.n_threads_batch = self._threads
         params.n_outputs_max = 1  # only what follows the last token is needed
         params.no_perf = True

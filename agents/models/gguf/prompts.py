@@ -23,17 +23,18 @@ WORD: Final = "word"
 
 @final
 class Prompts:
-    """Prompts of the model that has `vocabulary`.
+    """Prompts of the model that has `vocabulary`, by its own chat template or another.
 
     Templates run in Jinja's sandbox. For today's date they get the day on which virtual time starts. A message that spells a
     control token is still plain text. Raises InputError if the template is missing or does not work.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        if vocabulary.template is None:
-            raise InputError("it has no chat template: use a model trained for chat or instructions")
+    def __init__(self, vocabulary: Vocabulary, template: str | None = None) -> None:
+        own = vocabulary.template
+        if own is None and template is None:
+            raise InputError("it has no chat template: use a model trained for chat or instructions, or name one with chat_template=FILE")
         self._vocabulary = vocabulary
-        self._template = vocabulary.template
+        self._template = template if template is not None else own or ""
         self._controls = _split_points(vocabulary.control_tokens())
         self._merges_system = False
         try:
@@ -41,7 +42,7 @@ class Prompts:
             self._merges_system = not self._takes_system()
             self._measure()
         except Exception as error:
-            raise InputError(f"its chat template does not work: {one_line(error)}") from error
+            raise InputError(f"{'its' if template is None else 'the'} chat template does not work: {one_line(error)}") from error
 
     def _formatter(self) -> Any:
         begin, end = self._vocabulary.begin_and_end

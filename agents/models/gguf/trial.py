@@ -25,14 +25,15 @@ REJECTED: Final = 3
 """The exit code of a trial that rejected the file with an InputError."""
 
 
-def try_out(path: Path) -> None:
-    """Raise InputError if the file's vocabulary or chat template does not work."""
+def try_out(path: Path, template: str | None = None) -> None:
+    """Raise InputError if the file's vocabulary or chat template, or that other one, does not work."""
     library()
     command = [sys.executable, "-P", "-c", "from longspan.agents.models.gguf.trial import main; main()", str(path)]
+    command += ["template on standard input"] if template is not None else []
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         trial = subprocess.run(  # noqa: S603
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT, check=False
+            command, env=environment, input=(template or "").encode(), capture_output=True, timeout=TIMEOUT, check=False
         )
     except subprocess.TimeoutExpired:
         raise InputError(f"its chat template did not finish within {TIMEOUT} seconds") from None
@@ -47,7 +48,7 @@ def main() -> None:
     llama = library()
     try:
         model = load(Path(sys.argv[1]), no_alloc=True, load_mode=llama.LLAMA_LOAD_MODE_NONE)
-        Prompts(Vocabulary(model))
+        Prompts(Vocabulary(model), sys.stdin.buffer.read().decode() if sys.argv[2:] else None)
     except InputError as error:
         print(error)
         sys.exit(REJECTED)

@@ -5,9 +5,24 @@ const Conversations = (() => {
   const BATCH = 50; // turns that are rendered together
   const NEAR = "1500px 0px"; // what is no further from the window is rendered
 
-  /** A conversation, whose JSON is read when it is first used. */
+  /** The JSON of a conversation, which may be deflated (excerpts.py). A browser that cannot open it says so and goes on waiting. */
+  async function read(script) {
+    if (!script.matches(".deflated")) return JSON.parse(script.textContent);
+    if (!("DecompressionStream" in window)) {
+      document.querySelector("#no-script > span").textContent = "This browser is too old to show the turns.";
+      document.getElementById("no-script").hidden = false;
+      return new Promise(() => {});
+    }
+    const bytes = Uint8Array.from(atob(script.textContent), (character) => character.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json();
+  }
+
+  /** A conversation, which has turns and tests once it was opened. */
   class Conversation {
-    #data = null;
+    #opening = null;
+    turns = [];
+    tests = [];
+    where = "";
 
     constructor(section) {
       this.section = section;
@@ -16,10 +31,12 @@ const Conversations = (() => {
       this.list = section.querySelector(".turns");
     }
 
-    get data() { return this.#data ??= JSON.parse(this.section.querySelector("script").textContent); }
-    get turns() { return this.data.turns; }
-    get tests() { return this.data.tests; }
-    get where() { return `; see ${this.data.file}`; }
+    /** Read its JSON, which is done once, when it is first needed. */
+    open() {
+      return this.#opening ??= read(this.section.querySelector("script")).then(({ turns, tests, file }) => {
+        Object.assign(this, { turns, tests, where: `; see ${file}` });
+      });
+    }
   }
 
   const all = [...document.querySelectorAll("section.conversation")].map((section) => new Conversation(section));
@@ -94,7 +111,8 @@ const Conversations = (() => {
   }
 
   /** Show the turns that match the search and the filters. */
-  function show() {
+  async function show() {
+    await Promise.all(all.map((conversation) => conversation.open()));
     const pattern = searchPattern();
     const chosen = fields.conversation?.value;
     const filtered = Boolean(pattern || chosen || fields.kind.value || fields.test.value);
@@ -125,13 +143,13 @@ const Conversations = (() => {
   }
 
   /** Go to a hit of the search; after the last comes the first. */
-  function goToHit(number) {
+  async function goToHit(number) {
     const count = hitCount();
     if (!count) return;
     current = (number + count) % count;
     let left = current;
     const at = found.find((turn) => left < turn.hits || ((left -= turn.hits), false));
-    const turn = reveal(at.conversation, at.number, { focus: false });
+    const turn = await reveal(at.conversation, at.number, { focus: false });
     const marks = [...turn.querySelectorAll("dd mark")];
     for (const mark of document.querySelectorAll("mark.current")) mark.classList.remove("current");
     marks[left]?.classList.add("current");
@@ -141,19 +159,20 @@ const Conversations = (() => {
 
   function clear() {
     for (const field of [fields.text, fields.kind, fields.test, fields.conversation]) if (field) field.value = "";
-    show();
+    return show();
   }
 
   const holds = (list, number) => Number(list.dataset.first) <= number && number <= Number(list.dataset.last);
 
   /** Scroll to a turn and focus it. Returns its element, or null if there is no such turn. */
-  function reveal(conversation, number, { focus = true } = {}) {
+  async function reveal(conversation, number, { focus = true } = {}) {
+    await conversation?.open();
     if (!conversation?.turns[number]) return null;
-    if (!listed) show();
+    if (!listed) await show();
     const listOf = () => [...conversation.list.children].find((list) => holds(list, number));
     const element = () => document.getElementById(Turns.address(conversation.id, number));
     if (listOf()) fill(listOf());
-    if (!element()) clear();
+    if (!element()) await clear();
     for (const list of [listOf().previousElementSibling, listOf(), listOf().nextElementSibling]) if (list) fill(list);
     const turn = element();
     for (const other of document.querySelectorAll(".turn.target")) other.classList.remove("target");
@@ -174,10 +193,10 @@ const Conversations = (() => {
     if (match) reveal(byAnchor(match[1]), Number(match[2]));
   }
 
-  function go() {
+  async function go() {
     if (fields.turn.value === "") return;
     const conversation = all.find(({ id }) => id === fields.conversation?.value) ?? all[0];
-    if (!reveal(conversation, fields.turn.valueAsNumber)) {
+    if (!(await reveal(conversation, fields.turn.valueAsNumber))) {
       matches.textContent = `No such turn: turns are numbered from 0 to ${conversation.length - 1}.`;
     }
   }
@@ -187,19 +206,19 @@ const Conversations = (() => {
   const search = () => {
     clearTimeout(typing);
     typing = 0;
-    show();
+    return show();
   };
   fields.text.addEventListener("input", () => {
     clearTimeout(typing);
-    typing = setTimeout(() => {
-      search();
+    typing = setTimeout(async () => {
+      await search();
       goToHit(0);
     }, 120);
   });
-  fields.text.addEventListener("keydown", (event) => {
+  fields.text.addEventListener("keydown", async (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
-    if (typing || !listed) search();
+    if (typing || !listed) await search();
     goToHit(current + (event.shiftKey ? -1 : 1));
   });
   document.getElementById("hit-before").addEventListener("click", () => goToHit(current - 1));
@@ -221,13 +240,13 @@ const Conversations = (() => {
     const link = event.target.closest?.("a[href^='#t-']");
     if (link && (link.getAttribute("href") === location.hash)) follow(location.hash);
   });
+  document.getElementById("print-turns").addEventListener("change", () => { if (!listed) show(); });
   addEventListener("beforeprint", () => {
     if (!document.getElementById("print-turns").checked) return;
-    if (!listed) show();
     for (const list of [...pending.keys()]) fill(list);
   });
-  document.getElementById("no-script").remove();
   for (const element of document.querySelectorAll(".conversations [hidden]")) element.hidden = false;
+  document.getElementById("no-script").hidden = true;
   matches.textContent = `${Turns.number(total)} turns`;
   showHits();
   near(tools, () => { if (!listed) show(); });

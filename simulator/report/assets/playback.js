@@ -93,11 +93,13 @@
   }
 
   /** Choose the conversation and the turns to go through. Stays as near as possible to the turn shown. */
-  function choose() {
+  async function choose() {
+    const chosen = Conversations.all.find(({ id }) => id === byId("play-conversation")?.value) ?? Conversations.all[0];
+    await chosen.open();
     const at = shown[slider.valueAsNumber] ?? 0;
     const kind = byId("play-kind").value;
     const before = conversation;
-    conversation = Conversations.all.find(({ id }) => id === byId("play-conversation")?.value) ?? Conversations.all[0];
+    conversation = chosen;
     shown = conversation.turns.filter(({ kinds }) => !kind || (kind === "tests" ? !kinds.includes("filler") : kinds.includes(kind))).map(({ number }) => number);
     slider.max = Math.max(0, shown.length - 1);
     slider.valueAsNumber = before === conversation ? Math.max(0, shown.findLastIndex((number) => number <= at)) : 0;
@@ -113,8 +115,8 @@
 
   const atEnd = () => slider.valueAsNumber >= Number(slider.max);
 
-  function move(by) {
-    if (!conversation) choose();
+  async function move(by) {
+    if (!conversation) await choose();
     slider.valueAsNumber += by;
     show();
   }
@@ -128,8 +130,8 @@
     timer = setTimeout(step, 1000 / Number(byId("play-speed").value));
   }
 
-  function play() {
-    if (!conversation) choose();
+  async function play() {
+    if (!conversation) await choose();
     if (atEnd()) slider.valueAsNumber = 0;
     button.textContent = "Pause";
     byId("play-where").setAttribute("aria-live", "off"); // a screen reader would never come to an end

@@ -10,10 +10,11 @@
   let current = null;
 
   /** Show the replies of an open test as they are, or rendered. */
-  function showReplies(test) {
+  async function showReplies(test) {
+    if (Turns.choice.rendered) await conversationOf(test)?.open();
     for (const reply of test.querySelectorAll("dd.reply[data-turn]")) {
       const turn = conversationOf(test)?.turns[Number(reply.dataset.turn)];
-      if (!turn || Turns.choice.rendered === raw.has(reply)) continue;
+      if (Turns.choice.rendered === raw.has(reply) || (Turns.choice.rendered && !turn)) continue;
       if (Turns.choice.rendered) {
         raw.set(reply, [...reply.childNodes]);
         reply.replaceChildren(...Turns.reply(turn, null, conversationOf(test).where));
@@ -24,8 +25,9 @@
     }
   }
 
-  function fill(whole) {
+  async function fill(whole) {
     const conversation = conversationOf(whole.closest(".test"));
+    await conversation.open();
     const items = whole.dataset.turns.split(" ").map((number) => {
       const item = Turns.item(conversation.id, conversation.turns[Number(number)], null, conversation.where);
       item.removeAttribute("id");

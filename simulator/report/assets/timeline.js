@@ -49,29 +49,30 @@
     };
 
     /** The turn at the pointer: that of a nearby mark in its lane, or else the one at that token. */
-    const turnAtPointer = (event) => {
+    const turnAtPointer = async (event) => {
       const lane = event.target.closest?.("li");
       const conversation = lane && conversationOf(lane.dataset.conversation);
       const box = ruler.getBoundingClientRect();
       const place = (event.clientX - box.left) / box.width;
       if (!conversation?.length || place < -0.01 || place > 1.01) return null;
+      await conversation.open();
       const distance = (mark) => Math.abs(placeOf(mark) - place) * box.width;
       const near = marksOf(lane).reduce((best, mark) => (best && distance(best) <= distance(mark) ? best : mark), null);
       const turn = near && distance(near) <= NEAR ? conversation.turns[numberOf(near)] : turnAt(conversation.turns, place * Number(lane.dataset.tokens));
       return turn && { conversation, turn, place };
     };
 
-    lanes.addEventListener("pointermove", (event) => {
-      const target = turnAtPointer(event);
+    lanes.addEventListener("pointermove", async (event) => {
+      const target = await turnAtPointer(event);
       if (!target) return;
       point(target.place);
       show(target.conversation, target.turn);
     });
     lanes.addEventListener("pointerleave", () => cursor.setAttribute("visibility", "hidden"));
-    lanes.addEventListener("click", (event) => {
+    lanes.addEventListener("click", async (event) => {
       if (event.target.closest("a.name") || event.detail === 0) return; // the name is a link; Enter on a mark follows its link
-      const target = turnAtPointer(event);
       event.preventDefault();
+      const target = await turnAtPointer(event);
       if (!target) return;
       if (event.pointerType === "mouse") location.hash = Turns.address(target.conversation.id, target.turn.number);
       else show(target.conversation, target.turn);
@@ -82,12 +83,13 @@
       mark.setAttribute("tabindex", "0");
       return mark;
     };
-    lanes.addEventListener("focusin", (event) => {
+    lanes.addEventListener("focusin", async (event) => {
       const mark = event.target.closest("svg a");
       if (!mark) return;
       const conversation = conversationOf(mark.closest("li").dataset.conversation);
       enter(mark);
       point(placeOf(mark));
+      await conversation.open();
       show(conversation, conversation.turns[numberOf(mark)]);
     });
     lanes.addEventListener("keydown", (event) => {

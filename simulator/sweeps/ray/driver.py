@@ -8,13 +8,13 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from math import inf
 from pathlib import Path
 from typing import Any, Final, final
 
 import trio
 
 from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
 from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.grading.worker import GradingWorker
@@ -57,12 +57,12 @@ def import_ray() -> Any:
 
 
 def play_on_ray(
-    pairs: Sequence[tuple[Plan, RunFolder]], *, listener: Listener | None = None, max_cost: float = inf, spent: float = 0.0
+    pairs: Sequence[tuple[Plan, RunFolder]], *, listener: Listener | None = None, limit: Amount = UNLIMITED, spent: Amount = NOTHING
 ) -> list[Outcome]:
     """Play runs from where their journals end as tasks of a Ray cluster, and grade them.
 
     The cluster is the one at RAY_ADDRESS or the one that runs on this machine. If there is none, one is started that only this
-    machine can reach. At most `max_cost` dollars are spent in all, including the `spent` dollars that the sweep has cost already.
+    machine can reach. At most `limit` is taken in all, including what the sweep has `spent` already.
     SIGINT, SIGTERM and SIGHUP stop the runs as they stop `play`.
 
     Raises InputError if Ray is not installed, no cluster answers, or the cluster lacks the resources for a run.
@@ -74,11 +74,11 @@ def play_on_ray(
         coordinator = (
             ray.remote(Coordinator)
             .options(num_cpus=0, max_concurrency=MAX_CALLS, scheduling_strategy=affinity)
-            .remote({run.path.name: run.path.resolve() for _, run in pairs}, max_cost, spent)
+            .remote({run.path.name: run.path.resolve() for _, run in pairs}, limit, spent)
         )
         failure: BaseException | None = None
         try:
-            return trio.run(_Driver(ray, coordinator, max_cost, listener).play, list(pairs))
+            return trio.run(_Driver(ray, coordinator, limit, listener).play, list(pairs))
         except* ray.exceptions.RayError as group:
             failure = group
         while isinstance(failure, BaseExceptionGroup):
@@ -140,10 +140,10 @@ def _check_resources(ray: Any, pairs: Sequence[tuple[Plan, RunFolder]]) -> None:
 class _Driver:
     """Plays runs on a cluster."""
 
-    def __init__(self, ray: Any, coordinator: Any, max_cost: float, listener: Listener | None) -> None:
+    def __init__(self, ray: Any, coordinator: Any, limit: Amount, listener: Listener | None) -> None:
         self._ray = ray
         self._coordinator = coordinator
-        self._max_cost = max_cost
+        self._limit = limit
         self._listener = listener
         self._task = ray.remote(play)
         self._stopped = False
@@ -196,7 +196,7 @@ class _Driver:
     async def _try(self, planned: Plan, name: str, lease: int) -> tuple[dict[str, Any] | None, str | None]:
         """Have a node play a run. Return its answer, or None and why the node was lost."""
         cpus, gpus = required_resources(planned)
-        order = Order(name, lease, planned.manifest.model_dump_json(), self._max_cost, str(Path.cwd()), tuple(sys.path))
+        order = Order(name, lease, planned.manifest.model_dump_json(), self._limit, str(Path.cwd()), tuple(sys.path))
         options = self._task.options(num_cpus=cpus, num_gpus=gpus, max_retries=0, name=f"longspan {name}")
         task = options.remote(self._coordinator, order)
         errors = self._ray.exceptions

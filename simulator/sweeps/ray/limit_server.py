@@ -1,4 +1,4 @@
-"""Shares the rate limits of providers and the dollars of a sweep among all its runs, wherever they are played."""
+"""Shares the rate limits of providers and what a sweep may take among all its runs, wherever they are played."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, Final, TypeVar, final
 
 import trio
 
+from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
 from longspan.simulator.errors import LongspanError, StoppedError
 from longspan.simulator.ledger import Ledger
 
@@ -27,7 +27,7 @@ _UNKNOWN: Final = object()
 @final
 @dataclass(slots=True)
 class _Acquired:
-    """A slot or dollars that `owner` has until `released` is set. `outcome`: how the request went, or the dollars it cost."""
+    """A slot or an amount that `owner` has until `released` is set. `outcome`: how the request went, or the amount it took."""
 
     owner: Owner
     released: trio.Event = field(default_factory=trio.Event)
@@ -36,13 +36,13 @@ class _Acquired:
 
 @final
 class LimitServer:
-    """Limiters by provider, and a ledger of at most `limit` dollars, in a Trio loop of their own. May be called from any thread.
+    """Limiters by provider, and a ledger with a `limit`, in a Trio loop of their own. May be called from any thread.
 
-    `revoke` releases all that a lost owner had. Its dollars count as spent, since the provider may have charged for them.
+    `revoke` releases all that a lost owner had. Its amounts count as spent, since the provider may have charged for them.
     """
 
-    def __init__(self, limit: float = inf, spent: float = 0.0) -> None:
-        self._ledger = Ledger(limit, spent=spent)
+    def __init__(self, limit: Amount = UNLIMITED, spent: Amount = NOTHING) -> None:
+        self._ledger = Ledger(limit, spent)
         self._limiters: dict[tuple[str, ...], Any] = {}
         self._acquired: dict[int, _Acquired] = {}
         self._revoked: set[Owner] = set()
@@ -55,12 +55,12 @@ class LimitServer:
         """Return a ticket once the limiter `key` has let a request through (see `longspan.simulator.sweeps.shared_limits.SharedLimits`)."""
         return self._ask(lambda: self._acquire(owner, lambda: self._slot(key, limiter, limits, slot)))
 
-    def reserve(self, owner: Owner, worst: float) -> Future[int]:
-        """Return a ticket for a call that may cost `worst` dollars. Raises StoppedError if that may exceed the limit."""
+    def reserve(self, owner: Owner, worst: Amount) -> Future[int]:
+        """Return a ticket for a call that may take `worst`. Raises StoppedError if that may exceed the limit."""
         return self._ask(lambda: self._acquire(owner, lambda: self._budget(worst)))
 
     def release(self, ticket: int, outcome: Any) -> Future[None]:
-        """Release a ticket. `outcome` is the slot as the request left it, or the dollars that were spent."""
+        """Release a ticket. `outcome` is the slot as the request left it, or the amount that was taken."""
         return self._ask(lambda: self._release(ticket, outcome))
 
     def revoke(self, owner: Owner) -> Future[None]:
@@ -126,11 +126,11 @@ class LimitServer:
             yield lambda outcome: own.copy_outcome(outcome) if outcome is not None else None
 
     @asynccontextmanager
-    async def _budget(self, worst: float) -> AsyncIterator[Callable[[Any], None]]:
+    async def _budget(self, worst: Amount) -> AsyncIterator[Callable[[Any], None]]:
         async with self._ledger.paying({}, worst) as account:
 
-            def settle(dollars: float | None) -> None:
-                account.costs = {"": dollars or 0.0}
+            def settle(amount: Amount | None) -> None:
+                account.amount = amount or NOTHING
 
             yield settle
 

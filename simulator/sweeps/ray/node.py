@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, final
@@ -18,13 +17,14 @@ import trio
 
 from longspan.simulator.agent import repeatable
 from longspan.simulator.agent_spec import make_agent
+from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
 from longspan.simulator.errors import LongspanError, StoppedError
 from longspan.simulator.gate import vouch
-from longspan.simulator.ledger import Account, Ledger, known_cost
+from longspan.simulator.ledger import Account, Ledger, Rates
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import replan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import RunEvent, play_runs
+from longspan.simulator.runner import RunEvent, play_runs, spent_so_far
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, Shipper
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
 from longspan.simulator.transcript import Turn
@@ -41,7 +41,7 @@ SHIP_TIMEOUT: Final = 60.0
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a node is to play: a run, by its folder's name, under a lease, with at most `max_cost` dollars for the whole sweep.
+    """What a node is to play: a run, by its folder's name, under a lease, under the `limit` of the whole sweep.
 
     `manifest` is the run's, as JSON, which the process that started the sweep has checked.
     `cwd` and `path` are the current folder and sys.path of the process that started the sweep, to import users' agents.
@@ -50,7 +50,7 @@ class Order:
     run: str
     lease: int
     manifest: str
-    max_cost: float
+    limit: Amount
     cwd: str
     path: tuple[str, ...]
 
@@ -132,8 +132,8 @@ class _Playing:
             ships_messages = not repeatable(make_agent(planned.agent))
             ledger = (
                 Ledger()
-                if order.max_cost == inf
-                else _SharedLedger(order.max_cost, coordinator=self._coordinator, owner=(order.run, order.lease))
+                if order.limit == UNLIMITED
+                else _SharedLedger(order.limit, spent_so_far([run])[1], coordinator=self._coordinator, owner=(order.run, order.lease))
             )
             listener = self._ship_message if ships_messages else None
             return (await play_runs([(planned, run)], ledger, listener=listener, stop=self._stop))[0].error
@@ -190,21 +190,20 @@ class _RemoteLimits:
 
 
 class _SharedLedger(Ledger):
-    """The dollars that all runs of the sweep share, through the coordinator."""
+    """What all runs of the sweep may take together, through the coordinator."""
 
-    def __init__(self, limit: float, *, coordinator: Any, owner: tuple[str, int]) -> None:
-        super().__init__(limit)
+    def __init__(self, limit: Amount, dearest: Amount, *, coordinator: Any, owner: tuple[str, int]) -> None:
+        super().__init__(limit, dearest=dearest)
         self._coordinator = coordinator
         self._owner = owner
 
     @asynccontextmanager
-    async def paying(self, models: Mapping[str, str] | None, worst: float = 0.0) -> AsyncIterator[Account]:
+    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Amount = NOTHING) -> AsyncIterator[Account]:
         ticket = await answer_of(self._coordinator.reserve.remote(self._owner, worst))
         account = Account(models)
         try:
             yield account
         finally:
-            costs = account.costs
-            dollars = worst if costs is None else known_cost(costs.values())
+            amount = worst if account.amount is None else account.amount
             with trio.CancelScope(shield=True):
-                await answer_of(self._coordinator.release_ticket.remote(ticket, dollars))
+                await answer_of(self._coordinator.release_ticket.remote(ticket, amount))

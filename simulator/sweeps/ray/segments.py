@@ -12,7 +12,7 @@ from typing import Final, Literal, final
 from longspan.simulator.errors import StoppedError
 from longspan.simulator.files import partial_of
 from longspan.simulator.folders import below, open_file, subfolders
-from longspan.simulator.run_folder import RESULTS
+from longspan.simulator.run_folder import AGENT_LOG, PROMPTS, RESULTS
 from longspan.simulator.snapshots import RECORD, Snapshots
 
 __all__ = ["Answer", "Piece", "Segment", "Shipper", "logs", "snapshots"]
@@ -69,12 +69,12 @@ def _digest(run: str, lease: int, number: int, pieces: Sequence[Piece], renames:
 
 
 def logs(folder: Path) -> list[Path]:
-    """Return the files of a run that only grow, line by line: its journals, the records of its snapshots and its other `.jsonl` files.
+    """Return the files of a run that only grow, line by line: its journals and what is beside them, and its other `.jsonl` files.
 
     Raises JournalError for a link on the way to them.
     """
     conversations = subfolders(folder, "conversations")
-    found = [*folder.glob("*.jsonl"), *(each / name for each in conversations for name in ("journal.jsonl", RECORD))]
+    found = [*folder.glob("*.jsonl"), *(each / name for each in conversations for name in ("journal.jsonl", RECORD, PROMPTS, AGENT_LOG))]
     return sorted(path for path in found if path.exists())
 
 

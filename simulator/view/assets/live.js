@@ -38,7 +38,9 @@
     document.getElementById("report").hidden = !finished;
     state.classList.toggle("finished", finished);
     if (finished) state.textContent = now.closed ? "Finished: the report has the results." : "Interrupted: the report has what was played.";
-    else state.textContent = now.closed ? "Conversation finished, grading." : "Running, unless its process was killed.";
+    else if (now.running) state.textContent = now.closed ? "Conversation finished, grading." : "Running.";
+    else state.textContent = "Stopped: no process is playing it.";
+    document.getElementById("resume").hidden = now.running || (finished && now.closed);
   }
 
   function showTest(test) {

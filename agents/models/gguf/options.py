@@ -1,0 +1,87 @@
+"""The options of a model from a GGUF file, checked before anything is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from longspan.agents.base import InputError, Tokens
+from longspan.agents.models.core import CoreOptions
+from longspan.simulator.files import opened
+
+__all__ = ["CacheType", "GgufOptions"]
+
+CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
+"""How keys and values are stored in a cache: as floating-point numbers, or quantised (q, iq) with that many bits."""
+
+MAX_TEMPLATE: Final = 2**20
+"""The most bytes of a chat template."""
+
+MAX_DEVICES: Final = 16
+"""The most GPUs that llama.cpp divides a model among."""
+
+
+def _split(value: Any) -> Any:
+    """Read shares such as 3,1. Raises ValueError."""
+    try:
+        shares = tuple(float(part) for part in value.split(",")) if isinstance(value, str) else tuple(value)
+    except (TypeError, ValueError):
+        shares = ()
+    if not 1 <= len(shares) <= MAX_DEVICES or not all(0 <= share <= 1_000_000 for share in shares) or not any(shares):
+        raise ValueError(f"expected shares for at most {MAX_DEVICES} GPUs, such as 3,1; got {value!r:.60}")
+    return shares
+
+
+class GgufOptions(CoreOptions):
+    """`n_ctx`: the tokens of the window (default: 8,192, or what the model was trained on if that is less). `gpu_layers`: layers
+    computed on the GPU, -1 for all; `tensor_split`: the shares of several GPUs. `threads`: processors used (default: half of them).
+    `n_batch`, `n_ubatch`: tokens of a prompt that are given to llama.cpp together, and that it computes together. `flash_attention`:
+    llama.cpp decides if it is left out. `cache_k`, `cache_v`: how the cache stores keys and values. `temperature`: 0 takes the
+    likeliest token; above 0, tokens are sampled, with `seed`, from the likeliest with the total probability `top_p`.
+    `repetition_penalty`: makes tokens of prompt and answer less likely to be repeated. `max_tokens`: of an answer. `conversations`:
+    how many have a cache each. `chat_template`: a file with the template, instead of the model's own. `keep_thinking`: leave what is
+    between `<think>` and `</think>` in the answer."""
+
+    n_ctx: Tokens | None = None
+    gpu_layers: int = Field(default=0, ge=-1, le=10_000)
+    tensor_split: Annotated[tuple[float, ...] | None, BeforeValidator(_split)] = None
+    threads: int | None = Field(default=None, ge=1, le=512)
+    n_batch: int | None = Field(default=None, ge=1, le=65_536)
+    n_ubatch: int | None = Field(default=None, ge=1, le=65_536)
+    flash_attention: bool | None = None
+    cache_k: CacheType = "f16"
+    cache_v: CacheType = "f16"
+    seed: int = Field(default=0, ge=0, lt=2**32 - 1)
+    temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False)
+    top_p: float = Field(default=1.0, gt=0, le=1, allow_inf_nan=False)
+    repetition_penalty: float = Field(default=1.0, gt=0, le=10, allow_inf_nan=False)
+    max_tokens: Tokens = 1024
+    conversations: int = Field(default=4, ge=1, le=1000)
+    keep_thinking: bool = False
+    chat_template: str | None = None
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if "q" in self.cache_v and not self.flash_attention:
+            raise ValueError(f"cache_v={self.cache_v} is quantised, which needs flash_attention=true")
+        if self.tensor_split is not None and not self.gpu_layers:
+            raise ValueError("tensor_split divides layers among GPUs: it needs gpu_layers, such as gpu_layers=-1")
+        if self.n_ubatch is not None and self.n_batch is not None and self.n_ubatch > self.n_batch:
+            raise ValueError(f"n_ubatch={self.n_ubatch} is more than n_batch={self.n_batch}")
+        return self
+
+    def template(self) -> str | None:
+        """Return the text of the chat template, None for the model's own. Raises InputError if the file is not one."""
+        if self.chat_template is None:
+            return None
+        path = Path(self.chat_template).absolute()
+        with opened(path) as file:
+            text = file.read(MAX_TEMPLATE + 1)
+        if len(text) > MAX_TEMPLATE:
+            raise InputError(f"chat_template: {path} has more than {MAX_TEMPLATE:,} bytes: it is no chat template")
+        try:
+            return text.decode("utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"chat_template: {path} is not UTF-8 text") from None

@@ -1,0 +1,39 @@
+"""Options that say what a model costs, where no price list does: behind a gateway, or in an agent of one's own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from longspan.agents.base import AgentOptions
+from longspan.simulator.ledger import Rates
+
+__all__ = ["PriceOptions"]
+
+Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class PriceOptions(AgentOptions):
+    """`price_in`, `price_cached`, `price_out`: dollars per million tokens of input, of input read from a cache (default: as other
+    input), and of output."""
+
+    price_in: Price | None = None
+    price_cached: Price | None = None
+    price_out: Price | None = None
+
+    @model_validator(mode="after")
+    def _prices_belong_together(self) -> Self:
+        if (self.price_in is None) != (self.price_out is None):
+            given, missing = ("price_in", "price_out") if self.price_out is None else ("price_out", "price_in")
+            raise ValueError(f"{given} needs {missing} too; write {missing}=0 if it is free")
+        if self.price_cached is not None and self.price_in is None:
+            raise ValueError("price_cached needs price_in and price_out too")
+        return self
+
+    @property
+    def rates(self) -> Rates | None:
+        """The prices, None if they are not given."""
+        if self.price_in is None or self.price_out is None:
+            return None
+        return Rates(self.price_in, self.price_in if self.price_cached is None else self.price_cached, self.price_out)

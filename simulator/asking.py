@@ -1,0 +1,133 @@
+"""Asks an agent a turn of a run again, from the state it was in. Nothing in the run's folder is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, final
+
+from longspan.simulator import events
+from longspan.simulator.agent import Agent, close, has_snapshots, observes, start
+from longspan.simulator.agent_log import AgentLog
+from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.errors import InputError, StoppedError
+from longspan.simulator.gate import clear
+from longspan.simulator.ledger import Costs
+from longspan.simulator.live_agent import LiveAgent
+from longspan.simulator.messages import Message, Reply, Usage
+from longspan.simulator.planning import agent_for
+from longspan.simulator.prompt_log import Prompt, PromptLog
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.transcript import Transcript, Turn
+
+__all__ = ["Again", "Asking", "Past", "past_of"]
+
+
+@final
+class Past(NamedTuple):
+    """A turn of a conversation and those before it. `expected`: the ideal reply to a question of a scripted test."""
+
+    conversation: str
+    before: list[Turn]
+    turn: Turn
+    expected: str | None
+
+
+@final
+class Again(NamedTuple):
+    """A turn's new reply, its cost in dollars by part, None if unknown, and what models were sent for it."""
+
+    reply: Reply
+    costs: Costs | None
+    prompts: list[Prompt]
+
+
+def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Past:
+    """Read a turn and those before it. `conversation` may be left out if the run has only one.
+
+    Raises InputError if there is no such turn, JournalError for a damaged journal.
+    """
+    known = list(run.manifest.conversations)
+    if conversation is None and len(known) > 1:
+        raise InputError(f"{run.path} has {len(known)} conversations: name one with --conversation, such as {known[0]}")
+    id = known[0] if conversation is None else conversation
+    if id not in known:
+        raise InputError(f"{run.path} has no conversation {id!r:.60}; it has {', '.join(known)}")
+    transcript, turns = Transcript(), dict[int, Turn]()
+    for change in run.fold(id, transcript.add):
+        if isinstance(change, Turn):
+            turns[change.message.turn] = change
+            if change.message.turn == number and change.reply is not None:
+                break
+    if number not in turns:
+        raise InputError(f"{run.path}: conversation {id} has {len(turns)} turns, counted from 0; it has no turn {number}")
+    *before, turn = [turns[each] for each in range(number + 1)]
+    played = transcript.tests.get(turn.message.test or "")
+    own = [each.message for each in turns.values() if each.message.test == turn.message.test]
+    ideals = played.definition.ideal_replies(own) if played is not None else {}
+    return Past(id, before, turn, ideals.get(number))
+
+
+@final
+class Asking:
+    """Asks `agent`, the run's own if it is None, a turn of a run again.
+
+    What it has written to standard error is in `log`. Raises InputError for an unknown kind of agent, and for one that the manifest
+    names and the user has not allowed (see `gate`).
+    """
+
+    def __init__(self, run: RunFolder, past: Past, agent: str | None = None) -> None:
+        manifest = run.manifest
+        if agent is None and manifest.imported is not None:
+            raise InputError(f"{run.path} was imported: name an agent with --agent")
+        if agent is None:
+            clear(manifest, "agent")
+        self.spec = agent_for(manifest, AgentSpec.parse(manifest.agent if agent is None else agent))
+        if self.spec.kind == "oracle":
+            raise InputError("oracle gets its replies from a test that is being played; name another agent")
+        own = str(self.spec) == manifest.agent and manifest.imported is None
+        self._past = past
+        self._own = own
+        self._snapshots = Snapshots(run.snapshots(past.conversation), copied=True) if own else None
+        self.log = AgentLog()
+
+    async def ask(self, agree: Callable[[str, bool], bool]) -> Again:
+        """Bring the agent to the turn, and ask it.
+
+        `agree` is called before, with a line that says what this takes, and whether turns are sent to the agent again. If it
+        returns False, nothing is done. Raises StoppedError then, AgentError if the agent fails.
+        """
+        prompts = PromptLog(None)
+        with self.log.kept(None), prompts.kept():
+            agent = make_agent(self.spec)
+            try:
+                await start(agent)
+                if not agree(*self._needed(agent)):
+                    raise StoppedError("nothing was asked")
+                live = LiveAgent(agent, snapshots=self._snapshots)
+                for turn in self._past.before:
+                    if turn.reply is not None:
+                        live.replay(_message(turn), _reply(turn.reply), asked=self._own and turn.reply.asked)
+                await live.catch_up()
+                prompts.prompts.clear()
+                reply, costs = await live.reply(_message(self._past.turn), "")
+            finally:
+                await close(agent)
+        return Again(reply, costs, prompts.prompts)
+
+    def _needed(self, agent: Agent) -> tuple[str, bool]:
+        number = self._past.turn.message.turn
+        saved = self._snapshots.newest(number) if self._snapshots is not None and has_snapshots(agent) else 0
+        since = f"the {number - saved} turns since its snapshot" if saved else f"the {number} turns before"
+        if observes(agent) or saved == number:
+            return f"{self.spec} is shown {since}", False
+        return f"{self.spec} cannot be shown turns: {since} are sent to it again", True
+
+
+def _message(turn: Turn) -> Message:
+    message = turn.message
+    return Message(message.text, message.sent_at, message.turn_id)
+
+
+def _reply(event: events.Reply) -> Reply:
+    return Reply(event.text, Usage.of(event.usage) if event.usage else None, event.trace, refused=bool(event.refused))

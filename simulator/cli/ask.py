@@ -1,0 +1,98 @@
+"""longspan ask: ask a turn again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longspan.simulator.cli import completion
+from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
+from longspan.simulator.integers import whole
+from longspan.simulator.terminal import complain, confirm, say, say_json
+
+if TYPE_CHECKING:
+    from longspan.simulator.asking import Again, Past
+
+__all__ = ["ask"]
+
+
+def ask(
+    run: RunArgument,
+    turn: Annotated[int, typer.Argument(help="The turn's number, as the report shows it.", parser=whole(0, 10**9), metavar="TURN")],
+    agent: Annotated[
+        str | None,
+        typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", show_default="the run's", autocompletion=completion.agents),
+    ] = None,
+    conversation: Annotated[
+        str | None, typer.Option(help="The conversation, if the run has several: an isolated test's name.", metavar="ID")
+    ] = None,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Also print what models were sent for it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before turns are repeated.")] = False,
+    trust: TrustOption = False,
+    json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
+) -> int:
+    """Ask a turn of a run again, and compare the replies.
+
+    The agent is restored from its last snapshot before the turn, if there is one, and shown the turns after that. Another agent is
+    shown all turns before. Nothing is written to the run.
+    """
+    import trio
+
+    from longspan.simulator.asking import Asking, past_of
+    from longspan.simulator.errors import AgentError, InputError
+
+    folder = open_run(run, trust, agent)
+    past = past_of(folder, turn, conversation)
+    asking = Asking(folder, past, agent)
+
+    def agree(notice: str, costly: bool) -> bool:
+        if not json_:
+            say(notice)
+        if costly and json_ and not yes:
+            raise InputError(f"{notice}; --yes skips the question")
+        return yes or not costly or confirm("Continue?")
+
+    try:
+        again = trio.run(asking.ask, agree)
+    except AgentError:
+        for line in asking.log.last_lines:
+            complain(line)
+        raise
+    if json_:
+        say_json(_as_json(past, again, str(asking.spec)))
+    else:
+        _print(past, again, prompt)
+    return 0
+
+
+def _print(past: Past, again: Again, prompt: bool) -> None:
+    message, recorded = past.turn.message, past.turn.reply
+    where = [f"turn {message.turn}", message.kind, *([message.test] if message.test else []), f"{message.sent_at:%Y-%m-%d %H:%M}"]
+    say(" · ".join(where))
+    if prompt:
+        for each in again.prompts:
+            say(f"sent to {each.model}, for: {each.purpose}")
+            for role, text in each.messages:
+                say(f"  {role}: {text}", lines=True)
+    said = "(no reply: interrupted here)" if recorded is None else recorded.text
+    expected = [("expected", past.expected)] if past.expected is not None else []
+    for title, text in [("user", message.text), *expected, ("recorded", said), ("again", again.reply.text)]:
+        say(f"{title:9} {text}", lines=True)
+
+
+def _as_json(past: Past, again: Again, agent: str) -> dict[str, Any]:
+    message, recorded, reply = past.turn.message, past.turn.reply, again.reply
+    return {
+        "conversation": past.conversation,
+        "turn": message.turn,
+        "test": message.test,
+        "text": message.text,
+        "expected": past.expected,
+        "recorded": {"text": recorded.text, "trace": recorded.trace} if recorded is not None else None,
+        "again": {"agent": agent, "text": reply.text, "trace": reply.trace, "cost_usd": again.costs},
+        "prompts": [
+            {"model": model, "for": purpose, "messages": [each._asdict() for each in messages]}
+            for _, model, purpose, messages in again.prompts
+        ],
+    }

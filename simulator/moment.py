@@ -1,0 +1,37 @@
+"""Where the conversation stands that this task plays: for what is kept beside its journal."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, final
+
+__all__ = ["Moment", "moment", "set_moment"]
+
+
+@final
+@dataclass(slots=True)
+class Moment:
+    """The turn that the agent was last given, and its virtual time; None before the first. It changes as the conversation goes on."""
+
+    turn: int | None = None
+    sent_at: datetime | None = None
+
+
+_moment: Final[ContextVar[Moment | None]] = ContextVar("moment", default=None)
+
+
+def moment(*, new: bool = False) -> Moment:
+    """Return where the conversation stands. `new`: one begins with this task."""
+    known = _moment.get()
+    if known is None or new:
+        known = Moment()
+        _moment.set(known)
+    return known
+
+
+def set_moment(turn: int, sent_at: datetime) -> None:
+    """Say which turn the agent is given now."""
+    now = moment()
+    now.turn, now.sent_at = turn, sent_at

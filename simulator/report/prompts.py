@@ -1,0 +1,52 @@
+"""What models were sent, as a report shows it: shortened, because a prompt repeats most of the one before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from longspan.simulator.prompt_log import Prompt, read_prompts
+from longspan.simulator.report.excerpts import Excerpt
+from longspan.simulator.report.reading import Conversation
+from longspan.simulator.run_folder import RunFolder
+
+__all__ = ["add_prompts"]
+
+MESSAGE_CHARS: Final = 2_000
+"""Characters shown of a message of a prompt."""
+
+END_CHARS: Final = 4_000
+"""Characters after which no more messages of a prompt's end are shown. Its first message is shown too."""
+
+MAX_CALLS: Final = 5
+"""Calls shown of a turn: the last ones."""
+
+
+def add_prompts(run: RunFolder, conversations: Mapping[str, Conversation]) -> None:
+    """Add what models were sent to the turns of a run that kept it. Raises JournalError if a file is damaged."""
+    for id, conversation in conversations.items():
+        shown: dict[int, list[str]] = {}
+        for prompt in read_prompts(run.prompts(id)):
+            if prompt.turn is not None and prompt.turn < len(conversation.turns):
+                calls = shown.setdefault(prompt.turn, [])
+                calls.append(_shown(prompt))
+                del calls[:-MAX_CALLS]
+        for number, texts in shown.items():
+            conversation.turns[number].prompt = Excerpt.of("\n\n\n".join(texts), MAX_CALLS * 4 * END_CHARS)
+
+
+def _shown(prompt: Prompt) -> str:
+    """Return a prompt's first message and its last ones."""
+    others = list(prompt.messages)
+    first = [_message(*others.pop(0))] if others else []
+    end: list[str] = []
+    while others and sum(map(len, end)) < END_CHARS:
+        end.append(_message(*others.pop()))
+    left_out = [f"(… {len(others):,} messages left out …)"] if others else []
+    return "\n\n".join([f"{prompt.model}, for: {prompt.purpose}", *first, *left_out, *reversed(end)])
+
+
+def _message(role: str, text: str) -> str:
+    head, tail, length = Excerpt.of(text, MESSAGE_CHARS)
+    between = f" (… {length - len(head) - len(tail):,} characters left out …) " if tail else ""
+    return f"{role}: {head}{between}{tail}"

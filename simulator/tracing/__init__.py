@@ -1,0 +1,45 @@
+"""OpenTelemetry traces of what is played (docs/tracing.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from longspan.simulator.errors import InputError
+from longspan.simulator.telemetry import TELEMETRY
+from longspan.simulator.terminal import complain
+
+__all__ = ["exporting", "telling"]
+
+
+@contextmanager
+def exporting(wanted: bool) -> Iterator[Any]:
+    """Export a trace of everything that is played inside, if `wanted`, and yield the Tracing (else None).
+
+    It is closed at the end: `counts` then says what could not be exported. Raises InputError if the extra is missing, or the
+    environment names a collector that cannot be used.
+    """
+    if not wanted:
+        yield None
+        return
+    try:
+        from longspan.simulator.tracing.spans import Tracing
+    except ImportError as error:
+        raise InputError("--otel needs an extra: pip install 'longspan[otel]'") from error
+    tracing = Tracing()
+    token = TELEMETRY.set(tracing)
+    try:
+        yield tracing
+    finally:
+        TELEMETRY.reset(token)
+        tracing.close()
+
+
+@contextmanager
+def telling(wanted: bool) -> Iterator[None]:
+    """Export as `exporting` does, and tell in a line at the end what could not be exported."""
+    with exporting(wanted) as tracing:
+        yield
+    if tracing is not None and tracing.lost:
+        complain(tracing.lost)

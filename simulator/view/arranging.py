@@ -1,0 +1,84 @@
+"""The list of runs in order and in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from statistics import fmean
+from typing import Any, Final, NamedTuple, final
+
+from longspan.simulator.analysis.test_matrix import natural
+from longspan.simulator.view.changes import changed_options, chosen_scenarios
+from longspan.simulator.view.run_list import Entry
+
+__all__ = ["ORDERS", "Group", "arranged", "in_order"]
+
+ORDERS: Final[dict[str, str]] = {
+    "changed": "newest first",
+    "run": "run",
+    "agent": "agent",
+    "score": "score",
+    "suite": "suite",
+    "span": "span",
+    "seed": "seed",
+    "state": "state",
+}
+"""By what runs can be sorted, and what that is called. A minus in front turns it round."""
+
+KEYS: Final[dict[str, Callable[[Entry], Any]]] = {
+    "changed": lambda entry: -entry.changed,
+    "run": lambda entry: natural(entry.name),
+    "agent": lambda entry: entry.manifest.agent if entry.manifest else "",
+    "score": lambda entry: -1.0 if entry.share is None else -entry.share,
+    "suite": lambda entry: entry.manifest.suite.name if entry.manifest else "",
+    "span": lambda entry: entry.manifest.span if entry.manifest else 0,
+    "seed": lambda entry: entry.manifest.seed if entry.manifest else 0,
+    "state": lambda entry: entry.state,
+}
+
+
+@final
+class Group(NamedTuple):
+    """Runs that differ in their seeds only. `share` and `chance` are means, as shares of full marks, over those with results, which
+    are `scored`; `low` and `high` the least and the greatest share."""
+
+    entries: Sequence[Entry]
+    scored: int
+    share: float
+    low: float
+    high: float
+    chance: float
+
+
+def in_order(entries: Sequence[Entry], order: str) -> list[Entry]:
+    """Sort entries, which are the most recent first, by one of `ORDERS`; what is equal, by name."""
+    name = order.removeprefix("-")
+    if name not in KEYS:
+        return list(entries)
+    named = sorted(entries, key=lambda entry: natural(entry.name))
+    return sorted(named, key=KEYS[name], reverse=order.startswith("-"))
+
+
+def arranged(entries: Sequence[Entry], order: str) -> list[Group]:
+    """Group sorted entries by everything but their seeds. Groups are where their first entry is, or sorted by their means."""
+    found: dict[Hashable, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(_kind(entry), []).append(entry)
+    groups = [_group(sorted(group, key=KEYS["seed"])) for group in found.values()]
+    if order.removeprefix("-") == "score":
+        groups.sort(key=lambda group: -group.share if group.scored else 1.0, reverse=order.startswith("-"))
+    return groups
+
+
+def _kind(entry: Entry) -> Hashable:
+    if (manifest := entry.manifest) is None:
+        return entry.name
+    options = (*chosen_scenarios(manifest), *changed_options(manifest))
+    return manifest.suite.name, manifest.span, manifest.agent, options
+
+
+def _group(entries: Sequence[Entry]) -> Group:
+    shares = [entry.share for entry in entries if entry.share is not None]
+    chances = [entry.chance / entry.max_score for entry in entries if entry.max_score]
+    if not shares:
+        return Group(entries, 0, 0.0, 0.0, 0.0, 0.0)
+    return Group(entries, len(shares), fmean(shares), min(shares), max(shares), fmean(chances))
