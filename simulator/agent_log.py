@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from longspan.simulator.keys import redacted
 from longspan.simulator.moment import Moment, moment
 from longspan.simulator.terminal import as_line
 
-__all__ = ["AgentLog", "agent_log"]
+__all__ = ["CRASH", "AgentLog", "agent_log", "telling"]
 
 MAX_LINE: Final = 2_000
 """Bytes of a line. A longer one becomes several."""
@@ -30,7 +30,16 @@ LAST_LINES: Final = 40
 
 LINE_ENDS: Final = re.compile(rb"[\r\n]+")
 
+CRASH: Final = "Fatal Python error:"
+"""How the lines begin that Python leaves of a crash below it, with the innermost call first."""
+
 FULL: Final = "longspan: the log is full; what follows is dropped"
+
+
+def telling(lines: Sequence[str], most: int) -> list[str]:
+    """Return the lines that tell most about a failure: the last ones, or the first of a crash below Python."""
+    crash = next((number for number, line in enumerate(lines) if line.startswith(CRASH)), None)
+    return list(lines[-most:] if crash is None else lines[crash : crash + most])
 
 
 @final

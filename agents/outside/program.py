@@ -15,7 +15,7 @@ from trio.abc import ReceiveStream, SendStream
 
 from longspan.agents.base import AgentError
 from longspan.agents.outside.protocol import MAX_BYTES, printable
-from longspan.simulator.agent_log import agent_log
+from longspan.simulator.agent_log import CRASH, agent_log, telling
 
 __all__ = ["ADVICE", "Program"]
 
@@ -66,9 +66,12 @@ class Program:
 
     @property
     def stderr_hint(self) -> str:
-        """The last line of its standard error, for error messages; empty if there is none."""
-        lines = self._log.last_lines
-        return f"; its last line on standard error: {printable(lines[-1])}" if lines else ""
+        """The last line of its standard error, or what Python says of a crash, for error messages; empty if there is none."""
+        lines = telling(self._log.last_lines, 1)
+        if not lines:
+            return ""
+        where = "" if lines[0].startswith(CRASH) else "its last line "
+        return f"; {where}on standard error: {printable(lines[0])}"
 
     async def ask(self, line: bytes) -> bytes:
         """Send a line and return the answer, skipping blank lines. Raises AgentError if there is none."""

@@ -77,7 +77,10 @@ class _State(BaseModel):
 
 @final
 class McpAgent(BaseAgent):
-    """A chat model with an MCP server's tools. Raises InputError without a model that can use tools."""
+    """A chat model with an MCP server's tools.
+
+    Raises InputError without a model that can use tools.
+    """
 
     takes_target = True
 

@@ -102,7 +102,7 @@ class Progress:
                 heard.folder.name, RunStatus(heard.gradebook, cache(partial(_lengths, heard.plan))), place
             )
             if not self._console.is_terminal:
-                self._console.say(f"{run.name}: {run.total} tests to play")
+                self._console.say(f"{run.name}: {run.total} {'test' if run.total == 1 else 'tests'} to play")
         ended = run.status.add(heard.conversation, heard.change)
         if ended is not None and not self._console.is_terminal and run.milestone():
             self._console.say(f"{run.name}: {run.line()}")

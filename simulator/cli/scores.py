@@ -13,6 +13,7 @@ from rich.box import SIMPLE
 from rich.cells import cell_len
 from rich.table import Table
 
+from longspan.simulator.agent_log import telling
 from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.cli.console import Console
@@ -143,7 +144,7 @@ def _print_details(run: RunFolder, error: AgentError, console: Console) -> None:
     with suppress(JournalError):
         details = next((failure.details for failure in run.failures().values() if failure.error == str(error)), "")
         if details:
-            for line in details.rstrip().splitlines()[-LAST_LINES:]:
+            for line in telling(details.rstrip().splitlines(), LAST_LINES):
                 console.say(f"  {line}", "dim")
             console.say(f"details {run.path / 'incidents.jsonl'}")
 

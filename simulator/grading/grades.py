@@ -147,6 +147,8 @@ class Result(_Frozen):
         """How often the agent's model refused, and what that cost which tests, in words."""
         tests = [f"{test.id} ({test.refused})" for test in self.tests if test.refused]
         named = [*tests[:NAMED], f"{len(tests) - NAMED} more"] if len(tests) > NAMED else tests
+        if named and (others := self.refused - sum(test.refused for test in self.tests)):
+            named = [*named, f"filler ({others})"]
         replies = "1 reply is a refusal" if self.refused == 1 else f"{self.refused:,} replies are refusals"
         return f"{replies} by the agent's model" + (f", in {listed(named)}" if named else ", none of them in a test")
 

@@ -67,6 +67,7 @@ def test_a_run_whose_model_refuses_in_the_middle_is_finished_and_says_so(
     ]
     assert {test.id: test.refused for test in result.tests if test.refused} == {"name_list-2": 1, "name_list-3": 1}
     assert result.refused_sentence == "2 replies are refusals by the agent's model, in name_list-2 (1) and name_list-3 (1)"
+    assert result.model_copy(update={"refused": 5}).refused_sentence.endswith("in name_list-2 (1), name_list-3 (1) and filler (3)")
     print_scores(run.manifest, result)
     assert result.refused_sentence in " ".join(capsys.readouterr().out.split())
     assert result.refused_sentence in unescape((run.path / "report.html").read_text("utf-8"))

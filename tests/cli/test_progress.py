@@ -100,7 +100,7 @@ def test_without_a_terminal_progress_is_printed_in_lines(tmp_path: Path) -> None
         trio.run(lambda: play(plans, listener=progress.heard))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "\x1b" not in printed
-    assert printed.count("tests to play") == 2
+    assert printed.count(": 1 test to play") == 2
     assert "ltm-2k-silent-seed1: 1/1 tests" in printed
     assert "% done" not in printed, "replies took no time"
 
