@@ -77,7 +77,7 @@ json.dump(found, sys.stdout)
 """Runs commands one after the other and tells their exit codes and what they print; longspan's in one process, to save time.
 Those that end in `&` run beside the others."""
 
-_PROGRESS: Final = re.compile(r"\S+: (?:\d+ tests to play|\d+/\d+ tests, .*)")
+_PROGRESS: Final = re.compile(r"\S+: (?:\d+ tests? to play|\d+/\d+ tests, .*)")
 """Lines that a terminal does not show, or no longer, when a run is over."""
 
 _EXAMPLES: Final = re.compile(
