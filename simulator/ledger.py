@@ -165,12 +165,13 @@ class Ledger:
         if reached.dollars > self.limit.dollars:
             return (
                 f"the next turn could cost ${worst.dollars:.4f} and exceed the limit of ${self.limit.dollars:.2f}: "
-                f"${self.spent.dollars:.4f} is spent; `longspan resume --max-cost` continues with a higher limit, and without it there is none"
+                f"${self.spent.dollars:.4f} is spent; `longspan resume --max-cost` continues with another limit, resume alone with none"
             )
         if reached.tokens > self.limit.tokens:
             return (
                 f"the next turn could take {worst.tokens:,.0f} tokens and exceed the limit of {self.limit.tokens:,.0f}: "
-                f"{self.spent.tokens:,.0f} are used; `longspan resume --max-tokens-total` continues with a higher limit, and without it there is none"
+                f"{self.spent.tokens:,.0f} are used; `longspan resume --max-tokens-total` continues with another limit, "
+                "resume alone with none"
             )
         return None
 
