@@ -118,7 +118,7 @@ def note_prompt(model: str, messages: Iterable[tuple[str, str]], purpose: str = 
     """Keep what a model is sent now, pairs of role and text, if the run keeps its prompts. Keys in it are left out."""
     log = _log.get()
     if log is not None:
-        log.add(model, purpose, [PromptMessage(role, redacted(text)) for role, text in messages])
+        log.add(model, purpose, [PromptMessage(role, _kept(text)) for role, text in messages])
 
 
 def read_prompts(path: Path) -> Iterator[Prompt]:
@@ -138,6 +138,10 @@ def read_prompts(path: Path) -> Iterator[Prompt]:
             raise JournalError(f"{path}, line {number}: not a prompt: it names messages that were never sent; move the file away")
         messages = [message for first, last in entry.messages for message in known[first : last + 1]]
         yield Prompt(entry.turn, entry.model, entry.purpose, messages)
+
+
+def _kept(text: str) -> str:
+    return redacted(text).encode("utf-8", "replace").decode()
 
 
 def _stretches(numbers: Sequence[int]) -> list[list[int]]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
 from pydantic import BeforeValidator, Field
 
 from longspan.agents.base import AgentError, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCall, clean
+from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCall, clean, clean_json
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.agents.models.thinking import split_thinking
@@ -197,7 +197,7 @@ class ApiCore(ABC):
             if answer.called and not text and not calls:
                 answer.refuse("a tool call")
             usage = answer.usage or self._estimate_usage(request, answer)
-            return (Completion(text, usage, tuple(calls), answer.raw, thinking), answer.refusal), usage
+            return (Completion(text, usage, tuple(calls), clean_json(answer.raw), thinking), answer.refusal), usage
 
         with model_call(self.name) as used:
             (completion, refusal), usage = await self.provider.call(send, tokens=request.tokens)
