@@ -33,6 +33,9 @@ DATE: Final = "%B-%d-%Y"
 _MARKER: Final = re.compile(r"\s*->->\s*[0-9]+\s*,\s*(?:[0-9]+|N/A)(?![0-9/])")
 """Where a user's message stands in the plan from which it was written: "->-> 1,3" or "->-> 2,N/A"."""
 
+_PLAN: Final = re.compile(r"plan-[0-9]+")
+"""The folders of a chat of 10M tokens that hold its parts once more."""
+
 _SIZE: Final = re.compile(r"[0-9]+[KM]")
 
 
@@ -78,7 +81,7 @@ _ASKED: Final = TypeAdapter(dict[str, list[_Asked]])
 def read(path: Path) -> Iterator[History]:
     """Yield the chats at a path, by size and number. Raises InputError, which names the file that is wrong."""
     found = {PurePosixPath(source.name): source for source in sources(path)}
-    folders = sorted({name.parent for name in found if name.name in CHATS}, key=_rank)
+    folders = sorted({name.parent for name in found if name.name in CHATS and not _PLAN.fullmatch(name.parent.name)}, key=_rank)
     if not folders:
         raise InputError(f"{path}: no chats of BEAM found; expected folders with chat.json and {QUESTIONS}")
     for folder in folders:
@@ -109,11 +112,11 @@ def _history(id: str, chat: Source, probing: Source) -> History:
     ids = iter(distinct(published))
     sessions, back = onward([_session(str(number), batch, ids) for number, batch in enumerate(batches, 1)])
     remarks = {
-        "{} markers such as ->-> 1,3 were cut from what the user says": sum(
+        "markers such as ->-> 1,3 that were cut from what the user says: {}": sum(
             len(_MARKER.findall(said.content)) for batch in batches for said in batch.said if said.role == "user"
         ),
-        "{} turns had the id of another and were given their own": len(published) - len(set(published)),
-        "the dates of {} sessions cannot be read, or lie before an earlier one's, and are left out": back
+        "turns that had the id of another, and were given their own: {}": len(published) - len(set(published)),
+        "dates left out because they are none, or lie before an earlier session's: {}": back
         + sum(bool(batch.anchor) and date(batch.anchor or "", DATE) is None for batch in batches),
     }
     with wrong(chat.where):

@@ -87,7 +87,8 @@ class History:
             _check(question, turns, sessions)
 
     def __str__(self) -> str:
-        text = f"{self.id}: {len(self.sessions)} sessions, {len(self.turns)} turns, {len(self.questions)} questions"
+        counts = {"session": len(self.sessions), "turn": len(self.turns), "question": len(self.questions)}
+        text = f"{self.id}: {', '.join(f'{count} {what}' + 's' * (count != 1) for what, count in counts.items())}"
         return f"{text}; labels of evidence that name nothing in it: {self.unknown}" if self.unknown else text
 
     @property

@@ -90,8 +90,8 @@ def _history(where: str, sample: _Sample) -> History:
     idle = sum(key.endswith(_DATED) and key.removesuffix(_DATED) not in sample.conversation for key in sample.conversation)
     ids = [turn.id for session in sessions for turn in session.turns]
     remarks = {
-        f"the dates of {back} sessions lie before an earlier one's and are left out": back,
-        f"{idle} dates have no session": idle,
+        f"dates left out because they lie before an earlier session's: {back}": back,
+        f"dates without a session: {idle}": idle,
     }
     questions = tuple(_question(number, asked, ids) for number, asked in enumerate(sample.qa))
     return History(sample.sample_id, sessions, questions, tuple(remark for remark, count in remarks.items() if count))

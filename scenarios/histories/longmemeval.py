@@ -95,7 +95,7 @@ def _history(asked: _Asked) -> History:
     )
     ordered = sorted(sessions, key=lambda session: session.at or datetime.min)  # the file with the evidence alone is in no order
     again = len(set(ids) - set(asked.haystack_session_ids))
-    remarks = (f"{again} sessions had the id of another and were given their own",) if again else ()
+    remarks = (f"sessions that had the id of another, and were given their own: {again}",) if again else ()
     return History(asked.question_id, tuple(ordered), (question,), remarks)
 
 

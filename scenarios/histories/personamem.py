@@ -17,8 +17,8 @@ from typing import Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from longspan.scenarios.histories import personamem_converted
 from longspan.scenarios.histories.history import History, Question, Session, Turn
-from longspan.scenarios.histories.repairs import sort_labels
 from longspan.scenarios.histories.sources import Source, beside, sources, wrong
 from longspan.simulator.errors import InputError, one_line
 
@@ -30,9 +30,6 @@ CONTEXTS: Final[Mapping[str, str]] = {r"questions_(\w+)\.csv": "shared_contexts_
 WANTED: Final = "questions_32k.csv beside shared_contexts_32k.jsonl, or queries_32k.json beside documents_32k.json"
 LONGEST: Final = 100_000
 """Characters of a question's options at most."""
-
-_MESSAGE: Final = re.compile(r"(?:\A|\n\n)\[(SYSTEM|USER|ASSISTANT)\] ")
-_OPTION: Final = re.compile(r"\n+(?=\([a-z]\) )")
 
 
 class _Published(BaseModel):
@@ -56,28 +53,6 @@ class _Row(_Published):
     end_index_in_shared_context: str = Field(pattern=r"^[0-9]{1,9}$")
 
 
-@final
-class _Meta(_Published):
-    question_type: str
-
-
-@final
-class _Query(_Published):
-    id: str = Field(min_length=1)
-    query: str
-    gold_answers: list[str] = Field(min_length=1)
-    gold_ids: list[str]
-    user_id: str
-    meta: _Meta
-
-
-@final
-class _Document(_Published):
-    id: str = Field(min_length=1)
-    content: str
-    user_id: str
-
-
 _CONTEXT: Final = TypeAdapter(dict[str, list[_Said]])
 
 
@@ -96,7 +71,7 @@ def read(path: Path) -> Iterator[History]:
     Raises InputError, which names the question or conversation that is wrong.
     """
     questions, contexts = _pair(path)
-    yield from (_authors if questions.name.endswith(".csv") else _converted)(questions, contexts)
+    yield from (_histories if questions.name.endswith(".csv") else personamem_converted.histories)(questions, contexts)
 
 
 def _pair(path: Path) -> tuple[Source, Source]:
@@ -120,10 +95,7 @@ def _context(name: str) -> str | None:
     return next((form.format(match[1]) for match, form in matches if match), None)
 
 
-# ---- as the authors publish it
-
-
-def _authors(questions: Source, contexts: Source) -> Iterator[History]:
+def _histories(questions: Source, contexts: Source) -> Iterator[History]:
     by_context: dict[str, dict[int, list[_Asked]]] = {}
     for asked in _rows(questions):
         by_context.setdefault(asked.context, {}).setdefault(asked.end, []).append(asked)
@@ -186,48 +158,3 @@ def _sessions(id: str, said: Sequence[_Said]) -> tuple[Session, ...]:
 
 def _session(id: str, said: Sequence[_Said]) -> Session:
     return Session(id, None, tuple(Turn(f"{id}:{number}", each.role, each.content) for number, each in enumerate(said, 1)))
-
-
-# ---- as a harness converted it
-
-
-def _converted(queries: Source, documents: Source) -> Iterator[History]:
-    with wrong(documents.where):
-        found = TypeAdapter(list[_Document]).validate_python(documents.json())
-    with wrong(queries.where):
-        asked = TypeAdapter(list[_Query]).validate_python(queries.json())
-    by_user: dict[str, list[_Query]] = {}
-    for query in asked:
-        by_user.setdefault(query.user_id, []).append(query)
-    sessions: dict[str, list[Session]] = {user: [] for user in by_user}
-    for document in found:
-        if document.user_id in sessions:
-            with wrong(f"{documents.where}, document {document.id!r:.80}"):
-                sessions[document.user_id].append(_session(document.id, _messages(document.content)))
-    for user, own in by_user.items():
-        ids = {session.id for session in sessions[user]}
-        with wrong(f"{queries.where}, user {user!r:.80}"):
-            history = History(user, tuple(sessions[user]), tuple(_question(query, ids) for query in own))
-        yield history
-
-
-def _messages(content: str) -> list[_Said]:
-    before, *parts = _MESSAGE.split(content)
-    if before or not parts:
-        raise ValueError("must begin with [SYSTEM], [USER] or [ASSISTANT]")
-    pairs = zip(parts[::2], parts[1::2], strict=True)
-    return [_Said.model_validate({"role": role.lower(), "content": text}) for role, text in pairs]
-
-
-def _question(query: _Query, sessions: set[str]) -> Question:
-    text, *options = _OPTION.split(query.query)
-    labels = sort_labels(query.gold_ids, sessions)
-    return Question(
-        id=query.id,
-        text=text,
-        answer=query.gold_answers[0],
-        kind=query.meta.question_type,
-        sessions=labels.known,
-        unknown=labels.unknown,
-        options=tuple(options),
-    )

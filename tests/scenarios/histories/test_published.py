@@ -59,7 +59,7 @@ def test_beam_is_read_whole_without_the_markers(beam: Path) -> None:
         assert {re.sub(r"\d+", "1", rest) for rest in cut} <= {"", " ->-> 1,1", " ->-> 1,N/A"}
         assert [turn.id for turn in history.turns] == [str(each["id"]) for each in said]
         assert not any("->->" in turn.text for turn in history.turns)
-        assert f"{sum(map(bool, cut))} markers" in history.remarks[0]
+        assert history.remarks[0].endswith(f" what the user says: {sum(map(bool, cut))}")
         probing = load(folder / "probing_questions" / "probing_questions.json.gz")
         assert [(question.kind, question.text, question.rubric) for question in history.questions] == [
             (kind, asked["question"], tuple(asked["rubric"])) for kind, every in probing.items() for asked in every

@@ -51,7 +51,7 @@ def test_longmemeval_has_a_history_for_each_question(small: Small, write: Write)
                 unknown=("answer_c",),
             ),
         ),
-        ("1 sessions had the id of another and were given their own",),
+        ("sessions that had the id of another, and were given their own: 1",),
     )
     assert (none.id, none.questions[0].answerable, none.questions[0].kind) == ("q2_abs", False, "single-session-user")
 
@@ -73,9 +73,9 @@ def test_beam_keeps_ids_apart_and_dates_in_order(small: Small, write: Write) -> 
     assert [turn.text for turn in history.turns] == ["My cat is Olive.", "Noted: a -> b.", "No, Oliver.", "Oliver ->-> 1,1"]
     assert [session.at for session in history.sessions] == [datetime(2024, 3, 15), None]
     assert history.remarks == (
-        "2 markers such as ->-> 1,3 were cut from what the user says",
-        "1 turns had the id of another and were given their own",
-        "the dates of 1 sessions cannot be read, or lie before an earlier one's, and are left out",
+        "markers such as ->-> 1,3 that were cut from what the user says: 2",
+        "turns that had the id of another, and were given their own: 1",
+        "dates left out because they are none, or lie before an earlier session's: 1",
     )
     update, abstention = history.questions
     assert (update.id, update.answer, update.rubric) == ("knowledge_update-1", "Oliver", ("says Oliver",))
@@ -88,6 +88,7 @@ def test_beam_reads_chats_by_plan(small: Small, write: Write) -> None:
     flat = read(name, write(files))
     first, second = files["chat.json"]
     files["chat.json"] = [{"plan-1": [first], "plan-2": None}, {"plan-1": None, "plan-2": [second]}]
+    files["plan-0/chat.json"] = [first]
     assert read(name, write(files)) == flat
 
 
@@ -96,7 +97,7 @@ def test_personamem_asks_each_question_where_its_conversation_ends(small: Small,
     folder = write(files)
     early, late = read(name, folder)
     assert read(name, folder / "questions_32k.csv") == (early, late)
-    assert [str(early), str(late)] == ["c:2: 1 sessions, 2 turns, 1 questions", "c:5: 2 sessions, 5 turns, 1 questions"]
+    assert [str(early), str(late)] == ["c:2: 1 session, 2 turns, 1 question", "c:5: 2 sessions, 5 turns, 1 question"]
     assert [(turn.id, turn.speaker) for turn in late.turns] == [
         ("c_0:1", "system"),
         ("c_0:2", "user"),
