@@ -15,6 +15,7 @@ from longspan.simulator.errors import first_problem
 from longspan.simulator.fields import is_option, option_names, validated
 from longspan.simulator.ledger import Rates
 from longspan.simulator.plugins import load
+from longspan.simulator.suggestions import meant
 
 __all__ = [
     "CORES",
@@ -193,7 +194,7 @@ def _find_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable
     all_options = f"{kind}'s options are {', '.join(own)}; those of {match['kind']} are {', '.join(known)}"
     for name in options:
         if not is_option(name, known):
-            raise InputError(f"agent {agent}: unknown option {name!r:.40}; {all_options}")
+            raise InputError(f"agent {agent}: unknown option {name!r:.40}{meant(name, [*own, *known], all_options)}")
     try:
         return _Found(cls, match["target"], validated(of_core, options))
     except ValidationError as error:
