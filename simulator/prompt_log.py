@@ -21,7 +21,7 @@ from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.keys import redacted
 from longspan.simulator.moment import moment
 
-__all__ = ["Prompt", "PromptLog", "note_prompt", "read_prompts"]
+__all__ = ["Prompt", "PromptLog", "PromptMessage", "note_prompt", "read_prompts"]
 
 Number = Annotated[int, Field(ge=0, le=10**9)]
 
