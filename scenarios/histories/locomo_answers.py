@@ -46,7 +46,7 @@ class _Judged(_Published):
     question_id: str = Field(pattern=_ID.pattern)
     category: Text
     generated_answer: str = ""
-    llm_judgments: dict[str, bool] = Field(min_length=1)
+    llm_judgments: dict[Annotated[str, Field(max_length=80)], bool] = Field(min_length=1)
 
 
 @final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import fsum
 from pathlib import Path
 from typing import Any, Final
@@ -63,7 +64,9 @@ def _beside(paths: Sequence[Path], name: str) -> tuple[Source, Any] | None:
     if there is None:
         return None
     source = beside(there, name)
-    return source, source.json()
+    with suppress(InputError):  # nobody named it
+        return source, source.json()
+    return None
 
 
 def _released(paths: Sequence[Path], values: Mapping[str, tuple[Source, Any]], gold: Gold | None) -> Iterator[Released]:

@@ -76,7 +76,7 @@ def collect(paths: Sequence[Path]) -> dict[str, Source]:
     found: dict[str, Source] = {}
     for path in paths:
         inside = sources(path)
-        found |= {source.where: source for source in inside if len(inside) == 1 or source.name.endswith(".json")}
+        found |= {source.where: source for source in inside if source.name.endswith(".json") or (len(inside) == 1 and not path.is_dir())}
     names = {where: source.name.rpartition("/")[2].removesuffix(".json") for where, source in found.items()}
     counts = Counter(names.values())
     return {name if counts[name := names[where]] == 1 else where: source for where, source in found.items()}
