@@ -177,12 +177,12 @@ class Script:
         segments: list[Segment] = []
         for line in self.lines:
             tokens = count(line.text) + count(line.reply or "")
-            replies, told = (1, ()) if line.reply is None else (0, (line.sent_at,))
+            replies, dates = (1, []) if line.reply is None else (0, [line.sent_at])
             if line.together:
                 last = segments[-1]
-                segments[-1] = replace(last, tokens=last.tokens + tokens, replies=last.replies + replies, told=(*last.told, *told))
+                segments[-1] = replace(last, tokens=last.tokens + tokens, replies=last.replies + replies, told=[*last.told, *dates])
             else:
-                segments.append(Segment(line.at, tokens, replies, pause=line.pause, told=told))
+                segments.append(Segment(line.at, tokens, replies, pause=line.pause, told=dates))
         if placement == "early":
             told = [not self.lines[head].asks for head in self.heads()]
             return [replace(s, by=EARLY + 0.04) if early else s for s, early in zip(segments, told, strict=True)] or list(self.outline)
