@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.rig import Babbler, made_test, play, setting
@@ -26,9 +27,16 @@ from longspan.simulator.errors import ScenarioError
 from longspan.simulator.grading.needle_fates import NeedleFates
 from longspan.simulator.journal import read_journal
 from longspan.simulator.messages import Message, Reply
-from longspan.simulator.scenario import Test
+from longspan.simulator.planning import plan, setting_of
+from longspan.simulator.record import Grade, Record
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.runner import play as play_runs
+from longspan.simulator.scenario import Scenario, Skill, Test
 from longspan.simulator.script import Line, Script, Segment
+from longspan.simulator.settings import RunSettings
 from longspan.simulator.stage import Stage
+from longspan.simulator.suite import Suite
+from longspan.simulator.tools.estimate import estimate
 from longspan.simulator.tools.rehearsal import rehearse_test
 from longspan.simulator.transcript import Transcript, Turn
 
@@ -58,6 +66,20 @@ class Remembering(BaseAgent):
 
 def history(order: int = 0, name: str = "history", lines: list[Line] = LINES) -> Test:
     return made_test(name, 1, order, lines=lines)
+
+
+class Past(Scenario):
+    """A past with a question, for runs that are planned by name."""
+
+    name: ClassVar[str] = "past"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall",)
+
+    def make(self, random: Random) -> Script:
+        return Script(facts={}, lines=[replace(LINES[0], sent_at=datetime(2019, 1, 1)), *LINES[1:]])
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        told = [exchange.turn for exchange in record.exchanges if exchange.told]
+        return Grade(score=float("Lisbon" in record.answer.reply), reason=f"{len(told)} turns were told", turns=tuple(told))
 
 
 def talk(order: int, name: str) -> Test:
@@ -180,6 +202,29 @@ def test_notebook_remembers_what_it_is_told_and_its_fate_is_known(tmp_path: Path
     assert (evidence.stored, evidence.retrieved, evidence.used) == (True, True, True)
     assert evidence.tokens > 1000
     _resumed(lambda: [history()], path, Notebook, 3)
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a_run_starts_at_the_earliest_date_is_graded_and_counts_what_is_asked(isolated: bool, tmp_path: Path) -> None:
+    suite = Suite(name="made", tests=1, scenarios={"python:tests.simulator.test_told:Past": {}})
+    planned = plan(RunSettings(suite=suite, span=2000, agent="notebook", isolated=isolated), tmp_path)
+    assert planned.manifest.starts_at == datetime(2019, 1, 1)
+    (outcome,) = trio.run(lambda: play_runs([planned]))
+    run = RunFolder(outcome.folder)
+    (id,) = planned.tests
+    (test,) = outcome.result.tests
+    assert (test.score, test.reason) == (1, "3 turns were told")
+    (evidence,) = test.evidence
+    assert evidence.retrieved
+    assert evidence.tokens > (0 if isolated else 1000)
+    asked = [event.asked for event in run.events(id) if isinstance(event, events.Reply)]
+    assert dry_run(setting_of(planned.manifest, id), planned.tests[id]).asked == sum(asked) == 2
+    guess = trio.run(estimate, planned)
+    assert (guess.turns, guess.asked) == (len(asked), 2)
+    assert "<dt>Told</dt>" in (outcome.folder / "report.html").read_text("utf-8")
+    with_oracle = plan(RunSettings(suite=suite, span=2000, agent="oracle", isolated=isolated), tmp_path)
+    (ideal,) = trio.run(lambda: play_runs([with_oracle]))
+    assert ideal.result.score == 1
 
 
 async def _tells(stage: Stage) -> None:
