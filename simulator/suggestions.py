@@ -7,14 +7,19 @@ from typing import Final
 
 __all__ = ["meant"]
 
-ALIKE: Final = 0.7
+ALIKE: Final = 0.66
 """The least share of letters that two names have in common, in order, if one may be meant by the other."""
+
+CLOSE: Final = 0.1
+"""How much less than the most alike another one may be."""
 
 
 def meant(given: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return "; did you mean X?" with the known names that are spelt much like the given one, or `otherwise` if there are none."""
-    from difflib import get_close_matches
+    from difflib import SequenceMatcher, get_close_matches
 
-    by_lower = {name.lower(): name for name in known}
-    found = [by_lower[name] for name in get_close_matches(given.lower()[:80], by_lower, cutoff=ALIKE)]
+    given = given.lower().lstrip("-")[:80]
+    spelt = {name.lower().lstrip("-"): name for name in known}
+    near = {name: SequenceMatcher(None, name, given).ratio() for name in get_close_matches(given, spelt, cutoff=ALIKE)}
+    found = [spelt[name] for name, alike in near.items() if alike > max(near.values()) - CLOSE]
     return f"; did you mean {' or '.join(found)}?" if found else otherwise and f"; {otherwise}"

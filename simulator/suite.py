@@ -233,7 +233,7 @@ def _holders(scenarios: Mapping[str, Scenario], name: str, setting: str) -> list
     ]
     if not holders:
         known = sorted({f"{scenario.name}.{field}" for scenario in scenarios.values() for field in type(scenario).model_fields})
-        near = meant(name, [*known, *(each.rpartition(".")[2] for each in known)], f"there are {', '.join(known)}")
+        near = meant(parameter, sorted({each.rpartition(".")[2] for each in known}), f"there are {', '.join(known)}")
         raise InputError(f"--set {setting}: there is no parameter {name!r:.60}{near}")
     return holders
 

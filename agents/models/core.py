@@ -15,6 +15,7 @@ from longspan.simulator.errors import first_problem
 from longspan.simulator.fields import is_option, option_names, validated
 from longspan.simulator.ledger import Rates
 from longspan.simulator.plugins import load
+from longspan.simulator.suggestions import meant
 
 __all__ = [
     "CORES",
@@ -30,6 +31,7 @@ __all__ = [
     "ToolCore",
     "as_sent",
     "clean",
+    "clean_json",
     "core_class",
     "core_environment",
     "make_core",
@@ -193,7 +195,7 @@ def _find_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable
     all_options = f"{kind}'s options are {', '.join(own)}; those of {match['kind']} are {', '.join(known)}"
     for name in options:
         if not is_option(name, known):
-            raise InputError(f"agent {agent}: unknown option {name!r:.40}; {all_options}")
+            raise InputError(f"agent {agent}: unknown option {name!r:.40}{meant(name, [*own, *known], all_options)}")
     try:
         return _Found(cls, match["target"], validated(of_core, options))
     except ValidationError as error:
@@ -214,3 +216,9 @@ def as_sent(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
 def clean(text: str) -> str:
     """Return `text` as valid Unicode: a lone surrogate becomes "?"."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def clean_json(value: Any) -> Any:
+    """Return JSON whose texts are valid Unicode, as `clean` makes them."""
+    text = json.dumps(value, ensure_ascii=False)
+    return value if clean(text) == text else json.loads(clean(text))

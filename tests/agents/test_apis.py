@@ -462,7 +462,7 @@ def test_an_invalid_model_name_is_rejected(kind: str, model: str) -> None:
         ("stream=perhaps", "stream"),
         ("eviction=random", "eviction"),
         ("overflow=ignore", "overflow"),
-        ("contxt=16k", "its options are context"),
+        ("contxt=16k", r"unknown option 'contxt'; did you mean context\?"),
     ],
 )
 def test_an_invalid_option_is_rejected(kind: str, option: str, part: str) -> None:

@@ -89,5 +89,5 @@ def test_a_test_is_shown_as_it_was_played(tmp_path: Path, monkeypatch: pytest.Mo
     said = [line for line in shown.splitlines() if line.startswith("turn ")]
     turns = [int(line.split()[1].strip(",")) for line in said]
     assert turns == sorted(turns)
-    assert "did you mean colours-1 or colours-2?" in longspan("show", run, "colour-1")
+    assert "did you mean colours-1?" in longspan("show", run, "colour-1")
     assert "runs/manifest.json: cannot be read" in longspan("show", "runs")
