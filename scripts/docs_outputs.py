@@ -36,6 +36,7 @@ GUIDES: Final = (
     "elitr.md",
     "calibration.md",
     "summhay.md",
+    "histories.md",
     "tracing.md",
 )
 """The pages in docs/ whose files and commands belong together."""

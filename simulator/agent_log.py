@@ -13,7 +13,7 @@ from typing import Final, final
 
 from longspan.simulator.errors import JournalError
 from longspan.simulator.folders import check_file, open_file
-from longspan.simulator.keys import redacted
+from longspan.simulator.keys import MAX_LENGTH, redacted
 from longspan.simulator.moment import Moment, moment
 from longspan.simulator.terminal import as_line
 
@@ -75,7 +75,7 @@ class AgentLog:
     @property
     def last_lines(self) -> list[str]:
         """The last lines that its current or last process has written."""
-        unfinished = self._unfinished[:MAX_LINE]
+        unfinished = _without_keys(self._unfinished)[:MAX_LINE]
         return [*self._last, *([_text(unfinished)] if unfinished.strip() else [])]
 
     def begin(self) -> None:
@@ -86,9 +86,11 @@ class AgentLog:
     def write(self, chunk: bytes) -> None:
         """Add what a process has written. Blank lines are left out. A disk error loses what cannot be written."""
         *whole, self._unfinished = LINE_ENDS.split(self._unfinished + chunk)
-        while len(self._unfinished) > MAX_LINE:
-            whole.append(self._unfinished[:MAX_LINE])
-            self._unfinished = self._unfinished[MAX_LINE:]
+        if len(self._unfinished) > MAX_LINE + MAX_LENGTH:  # what is cut off ends in no half of a key
+            self._unfinished = _without_keys(self._unfinished)
+            end = max(0, len(self._unfinished) - MAX_LENGTH) // MAX_LINE * MAX_LINE
+            whole.append(self._unfinished[:end])
+            self._unfinished = self._unfinished[end:]
         self._add(whole)
 
     def end(self) -> None:
@@ -97,7 +99,7 @@ class AgentLog:
         self._add(whole)
 
     def _add(self, lines: list[bytes]) -> None:
-        pieces = (line[at : at + MAX_LINE] for line in lines for at in range(0, len(line), MAX_LINE))
+        pieces = (line[at : at + MAX_LINE] for line in map(_without_keys, lines) for at in range(0, len(line), MAX_LINE))
         texts = [_text(piece) for piece in pieces if piece.strip()]
         self._last += texts
         if texts and self._path is not None:
@@ -123,4 +125,8 @@ def agent_log() -> AgentLog:
 
 
 def _text(line: bytes) -> str:
-    return redacted(as_line(line.decode("utf-8", "replace").rstrip()))
+    return as_line(line.decode("utf-8", "replace").rstrip())
+
+
+def _without_keys(line: bytes) -> bytes:
+    return redacted(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

@@ -165,7 +165,7 @@ class Conductor:
         apart = max(after.after_tokens, math.ceil(after.gap * self.span))
         due = max(state.start + math.ceil((after.at or 0) * self.span), self.position + apart)
         state.due = due if self._paced else 0
-        state.due_time = now + after.pause
+        state.due_time = max([now + after.pause, *filter(None, after.told[:1])])
         state.watching = segment.watch not in (0, "rest")
         state.due_turn = math.inf if segment.watch == "rest" else turn + max(segment.watch, after.after_turns)
 
@@ -183,18 +183,19 @@ class Conductor:
         done = (state for state in self._open if state.phase is Phase.OPEN and state.said == len(state.outline) and state.due_turn <= turn)
         if state := next(done, None):
             return End(state)
+        watched = any(state.watching and turn < state.due_turn for state in self._open)  # the agent must be asked meanwhile
         latest = {state: self._latest(state) for state in self._open if state.pending}
         urgent = {state for state, at in latest.items() if at <= self.position + URGENT * self.span}
-        ready = [state for state in latest if state.due <= self.position and state.due_turn <= turn]
+        ready = [state for state in latest if state.due <= self.position and state.due_turn <= turn and not (watched and _tells(state))]
         ready.sort(key=lambda state: (state is self._last, latest[state], state.test.order))
         timely = [state for state in ready if state.due_time <= now or state in urgent]
         early = sorted((state for state in ready if state not in timely), key=lambda state: (state.due_time, state.test.order))
         hurried = any(latest[state] <= self.position + HURRIED * self.span for state in timely)
-        if not hurried and (state := self._opening()):
+        if not hurried and (state := self._opening(watched)):
             return _speak(state, now)
         if state := next(filter(self._may_speak, timely), None):
             return _speak(state, now)
-        if hurried and (state := self._opening()):
+        if hurried and (state := self._opening(watched)):
             return _speak(state, now)
         if state := next(filter(self._may_say_farewell, self._open), None):
             return Speak(state)
@@ -203,11 +204,10 @@ class Conductor:
         dues = [state.due for state in latest if state.due > self.position]
         if ready and not (dues and plays_out(min(dues), self._chains())):
             return _speak((timely or early)[0], now)  # nothing fits any more, and waiting would make it worse
-        return self._pass(turn, now, dues)
+        return self._pass(turn, now, dues, watched)
 
-    def _pass(self, turn: int, now: datetime, dues: Sequence[int]) -> Speak | End | Fill | None:
+    def _pass(self, turn: int, now: datetime, dues: Sequence[int], asked: bool) -> Speak | End | Fill | None:
         """Return the step when no test may speak: filler, the end of an unbounded watch, or None at the end."""
-        asked = any(state.watching and turn < state.due_turn for state in self._open)
         if asked or any(state.pending and turn < state.due_turn for state in self._open):
             return Fill(min([SHORT, *(due - self.position for due in dues)]), asked)
         if dues:
@@ -232,8 +232,10 @@ class Conductor:
             return False
         return plays_out(self.position + cost(state.outline[state.said]), self._chains())
 
-    def _opening(self) -> TestState | None:
+    def _opening(self, watched: bool) -> TestState | None:
         """Return the test to open now, or one whose farewell must come first, or None if none may open.
+
+        None opens with a turn that is told while a bounded number of turns is `watched`.
 
         A scenario with more tests to come goes before one with fewer, which must not take its room: the longest queue decides
         how long the conversation is.
@@ -243,6 +245,8 @@ class Conductor:
         free = [queue for queue in self._queues.values() if queue[0].topics.isdisjoint(taken) and self._reopens_by(queue[0])]
         longest = max(map(len, free), default=0)
         for state in sorted((queue[0] for queue in free if len(queue) == longest), key=self._places.__getitem__):
+            if watched and _tells(state):
+                continue
             before = [other for other in leaving if state.topics & other.topics]
             if self._may_open(state, self.position + sum(cost(other.outline[other.said]) for other in before)):
                 return before[0] if before else state
@@ -278,6 +282,11 @@ class Conductor:
             deadline -= cost(segment) + gap
             needed -= cost(segment)
         return jobs[::-1]
+
+
+def _tells(state: TestState) -> bool:
+    """Return whether the test's next segment tells a turn, which the agent does not answer."""
+    return bool(state.outline[state.said].told)
 
 
 def _speak(state: TestState, now: datetime) -> Speak:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import trio
 
@@ -26,7 +26,7 @@ from longspan.simulator.messages import Message, Reply, Turn, Usage
 from longspan.simulator.record import readable
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Placement, Segment
-from longspan.simulator.stage import AskJudge, Judge, Say, Verdict, Wait, Watch
+from longspan.simulator.stage import AskJudge, Judge, Say, Tell, Verdict, Wait, Watch
 from longspan.simulator.test_task import TestTask
 from longspan.simulator.tokens import Tokenizer
 
@@ -88,21 +88,27 @@ class Setting:
 
 
 def places(filler: Filler, seed: str, outline: Iterable[Segment]) -> Iterator[Distraction]:
-    """Yield what is said in the places of an outline if a test leaves them empty, one for each reply. `seed`: the test's, on which
+    """Yield what is said in the places of an outline if a test leaves them empty, one for each turn. `seed`: the test's, on which
     alone it depends."""
     filler = filler.reseeded(f"{seed}/places")
     for segment in outline:
-        for _ in range(segment.replies):
-            yield filler.ask(max(1, segment.tokens // segment.replies))
+        share = max(1, segment.tokens // max(1, segment.turns))
+        for number in range(segment.turns):
+            yield filler.make(share) if number < len(segment.told) else filler.ask(share)
+
+
+@final
+class _Ready(NamedTuple):
+    """A reply that is put in the agent's history without asking it, with its tokens."""
+
+    text: str
+    tokens: int
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Utterance:
-    """The user's next message, of `tokens` tokens.
-
-    `ideal` is the reply of a perfect agent. `ready` is filler whose reply is put in the agent's history without asking it.
-    """
+    """The user's next message, of `tokens` tokens. `ideal` is the reply of a perfect agent; a `ready` reply is not asked for."""
 
     kind: events.MessageKind
     text: str
@@ -111,7 +117,20 @@ class _Utterance:
     test: str | None = None
     needle: bool = False
     needs: list[int] | None = None
-    ready: Distraction | None = None
+    ready: _Ready | None = None
+
+
+def _undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str | None:
+    """Return what a segment, of which `said` turns are over, declares instead of a request; None if it declares the request."""
+    if segment is None or said >= segment.turns:
+        return "no message"
+    tells = said < len(segment.told)
+    if isinstance(request, Say):
+        return f"{len(segment.told) - said} more turns to tell" if tells else None
+    if not tells:
+        return "no more turns to tell"
+    at = segment.told[said]
+    return None if at == request.at else f"a turn told at {at and at.isoformat()}, not at {request.at and request.at.isoformat()},"
 
 
 @final
@@ -233,8 +252,7 @@ class Conversation:
         """Let a test say its next segment or its farewell. What it leaves unsaid of a segment is filled, in its name."""
         test = state.test
         if jump is not None:
-            self._clock.jump(jump)
-            self._write(events.Jump(test=test.id, to=jump))
+            self._jump(test, jump)
         opens = state.phase is Phase.QUEUED
         segment = self._conductor.speaks(state)
         if state.phase is Phase.LEAVING:
@@ -248,8 +266,12 @@ class Conversation:
                 await task.resume(None)
             said = await self._serve(task, segment)
             task.stopped = said == 0
-            for place in self._places(state, said):
-                await self._exchange(_Utterance("filler", place.text, place.text_tokens, place.reply, test=test.id))
+            for number, place in enumerate(self._places(state, said), said):
+                ready = None
+                if number < len(segment.told):
+                    self._jump(test, segment.told[number])
+                    ready = _Ready(place.reply, place.reply_tokens)
+                await self._exchange(_Utterance("filler", place.text, place.text_tokens, place.reply, test=test.id, ready=ready))
         self._conductor.said(state, turn=self.turns, now=self.now)
         self._dealt = self._conductor.position
 
@@ -260,15 +282,17 @@ class Conversation:
         while True:
             self._write_events(task)
             match task.request:
-                case Say() as say:
-                    tokens = self._count(say.text)
-                    if segment is None or said == segment.replies:
-                        await task.refuse(f"its outline declares no message here, got {say.text!r:.80}")
+                case Say() | Tell() as request:
+                    ready = _Ready(request.reply, self._count(request.reply)) if isinstance(request, Tell) else None
+                    text_tokens = self._count(request.text)
+                    tokens = text_tokens + (ready.tokens if ready else 0)
+                    if problem := _undeclared(request, segment, said):
+                        await task.refuse(f"its outline declares {problem} here, got {request.text!r:.80}")
                     elif tokens > left:
-                        await task.refuse(f"its outline declares {left} more tokens here, got {tokens} of {say.text!r:.80}")
+                        await task.refuse(f"its outline declares {left} more tokens here, got {tokens} of {request.text!r:.80}")
                     else:
                         said, left = said + 1, left - tokens
-                        await task.resume(await self._say(task, say, tokens))
+                        await task.resume(await self._say(task, request, text_tokens, ready))
                 case AskJudge() as request:
                     await task.resume(await self._verdict(task.test, request))
                 case Watch() as watch if watch.turn < self.turns:
@@ -285,7 +309,7 @@ class Conversation:
         declared = segment.watch if segment else 0
         if declared == "rest":
             return None
-        turns = declared + (segment.replies - said if segment and declared else 0)
+        turns = declared + (segment.turns - said if segment and declared else 0)
         if watch.until is not None and watch.until <= self.turns + turns:
             return None
         wanted = "without end" if watch.until is None else f"for {watch.until - watch.turn} turns"
@@ -294,8 +318,8 @@ class Conversation:
     def _places(self, state: TestState, said: int) -> Iterator[Distraction]:
         """Yield what is said in the places of the next segment that a test leaves empty. It depends on the test's seed alone."""
         *before, segment = state.outline[: state.said + 1]
-        if said < segment.replies and not (self._setting.alone or self._setting.isolated):
-            filled = sum(earlier.replies for earlier in before) + said
+        if said < segment.turns and not (self._setting.alone or self._setting.isolated):
+            filled = sum(earlier.turns for earlier in before) + said
             yield from islice(places(self._setting.filler, state.test.seed, [*before, segment]), filled, None)
 
     def _open(self, test: Test) -> None:
@@ -309,14 +333,24 @@ class Conversation:
             )
         )
 
-    async def _say(self, task: TestTask, say: Say, tokens: int) -> str:
-        needs = None
-        if say.asks:
-            needs = task.needles if say.needs is None else [task.needles[number] for number in say.needs]
-        kind: events.MessageKind = "question" if say.asks else "line"
-        utterance = _Utterance(kind, say.text, tokens, say.ideal, test=task.test.id, needle=say.needle, needs=needs)
-        turn = await self._exchange(utterance)
-        if say.needle:
+    def _jump(self, test: Test, to: datetime | None) -> None:
+        """Move the clock for a test, unless that time has come."""
+        if to is not None and to > self.now:
+            self._clock.jump(to)
+            self._write(events.Jump(test=test.id, to=to))
+
+    async def _say(self, task: TestTask, request: Say | Tell, tokens: int, ready: _Ready | None) -> str:
+        """Say a line of `tokens` tokens, or tell a turn."""
+        kind: events.MessageKind = "line"
+        ideal, needs = "OK.", None
+        if isinstance(request, Tell):
+            self._jump(task.test, request.at)
+        else:
+            ideal = request.ideal
+            if request.asks:
+                kind, needs = "question", task.needles if request.needs is None else [task.needles[number] for number in request.needs]
+        turn = await self._exchange(_Utterance(kind, request.text, tokens, ideal, task.test.id, request.needle, needs, ready))
+        if request.needle:
             task.needles.append(turn.number)
         return turn.reply
 
@@ -366,12 +400,12 @@ class Conversation:
         filler = self._setting.filler
         distraction = filler.ask(tokens) if asked else filler.make(tokens)
         text, size, reply = distraction.text, distraction.text_tokens, distraction.reply
-        await self._pass_turn(_Utterance("filler", text, size, reply, ready=None if asked else distraction))
+        await self._pass_turn(_Utterance("filler", text, size, reply, ready=None if asked else _Ready(reply, distraction.reply_tokens)))
 
     async def _pass_turn(self, utterance: _Utterance) -> None:
         """Play a turn that belongs to no test."""
         await self._exchange(utterance)
-        self._conductor.passes(utterance.tokens + (utterance.ready.reply_tokens if utterance.ready else CHARGE))
+        self._conductor.passes(utterance.tokens + (utterance.ready.tokens if utterance.ready else CHARGE))
         self._dealt = self._conductor.position
 
     # Turns.
@@ -407,7 +441,7 @@ class Conversation:
         event = await self._reply(message, utterance, sent_before)
         self._write(event)
         self._position = event.end
-        self._dealt += utterance.tokens + CHARGE
+        self._dealt += utterance.tokens + (utterance.ready.tokens if utterance.ready else CHARGE)
         turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, event.asked)
         self._history.append(turn)
         self._clock.tick()
@@ -422,7 +456,7 @@ class Conversation:
         recorded = self._journal.recorded()
         if isinstance(recorded, events.Reply):
             # All that follows from the text is computed again, so that `write` compares it with the record.
-            text, tokens = (ready.reply, ready.reply_tokens) if ready else (recorded.text, self._count(recorded.text))
+            text, tokens = ready or (recorded.text, self._count(recorded.text))
             answered = Reply(text, Usage.of(recorded.usage) if recorded.usage else None, recorded.trace, refused=bool(recorded.refused))
             self._agent.replay(message, answered, asked=ready is None)
             return recorded.model_copy(
@@ -431,8 +465,8 @@ class Conversation:
         await self._agent.catch_up()
         began = time.monotonic()
         if ready:
-            await self._agent.observe(message, ready.reply)
-            reply, tokens, costs = Reply(ready.reply), ready.reply_tokens, None
+            await self._agent.observe(message, ready.text)
+            reply, tokens, costs = Reply(ready.text), ready.tokens, None
         else:
             reply, costs = await self._agent.reply(message, ideal)
             tokens = self._count(reply.text)

@@ -39,10 +39,11 @@ def dry_run(setting: Setting, tests: Iterable[Test]) -> Length:
             case Speak(state, jump):
                 if jump is not None:
                     clock.jump(jump)
-                replies = conductor.speaks(state).replies
-                for _ in range(replies):
+                segment = conductor.speaks(state)
+                for date in (*segment.told, *[None] * segment.replies):
+                    clock.jump(max(clock.now, date or clock.now))
                     clock.tick()
-                turns, asked = turns + replies, asked + replies
+                turns, asked = turns + segment.turns, asked + segment.replies
                 conductor.said(state, turn=turns, now=clock.now)
             case End(state):
                 conductor.ends(state)

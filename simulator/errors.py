@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from longspan.simulator.keys import redacted
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -85,11 +87,11 @@ def journal_text(error: BaseException) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """Return an exception's message: pydantic's in our words, and of one that cannot be told none."""
+    """Return an exception's message without keys: pydantic's in our words, and of one that cannot be told none."""
     if type(error).__name__ == "ValidationError" and type(error).__module__.startswith("pydantic"):
         found: Any = error
         return f"{found.title}: {first_problem(found)}"
     try:
-        return str(error)
+        return redacted(str(error))
     except Exception:  # the exception's class is not ours
         return ""

@@ -134,7 +134,7 @@ class Reply(_Event):
 
 @final
 class Jump(_Event):
-    """A jump of the virtual clock, for a test that waits for a time."""
+    """A jump of the virtual clock, for a test that waits for a time or tells a turn of that date."""
 
     type: Literal["jump"] = "jump"
     test: str

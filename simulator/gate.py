@@ -39,8 +39,9 @@ REFERENCE: Final = ("silent", "stateless", "oracle", "notebook", "human")
 MODELS: Final = ("openai", "anthropic", "google")
 """Kinds of model that only call their vendor, unless an option names an address. The name of each such option ends in `url`."""
 
-SENT: Final = re.compile(r"key_env|extra_body|header\..*", re.DOTALL)
-"""Options of models that name what is sent: another of the user's secrets as the key, or anything at the user's expense."""
+SENT: Final = re.compile(r"key_env|extra_body|header\..*|price_.*", re.DOTALL)
+"""Options of models that name what is sent: another of the user's secrets as the key, or anything at the user's expense, also by
+prices at which `--max-cost` would not stop it."""
 
 PLAIN: Final = re.compile(r"[^/\\:]*")
 """A parameter's value that is neither an address, nor a path, nor a model."""

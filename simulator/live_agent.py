@@ -145,6 +145,8 @@ def _checked(reply: object) -> Reply:
     for part, usage in used.items():
         if not isinstance(usage, Usage) or not all(type(count) is int and 0 <= count <= MAX_TOKENS for count in astuple(usage)):
             raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); expected a Usage with token counts")
+        if usage.cached_tokens > usage.input_tokens:  # it would cost less than nothing
+            raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); cached_tokens are part of input_tokens")
     stated = reply.cost_usd if isinstance(reply.cost_usd, Mapping) else {"agent": reply.cost_usd}
     for part, cost in stated.items() if reply.cost_usd is not None else ():
         if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost <= MAX_DOLLARS:

@@ -95,6 +95,8 @@ def plan(settings: RunSettings, out: Path) -> Plan:
             left_out.append(reason)
     if not tests:
         raise InputError(f"no test of suite {settings.suite.name} fits in a span of {settings.span:,} tokens: {left_out[0]}")
+    starts_at = min([settings.starts_at, *(date for test in tests for date in test.script.dates())])
+    settings = settings.model_copy(update={"starts_at": starts_at})
     conversations = {test.id: [test] for test in tests if settings.isolated or test.script.alone}
     if main := [test for test in tests if test.id not in conversations]:
         conversations = {"main": main} | conversations

@@ -6,11 +6,13 @@ A prompt repeats most of the one before it. A message is therefore written once,
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, final
+from typing import Annotated, Final, NamedTuple, final, overload
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,7 +21,7 @@ from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.keys import redacted
 from longspan.simulator.moment import moment
 
-__all__ = ["Prompt", "PromptLog", "note_prompt", "read_prompts"]
+__all__ = ["Prompt", "PromptLog", "PromptMessage", "note_prompt", "read_prompts"]
 
 Number = Annotated[int, Field(ge=0, le=10**9)]
 
@@ -43,6 +45,30 @@ class Prompt(NamedTuple):
     model: str
     purpose: str
     messages: Sequence[PromptMessage]
+
+
+@final
+class _Named(Sequence[PromptMessage]):
+    """The messages of a prompt. They are looked up when they are read, since prompts may name the same ones again and again."""
+
+    def __init__(self, known: Sequence[PromptMessage], stretches: Sequence[tuple[int, int]]) -> None:
+        self._known = known
+        self._stretches = stretches
+        self._ends = list(accumulate(last - first + 1 for first, last in stretches))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, place: int) -> PromptMessage: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[PromptMessage]: ...
+    def __getitem__(self, place: int | slice) -> PromptMessage | list[PromptMessage]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        place = range(len(self))[place]
+        stretch = bisect_right(self._ends, place)
+        return self._known[self._stretches[stretch][1] + 1 - (self._ends[stretch] - place)]
 
 
 @final
@@ -118,7 +144,7 @@ def note_prompt(model: str, messages: Iterable[tuple[str, str]], purpose: str = 
     """Keep what a model is sent now, pairs of role and text, if the run keeps its prompts. Keys in it are left out."""
     log = _log.get()
     if log is not None:
-        log.add(model, purpose, [PromptMessage(role, redacted(text)) for role, text in messages])
+        log.add(model, purpose, [PromptMessage(role, _kept(text)) for role, text in messages])
 
 
 def read_prompts(path: Path) -> Iterator[Prompt]:
@@ -136,8 +162,11 @@ def read_prompts(path: Path) -> Iterator[Prompt]:
         size = sum(last - first + 1 for first, last in entry.messages)
         if size > MAX_MESSAGES or any(not first <= last < len(known) for first, last in entry.messages):
             raise JournalError(f"{path}, line {number}: not a prompt: it names messages that were never sent; move the file away")
-        messages = [message for first, last in entry.messages for message in known[first : last + 1]]
-        yield Prompt(entry.turn, entry.model, entry.purpose, messages)
+        yield Prompt(entry.turn, entry.model, entry.purpose, _Named(known, entry.messages))
+
+
+def _kept(text: str) -> str:
+    return redacted(text).encode("utf-8", "replace").decode()
 
 
 def _stretches(numbers: Sequence[int]) -> list[list[int]]:

@@ -27,13 +27,14 @@ def readable(reply: str) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn as a grader sees it. `turn` is its number in the conversation."""
+    """One turn as a grader sees it. `turn` is its number in the conversation. `told`: the agent was told of it, and did not reply."""
 
     turn: int
     text: str
     reply: str
     asks: bool = False
     needle: bool = False
+    told: bool = False
 
 
 @final
@@ -155,7 +156,7 @@ class Marked:
 
 def watched(turn: Turn) -> Exchange:
     """Return a watched turn, of any test, as a grader sees it."""
-    return Exchange(turn=turn.number, text=turn.text, reply=turn.reply)
+    return Exchange(turn=turn.number, text=turn.text, reply=turn.reply, told=not turn.asked)
 
 
 def _readable(exchange: Exchange) -> Exchange:

@@ -18,6 +18,7 @@ from longspan.simulator.folders import inside, read_file
 from longspan.simulator.gate import remember
 from longspan.simulator.journal import check_journal, read_journal
 from longspan.simulator.json_lines import JsonLines
+from longspan.simulator.keys import redacted
 from longspan.simulator.locks import locked
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.transcript import Change, Transcript
@@ -165,9 +166,9 @@ class RunFolder:
         return locked(self.path, "run")
 
     def incident(self, **entry: str) -> None:
-        """Record an incident in the run's folder. Write errors are ignored, because the caller reports the incident anyway."""
+        """Record an incident in the run's folder, without keys. Write errors are ignored: the caller reports the incident too."""
         with suppress(JournalError):
-            self._lines(INCIDENTS).append(entry)
+            self._lines(INCIDENTS).append({name: redacted(text) for name, text in entry.items()})
 
     def incidents(self) -> list[dict[str, Any]]:
         return self._lines(INCIDENTS).read()

@@ -29,7 +29,6 @@ from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
-from longspan.simulator.keys import redacted
 from longspan.simulator.ledger import DROPPED, Ledger, check_priced, models_of
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.planning import Plan, replan, setting_of
@@ -290,7 +289,7 @@ class _Player:
                                 await self._converse(plan, run, id, scoring, judging)
                 except AgentError as error:
                     cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
-                    failed = {"traceback": redacted(cause), "stderr": "\n".join(log.last_lines)}
+                    failed = {"traceback": cause, "stderr": "\n".join(log.last_lines)}
                     run.incident(
                         conversation=id, type="agent_error", error=str(error), **{name: text for name, text in failed.items() if text}
                     )

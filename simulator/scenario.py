@@ -8,6 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from random import Random
 from typing import Any, ClassVar, Literal, final
 
@@ -80,7 +81,9 @@ class Scenario(BaseModel, ABC):
         for line, waits in stage.cues():
             if waits:
                 await stage.wait()
-            if line.asks:
+            if line.reply is not None:
+                await stage.tell(line.text, line.reply, at=line.sent_at, needle=line.needle)
+            elif line.asks:
                 await stage.ask(line.text, needs=line.needs, ideal=line.ideal)
             else:
                 await stage.say(line.text, needle=line.needle, ideal=line.ideal)
@@ -139,4 +142,12 @@ class Test:
 
 
 def _plain(item: Line | Segment) -> dict[str, Any]:
-    return {field.name: getattr(item, field.name) for field in fields(item)} | {"pause": item.pause.total_seconds()}
+    """Return a line or a segment as JSON; what says that it is told, only if it is."""
+    values = {field.name: getattr(item, field.name) for field in fields(item)} | {"pause": item.pause.total_seconds()}
+    told: dict[str, Any] = {"reply": values.pop("reply", None), "told": [_iso(date) for date in values.pop("told", ())]}
+    told["sent_at"] = _iso(values.pop("sent_at", None))
+    return values | {name: value for name, value in told.items() if value not in (None, [])}
+
+
+def _iso(date: datetime | None) -> str | None:
+    return None if date is None else date.isoformat()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import pairwise
 from random import Random
 from typing import Any, Final, Literal, final
 
 from longspan.simulator.errors import ScenarioError
 
-__all__ = ["EARLY", "GAP", "LAST", "MAX_PAUSE", "Line", "Placement", "Script", "Segment"]
+__all__ = ["EARLY", "GAP", "LAST", "MAX_PAUSE", "Line", "Placement", "Script", "Segment", "is_date"]
 
 Placement = Literal["spread", "uniform", "early"]
 """Where a test's lines go in its span: at random places, evenly as in the paper, or all needles in the first tenth."""
@@ -42,7 +43,8 @@ class Line:
     needles numbered in `needs` (from 0 in the order they are said; None for all said before it). A line that is neither a
     needle nor a question does not matter to any question. `pause` is virtual time that must pass before the line. `at` is the
     share of the span before which the line is not said; None leaves it to the run's placement. `together` keeps the line
-    directly after the one before, with no other test between them.
+    directly after the one before, with no other test between them. A line with a `reply` is a turn that took place, at `sent_at`: the
+    agent is told of it, not asked (see `Stage.tell`).
     """
 
     text: str
@@ -53,6 +55,8 @@ class Line:
     pause: timedelta = timedelta(0)
     at: float | None = None
     together: bool = False
+    reply: str | None = None
+    sent_at: datetime | None = None
 
 
 @final
@@ -61,8 +65,10 @@ class Segment:
     """What a test says between two waits. It is charged with all of it, whatever it says of it.
 
     `at`: share of the span, from 0 to 1, before which it is not said; None leaves it to the run's placement. `tokens`: the most
-    that its messages have together. `replies`: the most messages that it has, each with a reply. `pause`, `after_tokens` and
-    `after_turns`: how much virtual time, how many tokens and how many turns must pass between the segment before and this one.
+    that its messages have together, with the replies of the turns that it tells. `replies`: the most messages that the agent answers.
+    `told`: the dates of the turns that it tells, all of them before it says anything; None for one without a date.
+    `pause`, `after_tokens` and `after_turns`: how much virtual time, how many tokens and how many turns must pass between the segment
+    before and this one.
     `gap`: share of the span that must pass between them. `by`: share of the span by which it should be finished, unless it takes
     longer than that. `watch`: how many turns the test
     may watch afterwards, or "rest": until no other test is open or can open.
@@ -77,6 +83,12 @@ class Segment:
     gap: float = 0.0
     by: float = 1.0
     watch: int | Literal["rest"] = 0
+    told: Sequence[datetime | None] = ()
+
+    @property
+    def turns(self) -> int:
+        """How many turns it takes."""
+        return len(self.told) + self.replies
 
 
 @final
@@ -104,6 +116,8 @@ class Script:
         for number, line in enumerate(self.lines):
             if problem := _problem(line):
                 raise ScenarioError(f"line {number} of a script: {problem}")
+        if any(line.together and line.reply is not None and last.reply is None for last, line in pairwise(self.lines)):
+            raise ScenarioError("a line that is told cannot be together with one before it that the agent answers")
         for number, segment in enumerate(self.outline):
             if problem := _segment_problem(segment):
                 raise ScenarioError(f"segment {number} of an outline: {problem}")
@@ -115,6 +129,11 @@ class Script:
     def heads(self) -> list[int]:
         """Return the numbers of the lines that begin a segment: all that are not together with the one before."""
         return [number for number, line in enumerate(self.lines) if not line.together]
+
+    def dates(self) -> Iterator[datetime]:
+        """Yield the dates of the turns that it tells."""
+        dates = [line.sent_at for line in self.lines] + [date for segment in self.outline for date in segment.told]
+        return (date for date in dates if date is not None)
 
     def placed(self, placement: Placement, random: Random) -> Script:
         """Return the script with a place in the span for each segment that has none yet, in their order: first 0, last LAST.
@@ -157,12 +176,13 @@ class Script:
         `count` returns."""
         segments: list[Segment] = []
         for line in self.lines:
-            tokens = count(line.text)
+            tokens = count(line.text) + count(line.reply or "")
+            replies, dates = (1, []) if line.reply is None else (0, [line.sent_at])
             if line.together:
                 last = segments[-1]
-                segments[-1] = replace(last, tokens=last.tokens + tokens, replies=last.replies + 1)
+                segments[-1] = replace(last, tokens=last.tokens + tokens, replies=last.replies + replies, told=[*last.told, *dates])
             else:
-                segments.append(Segment(line.at, tokens, 1, pause=line.pause))
+                segments.append(Segment(line.at, tokens, replies, pause=line.pause, told=dates))
         if placement == "early":
             told = [not self.lines[head].asks for head in self.heads()]
             return [replace(s, by=EARLY + 0.04) if early else s for s, early in zip(segments, told, strict=True)] or list(self.outline)
@@ -208,7 +228,7 @@ def _problem(line: object) -> str | None:
         return "its text and ideal must be strings, and the text must not be blank"
     if not _is_json(line.text) or not _is_json(line.ideal):
         return "its text and ideal must be valid Unicode"
-    if problem := _when_problem(line):
+    if problem := _when_problem(line) or _told_problem(line):
         return problem
     if line.needs is not None and not (isinstance(line.needs, tuple) and all(isinstance(number, int) for number in line.needs)):
         return f"needs must be a tuple of needle numbers, or None, got {line.needs!r}"
@@ -223,7 +243,27 @@ def _segment_problem(segment: object) -> str | None:
         value = getattr(segment, name)
         if not (isinstance(value, int) and value >= 0) and not (name == "watch" and value == "rest"):
             return f"{name} must be an integer of at least 0, got {value!r}"
+    if not isinstance(segment.told, list | tuple) or not all(date is None or is_date(date) for date in segment.told):
+        return f"told must be a sequence of dates without a time zone, or None, got {segment.told!r:.80}"
     return _when_problem(segment)
+
+
+def is_date(value: object) -> bool:
+    """Return whether a value is a date and time of the virtual clock, which has no time zone."""
+    return isinstance(value, datetime) and value.tzinfo is None
+
+
+def _told_problem(line: Line) -> str | None:
+    """Return what is invalid about the turn that a line tells, or None."""
+    if line.reply is None:
+        return None if line.sent_at is None else "sent_at is the date of a turn that took place: give its reply too"
+    if not isinstance(line.reply, str) or not _is_json(line.reply):
+        return f"its reply must be valid Unicode, or None, got {line.reply!r:.80}"
+    if line.asks:
+        return "a line with a reply is told, so that it cannot ask"
+    if line.sent_at is not None and not is_date(line.sent_at):
+        return f"sent_at must be a datetime without a time zone, or None, got {line.sent_at!r:.80}"
+    return None
 
 
 def _when_problem(item: Line | Segment) -> str | None:

@@ -11,9 +11,9 @@ from typing import Any, Protocol, final
 
 from longspan.simulator.errors import ScenarioError
 from longspan.simulator.messages import Turn
-from longspan.simulator.script import Line, Script
+from longspan.simulator.script import Line, Script, is_date
 
-__all__ = ["Amend", "AskJudge", "Judge", "Request", "Say", "Stage", "Verdict", "Wait", "Watch"]
+__all__ = ["Amend", "AskJudge", "Judge", "Request", "Say", "Stage", "Tell", "Verdict", "Wait", "Watch"]
 
 Amend = Callable[[int, str], str]
 """A function that changes the ideal reply of a watched turn, given the turn's number in the watch (from 1) and its ideal reply."""
@@ -29,6 +29,17 @@ class Say:
     asks: bool
     needle: bool
     needs: tuple[int, ...] | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Tell the agent of a turn that took place. The response is None."""
+
+    text: str
+    reply: str
+    at: datetime | None
+    needle: bool
 
 
 @final
@@ -60,7 +71,7 @@ class AskJudge:
     text: str
 
 
-Request = Say | Wait | Watch | AskJudge
+Request = Say | Tell | Wait | Watch | AskJudge
 
 
 @final
@@ -142,6 +153,17 @@ class Stage:
         if wanted is not None and any(not isinstance(n, int) or not 0 <= n < self._needles for n in wanted):
             raise ScenarioError(f"a question can need needles 0 to {self._needles - 1}, got {list(wanted)}")
         return await self._say(Say(_text(text), _text(ideal, silent=True), asks=True, needle=needle, needs=wanted))
+
+    async def tell(self, text: str, reply: str, *, at: datetime | None = None, needle: bool = True) -> None:
+        """Tell the agent of a turn that took place: the user said `text`, and `reply` was the answer. The agent is not asked.
+
+        `at`: its virtual date and time, to which the clock jumps. A date that has passed is not gone back to: the turn then takes
+        place now. The next segment must declare the turn and its date.
+        """
+        if at is not None and not is_date(at):
+            raise ScenarioError(f"a turn is told at a datetime without a time zone, got {at!r:.80}")
+        await _post(Tell(_text(text), _text(reply, silent=True), at, needle))
+        self._needles += needle
 
     async def _say(self, request: Say) -> str:
         reply: str = await _post(request)

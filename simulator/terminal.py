@@ -12,6 +12,8 @@ from traceback import format_exception
 from types import TracebackType
 from typing import IO, Any, Final
 
+from longspan.simulator.keys import redacted
+
 __all__ = ["as_line", "ask", "complain", "confirm", "give_up_output", "prepare", "rewritable", "say", "say_json", "visible"]
 
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]|\r(?!\n)")
@@ -53,12 +55,13 @@ def say(text: str = "", *, lines: bool = False) -> None:
 
 
 def complain(text: str = "", *, rewritten: bool = False) -> None:
-    """Print a line on standard error: a failure, a warning, progress. A closed stream is no error.
+    """Print a line on standard error: a failure, a warning, progress. A closed stream is no error. Keys are left out.
 
     `rewritten`: the next such line replaces it, on a terminal.
     """
     with suppress(OSError, ValueError):
-        _write(sys.stderr, f"\r{as_line(text)}" if rewritten else f"{as_line(text)}\n")
+        line = as_line(redacted(text))
+        _write(sys.stderr, f"\r{line}" if rewritten else f"{line}\n")
 
 
 def rewritable() -> bool:

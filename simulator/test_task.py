@@ -16,7 +16,7 @@ from longspan.simulator.errors import ScenarioError, journal_text
 from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.messages import Turn
 from longspan.simulator.scenario import Test
-from longspan.simulator.stage import AskJudge, Request, Say, Stage, View, Wait, Watch
+from longspan.simulator.stage import Request, Stage, View
 
 __all__ = ["TestTask"]
 
@@ -121,7 +121,7 @@ class TestTask:
                 if failure is not None and error is not failure:
                     raise failure from error
                 raise
-            if not isinstance(awaited, Say | Wait | Watch | AskJudge):
+            if not isinstance(awaited, Request):
                 failure = failure or ScenarioError("a test may await nothing but its Stage")
                 outcome = await _await_cancelled(awaited)
                 if not isinstance(outcome, Error):

@@ -199,7 +199,7 @@ class Transcript:
 
     def record(self, test: PlayedTest) -> Record:
         """Return the record of a test for its grader, with as much of each reply as graders read."""
-        watched = [Exchange(e.turn, e.text, e.reply) for e in (self.history[number] for number in test.watched)]
+        watched = [Exchange(e.turn, e.text, e.reply, told=e.told) for e in (self.history[number] for number in test.watched)]
         return Record(tuple(test.exchanges), tuple(watched), tuple(test.awards)).readable()
 
     def _add(self, event: events.Event) -> Change:
@@ -316,7 +316,7 @@ class Transcript:
         turn, self.waiting = self.waiting._replace(reply=reply), None
         message, kind = turn.message, turn.message.kind
         self.used.extend(turn.used)
-        exchange = Exchange(reply.turn, message.text, reply.text, asks=kind == "question", needle=message.needle)
+        exchange = Exchange(reply.turn, message.text, reply.text, kind == "question", message.needle, told=not reply.asked)
         self.history.append(exchange)
         self._ends.append(_End(message.start + message.tokens, message.charged + message.tokens))
         self.refused += bool(reply.refused)

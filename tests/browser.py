@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 from axe_core_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.conftest import skip
 
@@ -19,6 +19,8 @@ PATIENCE = 20_000
 """Timeout in milliseconds: much longer than needed, because other tests may run at the same time."""
 
 expect.set_options(timeout=PATIENCE)
+
+PHONE: Final[ViewportSize] = {"width": 390, "height": 844}
 
 SCREENSHOTS = Path(__file__).parent / ".screenshots"
 """The folder for screenshots, which git ignores."""
@@ -48,10 +50,24 @@ class Visit:
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=whole)
 
     def faults(self) -> list[str]:
-        """Return the serious accessibility problems that axe-core finds."""
+        """Return the serious accessibility problems that axe-core finds: in light colours as wide as the page is, and in dark
+        ones on a phone, where the page must not scroll sideways either."""
+        size = self.page.viewport_size
+        assert size is not None
+        found = self._faults("light")
+        self.page.set_viewport_size(PHONE)
+        found += self._faults("dark")
+        if self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found.append("on a phone it scrolls sideways")
+        self.page.set_viewport_size(size)
+        self.page.emulate_media(color_scheme="null")
+        return found
+
+    def _faults(self, scheme: Literal["dark", "light"]) -> list[str]:
+        self.page.emulate_media(color_scheme=scheme)
         found: dict[str, Any] = Axe().run(self.page)
         return [
-            f"{violation['id']}: {[node['html'][:200] for node in violation['nodes'][:3]]}"
+            f"{scheme}: {violation['id']}: {[node['html'][:200] for node in violation['nodes'][:3]]}"
             for violation in found["violations"]
             if violation["impact"] in ("serious", "critical")
         ]

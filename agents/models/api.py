@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
 
 from pydantic import BeforeValidator, Field
 
 from longspan.agents.base import AgentError, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCall, clean
+from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCall, clean, clean_json
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.agents.models.thinking import split_thinking
@@ -39,6 +40,21 @@ RESERVED: Final = frozenset(
 """Fields of a request's body that are not the user's to set: by them it is priced and limited, and its answer is read."""
 
 
+SECRET: Final = re.compile(r"api[-_]?key|(access|auth|refresh|bearer)[-_]?token|authorization|secret|passw|credential", re.IGNORECASE)
+"""Names of fields that could hold a secret."""
+
+
+def _names(value: object) -> Iterator[str]:
+    """Yield the names of all fields in JSON."""
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            yield from each
+        if isinstance(each, dict | list):
+            left += each.values() if isinstance(each, dict) else each
+
+
 def _body(given: object) -> object:
     """Return the fields that an option's JSON adds to requests. Raises ValueError if it is not an object, or sets one of `RESERVED`."""
     try:
@@ -47,6 +63,8 @@ def _body(given: object) -> object:
         raise ValueError('expected JSON, such as {"service_tier": "flex"}') from None
     if not isinstance(body, dict):
         raise ValueError(f"expected a JSON object, got {type(body).__name__}")
+    if secret := next(filter(SECRET.search, _names(body)), None):
+        raise ValueError(f"{secret!r:.60} could be a key, which would be written to files: name the key's variable with key_env=")
     inner = body.get("generationConfig")
     if taken := sorted(RESERVED & (body.keys() | (inner.keys() if isinstance(inner, dict) else set()))):
         raise ValueError(f"{', '.join(taken)} cannot be set")
@@ -197,7 +215,7 @@ class ApiCore(ABC):
             if answer.called and not text and not calls:
                 answer.refuse("a tool call")
             usage = answer.usage or self._estimate_usage(request, answer)
-            return (Completion(text, usage, tuple(calls), answer.raw, thinking), answer.refusal), usage
+            return (Completion(text, usage, tuple(calls), clean_json(answer.raw), thinking), answer.refusal), usage
 
         with model_call(self.name) as used:
             (completion, refusal), usage = await self.provider.call(send, tokens=request.tokens)

@@ -31,6 +31,7 @@ __all__ = [
     "ToolCore",
     "as_sent",
     "clean",
+    "clean_json",
     "core_class",
     "core_environment",
     "make_core",
@@ -215,3 +216,9 @@ def as_sent(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
 def clean(text: str) -> str:
     """Return `text` as valid Unicode: a lone surrogate becomes "?"."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def clean_json(value: Any) -> Any:
+    """Return JSON whose texts are valid Unicode, as `clean` makes them."""
+    text = json.dumps(value, ensure_ascii=False)
+    return value if clean(text) == text else json.loads(clean(text))

@@ -19,6 +19,7 @@ from longspan.agents.models.limits import DEFAULT_AT_ONCE, Limiter, SharedLimite
 from longspan.agents.models.web import check_header, check_url, http_client, is_loopback, translate_error
 from longspan.agents.prices import PriceOptions
 from longspan.simulator.agent import will_be_asked
+from longspan.simulator.keys import note_key
 from longspan.simulator.processes import share
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
 
@@ -107,6 +108,7 @@ class Provider:
         for name in names:
             key = os.environ.get(name, "").strip()
             if key:
+                note_key(name)
                 if not key.isascii() or not key.isprintable():
                     raise InputError(
                         f"{self.name}: the environment variable {name} is not a valid key: it has non-ASCII or unprintable characters"

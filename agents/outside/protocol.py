@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from longspan.agents.outside.counts import Counts, Dollars, priced
 from longspan.simulator.errors import AgentError, first_problem
+from longspan.simulator.keys import redacted
 from longspan.simulator.ledger import Rates
 from longspan.simulator.messages import Reply
 from longspan.simulator.traces import Trace, TracePart
@@ -151,7 +152,7 @@ def read(answer: bytes, kind: type[Kind]) -> Kind:
     if "error" in value:
         message, trace = value["error"], value.get("traceback")
         shown = printable(message if isinstance(message, str) else json.dumps(message)) or "no reason given"
-        raise AgentError(f"failed: {shown}") from (RemoteError(trace[-MAX_TRACEBACK:]) if isinstance(trace, str) else None)
+        raise AgentError(f"failed: {shown}") from (RemoteError(redacted(trace)[-MAX_TRACEBACK:]) if isinstance(trace, str) else None)
     try:
         return kind.model_validate(value)
     except ValidationError as error:
@@ -176,9 +177,9 @@ def decode(text: bytes) -> Any:
 
 
 def printable(text: bytes | str, limit: int = 200) -> str:
-    """Return the start of a text from outside as one line without control characters, at most `limit` characters long."""
+    """Return the start of a text from outside as one line without control characters and keys, at most `limit` characters long."""
     start = text[: 4 * limit].decode("utf-8", "replace") if isinstance(text, bytes) else text[: 4 * limit]
-    words = " ".join(start.split())
+    words = " ".join(redacted(start).split())
     shown = "".join(character if character.isprintable() else "�" for character in words)
     return shown if len(shown) <= limit else f"{shown[: limit - 3]}..."
 

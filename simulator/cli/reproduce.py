@@ -13,7 +13,10 @@ __all__ = ["reproduce"]
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper: goodai-ltm, counting-stars, elitr-bench, summhay or cream.", metavar="PAPER")],
+    paper: Annotated[
+        str,
+        typer.Argument(help="The paper: goodai-ltm, counting-stars, elitr-bench, summhay, cream, locomo or longmemeval.", metavar="PAPER"),
+    ],
     paths: Annotated[list[Path] | None, typer.Argument(help="The published files or folders; none for cream.", metavar="PATH")] = None,
     rules: Annotated[
         Literal["paper", "longspan"], typer.Option(help="Grade by the paper's rules, or by longspan's stricter ones.")

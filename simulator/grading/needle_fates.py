@@ -35,17 +35,21 @@ class Traces:
     Three optional keys of a trace are read. "written": the memories created, objects with an "id" and optionally the "turn" (a
     turn id) that they are from, by default that of the reply. "read": the memories in the prompt, objects with an "id" or with
     the "turns" that they are from. "recent": {"since": turn id}, the first of the latest turns that were all in the prompt.
-    Whether a needle was stored is unknown until a trace has "written", be it empty.
+    Whether a needle was stored is unknown until a trace has "written", be it empty. Of a turn that the agent was told of, which has
+    no trace, a later reply's "written" may tell; nothing is known if none does.
     """
 
     def __init__(self) -> None:
         self._number: dict[str, int] = {}
         self._memories: dict[int, set[str]] = defaultdict(set)
         self._told = False
+        self._untraced: set[int] = set()
 
-    def add(self, number: int, turn_id: str, trace: Mapping[str, Any] | None) -> None:
-        """Add the trace of turn `number`."""
+    def add(self, number: int, turn_id: str, trace: Mapping[str, Any] | None, *, asked: bool = True) -> None:
+        """Add the trace of turn `number`. `asked`: the agent replied, and was not told of the turn."""
         self._number[turn_id] = number
+        if not asked:
+            self._untraced.add(number)
         self._told = self._told or isinstance((trace or {}).get("written"), list)
         for memory in _objects(trace, "written"):
             source = self._number.get(str(memory.get("turn", turn_id)))
@@ -62,17 +66,27 @@ class Traces:
         return {needle: self._fate(needle, text, new_words, trace) for needle, text in needles.items()}
 
     def _fate(self, needle: int, needle_text: str, new_words: set[str], trace: Mapping[str, Any] | None) -> Fate:
-        stored = needle in self._memories if self._told else None
+        stored = self._stored(needle, trace) if self._told else None
         if trace is None or not ({"read", "recent"} & trace.keys()):
             return Fate(stored)
         retrieved = self._shown(needle, trace)
         return Fate(stored, retrieved, retrieved and bool(new_words & _words(needle_text)))
+
+    def _stored(self, needle: int, trace: Mapping[str, Any] | None) -> bool | None:
+        if needle in self._memories:
+            return True
+        if needle not in self._untraced:
+            return False
+        return True if self._read(needle, trace) else None
 
     def _shown(self, needle: int, trace: Mapping[str, Any]) -> bool:
         recent = trace.get("recent")
         since = self._number.get(str(recent.get("since"))) if isinstance(recent, Mapping) else None
         if since is not None and needle >= since:
             return True
+        return self._read(needle, trace)
+
+    def _read(self, needle: int, trace: Mapping[str, Any] | None) -> bool:
         for memory in _objects(trace, "read"):
             turns = memory.get("turns")
             if memory.get("id") in self._memories.get(needle, ()):
@@ -95,7 +109,7 @@ class NeedleFates:
         message, reply = turn.message, turn.reply
         if reply is None:
             return
-        self._traces.add(reply.turn, message.turn_id, reply.trace)
+        self._traces.add(reply.turn, message.turn_id, reply.trace, asked=reply.asked)
         if message.kind == "question" and message.test is not None:
             needles = {needle: transcript.history[needle].text for needle in message.needs or ()}
             fates = self._traces.fates(needles, message.text, readable(reply.text), reply.trace)

@@ -122,6 +122,7 @@ class _Place(NamedTuple):
 
     filler: Distraction
     dealt: int
+    told: bool
 
 
 def _messages(manifest: Manifest, id: str, played: Conversation) -> Iterator[Row]:
@@ -134,7 +135,8 @@ def _messages(manifest: Manifest, id: str, played: Conversation) -> Iterator[Row
         message = turn.message
         values: tuple[object, ...]
         if place := filled.get(message.turn):
-            values = (place.dealt, "filler", False, None, place.filler.text, place.filler.text_tokens, None)
+            ready = place.filler.reply if place.told else None
+            values = (place.dealt, "filler", False, None, place.filler.text, place.filler.text_tokens, ready)
         else:
             ready = turn.reply.text if turn.reply is not None and not turn.reply.asked else None
             values = (_dealt(message), message.kind, message.needle, message.needs, message.text, message.tokens, ready)
@@ -159,28 +161,29 @@ def _places(manifest: Manifest, id: str, played: Conversation) -> dict[int, _Pla
     for test in dynamic:
         messages = [turn.message for turn in played.turns if turn.message.test == test.id]
         outline = _outline(test, messages)
-        if len(messages) != (declared := sum(segment.replies for segment in outline)):
+        if len(messages) != (declared := sum(segment.turns for segment in outline)):
             raise JournalError(f"test {test.id} has {len(messages)} messages, but its outline declares {declared}")
-        begins = [number == 0 for segment in outline for number in range(segment.replies)]
+        numbers = [(number, number < len(segment.told)) for segment in outline for number in range(segment.turns)]
         scenario = test.definition.scenario
         drawn = places(filler, seed_of(manifest.seed, scenario, test.id.removeprefix(f"{scenario}-")), outline)
         dealt = 0
-        for message, begin, filling in zip(messages, begins, drawn, strict=True):
+        for message, (number, told), filling in zip(messages, numbers, drawn, strict=True):
             if message.kind == "filler" and message.text != filling.text:
                 made = manifest.versions.get("longspan")
                 raise JournalError(f"turn {message.turn} is not what this version fills a place with; export it with longspan {made}")
-            dealt = _dealt(message) if begin else dealt  # a segment is charged as a whole, whatever is said of it
-            found[message.turn] = _Place(filling, dealt)
-            dealt += filling.text_tokens + CHARGE
+            dealt = _dealt(message) if number == 0 else dealt  # a segment is charged as a whole, whatever is said of it
+            found[message.turn] = _Place(filling, dealt, told)
+            dealt += filling.text_tokens + (filling.reply_tokens if told else CHARGE)
     return found
 
 
 def _outline(test: PlayedTest, messages: Sequence[events.Message]) -> list[Segment]:
     """Return a dynamic test's outline, followed by its farewell if it said one. Raises JournalError for an invalid outline."""
     try:
-        outline = [Segment(None, segment["tokens"], segment["replies"]) for segment in test.definition.outline]
+        declared = test.definition.outline
+        outline = [Segment(None, each["tokens"], each["replies"], told=[None] * len(each.get("told", ()))) for each in declared]
         Script(facts={}, outline=outline)
-    except (KeyError, ScenarioError) as error:
+    except (KeyError, TypeError, ScenarioError) as error:
         raise JournalError(f"test {test.id} has an invalid outline: {error}") from error
     return [*outline, *(Segment(0, message.tokens, 1) for message in messages if message.kind == "farewell")]
 

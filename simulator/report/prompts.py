@@ -18,6 +18,9 @@ MESSAGE_CHARS: Final = 2_000
 END_CHARS: Final = 4_000
 """Characters after which no more messages of a prompt's end are shown. Its first message is shown too."""
 
+MAX_MESSAGES: Final = 50
+"""Messages shown of a prompt's end."""
+
 MAX_CALLS: Final = 5
 """Calls shown of a turn: the last ones."""
 
@@ -37,12 +40,13 @@ def add_prompts(run: RunFolder, conversations: Mapping[str, Conversation]) -> No
 
 def _shown(prompt: Prompt) -> str:
     """Return a prompt's first message and its last ones."""
-    others = list(prompt.messages)
-    first = [_message(*others.pop(0))] if others else []
+    left, size = len(prompt.messages) - 1, 0
+    first = [_message(*prompt.messages[0])] if left >= 0 else []
     end: list[str] = []
-    while others and sum(map(len, end)) < END_CHARS:
-        end.append(_message(*others.pop()))
-    left_out = [f"(… {len(others):,} messages left out …)"] if others else []
+    while left > 0 and size < END_CHARS and len(end) < MAX_MESSAGES:
+        end.append(_message(*prompt.messages[left]))
+        left, size = left - 1, size + len(end[-1])
+    left_out = [f"(… {left:,} messages left out …)"] if left > 0 else []
     return "\n\n".join([f"{prompt.model}, for: {prompt.purpose}", *first, *left_out, *reversed(end)])
 
 

@@ -18,7 +18,7 @@ from longspan.simulator.messages import Turn
 from longspan.simulator.record import Award, Exchange, Grade, Record, readable, watched
 from longspan.simulator.scenario import Scenario, Test
 from longspan.simulator.script import Script, Segment
-from longspan.simulator.stage import AskJudge, Say, Stage, Verdict, Wait, Watch
+from longspan.simulator.stage import AskJudge, Say, Stage, Tell, Verdict, Wait, Watch
 
 __all__ = ["Rehearsal", "rehearse", "rehearse_test"]
 
@@ -49,10 +49,18 @@ class _Conversation:
         self.turns = 0
 
     def exchange(self, test: str | None, text: str, ideal: str, asks: bool, needle: bool) -> Turn:
-        reply = readable(self.reply(text, ideal))
-        turn = Turn(self.turns, test, text, reply, self.now, start=0, end=0, asked=True)
+        turn = self.turn(test, text, self.reply(text, ideal))
         if test is not None:
-            self.exchanges.append(Exchange(turn.number, text, reply, asks, needle))
+            self.exchanges.append(Exchange(turn.number, text, turn.reply, asks, needle))
+        return turn
+
+    def tell(self, test: str, told: Tell) -> None:
+        self.now = max(self.now, told.at or self.now)
+        turn = self.turn(test, told.text, told.reply, asked=False)
+        self.exchanges.append(Exchange(turn.number, told.text, turn.reply, needle=told.needle, told=True))
+
+    def turn(self, test: str | None, text: str, reply: str, *, asked: bool = True) -> Turn:
+        turn = Turn(self.turns, test, text, readable(reply), self.now, start=0, end=0, asked=asked)
         self.turns += 1
         self.now += DEFAULT_PACE
         return turn
@@ -61,6 +69,8 @@ class _Conversation:
         match request:
             case Say():
                 return self.exchange(test, request.text, request.ideal, request.asks, request.needle).reply
+            case Tell():
+                return self.tell(test, request)
             case Wait():
                 self.segment += 1
                 self.now += self.outline[self.segment].pause if self.segment < len(self.outline) else timedelta(0)

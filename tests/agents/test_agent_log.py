@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from tests.loopback import Server
 
 from longspan.simulator import agent_log
 from longspan.simulator.agent_log import AgentLog
@@ -151,6 +152,31 @@ def test_an_endless_log_takes_bounded_memory_and_disk(tmp_path: Path, monkeypatc
         assert sum(map(len, log.last_lines)) <= 82_000
     assert path.stat().st_size < 101_000
     assert path.read_text("utf-8").splitlines()[-1].endswith("the log is full; what follows is dropped")
+
+
+LEAKING = """
+import json, os, sys
+for line in sys.stdin:
+    keys = os.environ["MY_GATEWAY"], os.environ["MY_API_KEY"]
+    print(*keys, file=sys.stderr)
+    print("x" * 1990 + keys[1] + "x" * 9000, file=sys.stderr, flush=True)
+    failed = {"error": f"rejected {keys}", "traceback": f"{keys}"}
+    print(json.dumps({"protocol": 1} if '"hello"' in line else failed), flush=True)
+"""
+
+
+def test_a_key_is_in_no_file_whatever_its_name_and_wherever_it_is_cut(here: Path) -> None:
+    (here / "leaking.py").write_text(LEAKING)
+    with Server().running() as server, pytest.MonkeyPatch.context() as patched:
+        patched.setenv("MY_GATEWAY", "sk-something-secret-too")
+        suite = load_suite("ltm").changed([], [], ["colours"], 1)
+        judge = f"{server.model()}&key_env=MY_GATEWAY"
+        settings = RunSettings(suite=suite, span=2_000, agent=f"exec:{sys.executable} leaking.py", judge=judge)
+        (outcome,) = trio.run(lambda: play([plan(settings, here / "runs")]))
+    written = [path.read_text("utf-8") for path in outcome.folder.rglob("*.*") if path.is_file()]
+    assert any("rejected ('[MY_GATEWAY]', '[MY_API_KEY]')" in text for text in written)
+    assert any("[MY_GATEWAY] [MY_API_KEY]" in text for text in written)
+    assert all("something" not in text and "ng-secret" not in text for text in written)
 
 
 def test_a_log_follows_no_link(tmp_path: Path) -> None:

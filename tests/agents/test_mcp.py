@@ -127,6 +127,16 @@ def test_a_restored_server_is_given_the_calls_it_was_given(server: Server, tmp_p
     assert trio.run(body) == ("I know: The tide is low.\nThe tide is high.", "I know: Nothing.\n[image]")
 
 
+def test_half_a_character_in_a_call_is_not_sent_back(server: Server) -> None:
+    async def body() -> Reply:
+        async with talking(spec(server)) as ask:
+            return await ask("The tide turns at nine.")
+
+    server.script([Use((("tide\ud800", {}),))])
+    assert trio.run(body).text == "I know: Error: there is no tool 'tide?'"
+    assert "tide?" in str(server.asked[-1].body)
+
+
 def test_a_tools_error_is_told_to_the_model(server: Server) -> None:
     calls = (("recall", "no json"), ("recall", {"wrong": 1}), ("forget", {}), *(("recall", {"query": "x"}),) * 14)
     server.script([Use(calls), Say("So what.")])

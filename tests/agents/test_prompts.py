@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,8 +15,10 @@ from tests.loopback import Server
 from tests.sealing import read_lines, write_lines
 
 from longspan.simulator.errors import JournalError
+from longspan.simulator.grading.grades import read_result
 from longspan.simulator.planning import plan
 from longspan.simulator.prompt_log import PromptLog, note_prompt, read_prompts
+from longspan.simulator.report import write_report
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play
 from longspan.simulator.settings import RunSettings
@@ -90,6 +93,17 @@ def test_a_forged_file_is_an_error_that_names_it(entry: dict[str, object], tmp_p
     write_lines(path, [line | entry for line in read_lines(path)])
     with pytest.raises(JournalError, match=r"prompts\.jsonl, line 1: not a prompt"):
         list(read_prompts(path))
+
+
+def test_a_report_reads_little_of_what_a_forged_file_names_again_and_again(kept: RunFolder, tmp_path: Path) -> None:
+    copy = RunFolder(shutil.copytree(kept.path, tmp_path / "run"))
+    entry = {"turn": 0, "sent_at": None, "model": "m", "for": "reply"}
+    many = entry | {"new": [], "messages": [[0, 99_999]]}
+    write_lines(copy.prompts("main"), [entry | {"new": [["", ""]] * 100_000, "messages": []}, *[many] * 5_000])
+    *_, prompt = read_prompts(copy.prompts("main"))
+    assert len(prompt.messages) == 100_000
+    write_report(copy, read_result(copy))
+    assert "99,949 messages left out" in (copy.path / "report.html").read_text("utf-8")
 
 
 def test_the_script_in_the_documentation_prints_a_prompt(kept: RunFolder, tmp_path: Path) -> None:

@@ -6,14 +6,13 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longspan.simulator.arena.page import POLICY, as_html
 from longspan.simulator.arena.ranking import rank
 from longspan.simulator.arena.results import Check, Comparison, Result, Rules, Side
-from tests.browser import Open
+from tests.browser import PHONE, Open
 from tests.report.pages import Page
 
 NASTY = "</td></table></details></script><script>alert(1)</script>\x1b\u202e'\"><img src=x onerror=alert(1)>{{ 7*7 }}"
@@ -83,13 +82,12 @@ def test_checked_sentences_are_shown_with_what_is_wrong() -> None:
     assert [each.words for each in second.all("li")] == ["It snowed. ✗ it did not snow", "It rained."]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_opens_without_a_fault(visit: Open, tmp_path: Path, scheme: str) -> None:
+def test_it_opens_without_a_fault(visit: Open, tmp_path: Path) -> None:
     path = tmp_path / "arena.html"
     path.write_text(as_html(result(NASTY)), "utf-8")
-    seen = visit(path, color_scheme=scheme)
-    seen.picture(f"arena-{scheme}", whole=True)
+    seen = visit(path)
+    seen.picture("arena", whole=True)
     assert seen.faults() == []
-    phone = visit(path, viewport={"width": 390, "height": 844}, is_mobile=True)
+    phone = visit(path, viewport=PHONE, is_mobile=True)
     assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
     phone.picture("arena-phone", whole=True)

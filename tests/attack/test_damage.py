@@ -21,6 +21,7 @@ import trio
 from longspan.simulator.cli import main
 from longspan.simulator.judging.annotation import Annotation, annotate, sheets
 from longspan.simulator.planning import plan
+from longspan.simulator.prompt_log import PromptLog, PromptMessage
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play
 from longspan.simulator.settings import RunSettings
@@ -59,6 +60,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         cut = RunFolder(out / CUT)
         lines = cut.journal("main").read_bytes().splitlines(keepends=True)
         cut.journal("main").write_bytes(b"".join(lines[: len(lines) * 3 // 4]))
+        for text in ("Hm?", "And now?"):
+            PromptLog(cut.prompts("main")).add("a/b", "reply", [PromptMessage("user", text)])
         for each in (run, cut):
             assert _commanded("score", each.path)[0] == 0
             (each.path / "report.html").unlink()
@@ -254,7 +257,12 @@ JUDGED_FILES: Final = (
     "conversations/summhay-1-2/journal.jsonl",
 )
 
-CUT_FILES: Final = ("manifest.json", "conversations/main/journal.jsonl", "conversations/main/snapshots")
+CUT_FILES: Final = (
+    "manifest.json",
+    "conversations/main/journal.jsonl",
+    "conversations/main/snapshots",
+    "conversations/main/prompts.jsonl",
+)
 
 
 def _cases() -> list[Case]:

@@ -313,7 +313,16 @@ def marked(value: Any, place: Sequence[Any]) -> Any:
     raise AssertionError
 
 
-FILES: Final = ("manifest.json", "conversations/main/journal.jsonl", "grades.jsonl", "incidents.jsonl", "corrections.jsonl", "result.json")
+PROMPTS: Final = "conversations/main/prompts.jsonl"
+FILES: Final = (
+    "manifest.json",
+    "conversations/main/journal.jsonl",
+    PROMPTS,
+    "grades.jsonl",
+    "incidents.jsonl",
+    "corrections.jsonl",
+    "result.json",
+)
 
 
 @pytest.fixture(scope="module")
@@ -326,10 +335,19 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run = only_run()
         ran("correct", run, "colours-1", "--score", "1", "--why", "so", "--by", "Ada", terminal=False)
         lines = [
-            {"conversation": "main", "type": "agent_error", "error": "it broke", "traceback": "line 1"},
+            {"conversation": "main", "type": "agent_error", "error": "it broke", "traceback": "line 1", "stderr": "line 2"},
             {"conversation": "", "type": "judge_error", "about": "0" * 64, "error": "no answer"},
         ]
         write_lines(run / "incidents.jsonl", lines)
+        prompt = {
+            "turn": 0,
+            "sent_at": "2024-01-01T09:00:00",
+            "model": "a/b",
+            "for": "reply",
+            "new": [["user", "Hm?"]],
+            "messages": [[0, 0]],
+        }
+        write_lines(run / PROMPTS, [prompt])
     return folder / run
 
 

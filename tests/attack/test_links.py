@@ -195,7 +195,15 @@ MAIN: Final = "conversations/main"
 IN_A_RUN: Final = [
     *("", "manifest.json", "result.json", "report.html", ".lock", *(f"{name}.jsonl" for name in LOGS)),
     *(".manifest.json.partial", ".result.json.partial", ".report.html.partial"),
-    *("conversations", MAIN, f"{MAIN}/journal.jsonl", f"{MAIN}/snapshots.jsonl", f"{MAIN}/snapshots"),
+    *(
+        "conversations",
+        MAIN,
+        f"{MAIN}/journal.jsonl",
+        f"{MAIN}/agent.log",
+        f"{MAIN}/prompts.jsonl",
+        f"{MAIN}/snapshots.jsonl",
+        f"{MAIN}/snapshots",
+    ),
     *(f"{MAIN}/snapshots/{name}" for name in ("OLD", "NEW", ".NEW.partial", "NEW/notebook.json", "OLD/notebook.json")),
 ]
 """Every place in a run's folder. OLD and NEW are its snapshots."""

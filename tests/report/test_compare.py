@@ -25,7 +25,7 @@ from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
 from longspan.simulator.report.tables import CSV_COLUMNS, as_csv, as_markdown, notes, tables
 from longspan.simulator.run_folder import RunFolder
-from tests.browser import Open
+from tests.browser import PHONE, Open
 from tests.made_runs import SKILLS, made_run
 from tests.report.pages import Page, played
 from tests.sealing import change_json, write_json
@@ -535,19 +535,19 @@ def test_a_scenario_that_is_not_installed_is_compared_without_running_its_code(
     assert not (tmp_path / "it-ran").exists()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_opens_in_a_browser_without_a_fault(visit: Open, page: Path, scheme: str) -> None:
-    seen = visit(page, color_scheme=scheme)
+def test_the_page_opens_in_a_browser_without_a_fault(visit: Open, page: Path) -> None:
+    seen = visit(page)
     expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm: 3 agents compared")
-    seen.picture(f"compare-{scheme}", whole=True)
+    seen.picture("compare", whole=True)
     assert seen.faults() == []
-    ink = seen.page.locator("figure svg").first.evaluate("svg => getComputedStyle(svg).color")
-    assert ink == ("rgb(29, 33, 37)" if scheme == "light" else "rgb(228, 231, 234)")
+    for scheme, ink in (("light", "rgb(29, 33, 37)"), ("dark", "rgb(228, 231, 234)")):
+        seen.page.emulate_media(color_scheme=scheme)
+        assert seen.page.locator("figure svg").first.evaluate("svg => getComputedStyle(svg).color") == ink
     assert seen.page.locator("figure svg path[fill='#0072b2']").count() >= 1
 
 
 def test_the_page_fits_a_phone(visit: Open, page: Path) -> None:
-    seen = visit(page, viewport={"width": 390, "height": 844}, is_mobile=True)
+    seen = visit(page, viewport=PHONE, is_mobile=True)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
     seen.picture("compare-phone", whole=True)
 

@@ -16,7 +16,7 @@ from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report.memory import split, stages
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.transcript import Evidence
-from tests.browser import Open
+from tests.browser import PHONE, Open
 from tests.report.pages import journal, played, report
 
 SCENARIOS = ("colours", "shopping", "name_list", "jokes")
@@ -143,7 +143,7 @@ def test_the_sentence_of_an_agent_that_tells_nothing(answers: Answers, sentence:
 
 def test_a_cell_of_the_map_opens_its_tests_without_a_script(visit: Open, tmp_path: Path) -> None:
     folder = played(tmp_path, *SCENARIOS, agent="notebook")
-    seen = visit(folder / "report.html", viewport={"width": 390, "height": 844}, java_script_enabled=False)
+    seen = visit(folder / "report.html", viewport=PHONE, java_script_enabled=False)
     asked = points(grade_run(RunFolder(folder)).tests, 2000)
     cells = seen.page.locator(".map a")
     questions = [int(re.findall(r"(\d+) asked", text)[0]) for text in cells.all_inner_texts()]

@@ -474,6 +474,7 @@ def test_a_reply_without_text_is_the_agents_error(tmp_path: Path) -> None:
         Reply("OK.", usage=Usage(10, None, 2)),  # type: ignore[arg-type]
         Reply("OK.", usage=Usage(True, 0, 2)),
         Reply("OK.", usage=Usage(10**13, 0, 2)),
+        Reply("OK.", usage=Usage(10, 11, 2)),
         Reply("OK.", cost_usd=-0.01),
         Reply("OK.", cost_usd=nan),
         Reply("OK.", cost_usd={"agent": True}),
@@ -488,7 +489,7 @@ def test_a_reply_that_cannot_be_journaled_is_the_agents_error(reply: Reply, tmp_
             return reply
 
     path = tmp_path / "journal.jsonl"
-    with pytest.raises(AgentError, match=r"cannot be journaled|expected a Usage|expected dollars"):
+    with pytest.raises(AgentError, match=r"cannot be journaled|expected a Usage|are part of input_tokens|expected dollars"):
         play([scripted("a", 0)], Wrong(), setting(1500), path)
     assert [event.type for event in read_journal(path)][-1] == "message"
 

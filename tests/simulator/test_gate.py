@@ -103,7 +103,9 @@ def test_an_agent_that_can_do_no_harm_is_not_asked_about(spec: str) -> None:
     assert danger(spec) is None
 
 
-@pytest.mark.parametrize("option", ["key_env=AWS_SECRET_ACCESS_KEY", "header.X-Team=a", 'extra_body={"tools":[]}'])
+@pytest.mark.parametrize(
+    "option", ["key_env=AWS_SECRET_ACCESS_KEY", "header.X-Team=a", 'extra_body={"tools":[]}', "price_in=0&price_out=0"]
+)
 @pytest.mark.parametrize("model", ["openai/gpt-4o", "ltm/anthropic/claude"])
 def test_what_a_stranger_would_have_sent_is_asked_about(model: str, option: str) -> None:
     assert danger(f"{model}?{option}") == Named("send", f"{model}?{option}")

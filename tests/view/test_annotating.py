@@ -21,7 +21,7 @@ from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
-from tests.browser import Open
+from tests.browser import PHONE, Open
 from tests.sealing import change_json, change_lines
 from tests.view.serving import Server, serving
 
@@ -170,7 +170,7 @@ def test_a_person_in_the_browser(server: Server, made: Path, visit: Open) -> Non
         expect(page.get_by_role("heading", level=2)).to_have_text(text)
         if name == "i1-1":
             expect(page.locator(".bullet").first).to_have_text(re.compile(r"^\s*1\.\s+\w"))
-            page.set_viewport_size({"width": 390, "height": 844})
+            page.set_viewport_size(PHONE)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             page.get_by_role("button", name="Fully covered").click()
             expect(page.get_by_role("alert")).to_contain_text("a bullet is required")

@@ -136,6 +136,7 @@
     button.textContent = "Pause";
     byId("play-where").setAttribute("aria-live", "off"); // a screen reader would never come to an end
     show();
+    clearTimeout(timer); // of another click, while the conversation was opened
     timer = setTimeout(step, 1000 / Number(byId("play-speed").value));
   }
 

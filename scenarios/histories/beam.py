@@ -1,0 +1,172 @@
+"""Reads BEAM (Tavakoli et al., 2025) as its authors publish it: a chat's folder, or a folder of such folders, packed or not.
+
+A chat's folder has `chat.json` and `probing_questions/probing_questions.json`. Where `chat_trunecated.json` lies beside `chat.json`,
+it is the one that is read: the authors' `answer_generation.py` asks about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, Literal, final
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.repairs import date, distinct, onward, sort_labels
+from longspan.scenarios.histories.sources import Source, sources, wrong
+from longspan.simulator.errors import InputError
+from longspan.simulator.files import resolved
+
+__all__ = ["read"]
+
+CHATS: Final = ("chat_trunecated.json", "chat.json")
+"""A chat's files, the one that is asked about first."""
+
+QUESTIONS: Final = "probing_questions/probing_questions.json"
+ANSWERS: Final = ("answer", "ideal_answer", "ideal_response", "ideal_summary", "expected_compliance")
+"""The keys of a gold answer: each kind of question has one of them."""
+
+DATE: Final = "%B-%d-%Y"
+
+_MARKER: Final = re.compile(r"\s*->->\s*[0-9]+\s*,\s*(?:[0-9]+|N/A)(?![0-9/])")
+"""Where a user's message stands in the plan from which it was written: "->-> 1,3" or "->-> 2,N/A"."""
+
+_PLAN: Final = re.compile(r"plan-[0-9]+")
+"""The folders of a chat of 10M tokens that hold its parts once more."""
+
+_SIZE: Final = re.compile(r"[0-9]+[KM]")
+
+
+class _Published(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+@final
+class _Said(_Published):
+    role: Literal["user", "assistant"]
+    id: int
+    content: str
+    time_anchor: str | None = None
+
+
+@final
+class _Batch(_Published):
+    time_anchor: str | None = None
+    turns: list[list[_Said]]
+
+    @property
+    def said(self) -> list[_Said]:
+        return [said for exchange in self.turns for said in exchange]
+
+    @property
+    def anchor(self) -> str | None:
+        """The batch's date, which its first message has."""
+        return next((anchor for anchor in (self.time_anchor, *(said.time_anchor for said in self.said)) if anchor), None)
+
+
+@final
+class _Asked(_Published):
+    model_config = ConfigDict(extra="allow")
+    question: str
+    rubric: list[str] = []
+    source_chat_ids: Any = None
+
+
+_CHAT: Final = TypeAdapter(list[_Batch])
+_ASKED: Final = TypeAdapter(dict[str, list[_Asked]])
+
+
+def read(path: Path) -> Iterator[History]:
+    """Yield the chats at a path, by size and number. Raises InputError, which names the file that is wrong."""
+    found = {PurePosixPath(source.name): source for source in sources(path)}
+    folders = sorted({name.parent for name in found if name.name in CHATS and not _PLAN.fullmatch(name.parent.name)}, key=_rank)
+    if not folders:
+        raise InputError(f"{path}: no chats of BEAM found; expected folders with chat.json and {QUESTIONS}")
+    for folder in folders:
+        chat = next(found[folder / name] for name in CHATS if folder / name in found)
+        if folder / QUESTIONS not in found:
+            raise InputError(f"{chat.where}: its questions are missing; {QUESTIONS} should lie beside it")
+        yield _history(_id(resolved(path) / folder), chat, found[folder / QUESTIONS])
+
+
+def _id(folder: Path) -> str:
+    """Return the id of the chat in a folder: its number, after its size if the folder above is called so, such as 100K/1."""
+    name = re.sub(r"(\.zip|\.tar|\.tgz)?(\.gz)?$", "", folder.name)
+    return f"{folder.parent.name}/{name}" if _SIZE.fullmatch(folder.parent.name) else name
+
+
+def _rank(folder: PurePosixPath) -> list[tuple[str, int, str]]:
+    """Sort folders by the numbers in their names."""
+    parts = [re.match(r"([^0-9]*)([0-9]{0,9})(.*)", part, re.DOTALL) for part in folder.parts]
+    return [(part[1], int(part[2] or -1), part[3]) for part in parts if part]
+
+
+def _history(id: str, chat: Source, probing: Source) -> History:
+    with wrong(chat.where):
+        batches = _CHAT.validate_python(_flat(chat.json()))
+    with wrong(probing.where):
+        asked = _ASKED.validate_python(probing.json())
+    published = [str(said.id) for batch in batches for said in batch.said]
+    ids = iter(distinct(published))
+    sessions, back = onward([_session(str(number), batch, ids) for number, batch in enumerate(batches, 1)])
+    remarks = {
+        "markers such as ->-> 1,3 that were cut from what the user says: {}": sum(
+            len(_MARKER.findall(said.content)) for batch in batches for said in batch.said if said.role == "user"
+        ),
+        "turns that had the id of another, and were given their own: {}": len(published) - len(set(published)),
+        "dates left out because they are none, or lie before an earlier session's: {}": back
+        + sum(bool(batch.anchor) and date(batch.anchor or "", DATE) is None for batch in batches),
+    }
+    with wrong(chat.where):
+        return History(
+            id,
+            sessions,
+            tuple(
+                _question(f"{kind}-{number}", kind, each, published)
+                for kind, every in asked.items()
+                for number, each in enumerate(every, 1)
+            ),
+            tuple(remark.format(count) for remark, count in remarks.items() if count),
+        )
+
+
+def _flat(chat: Any) -> Any:
+    """Return a chat's batches. One of 10M tokens has them by plan: [{"plan-1": [...]}, {"plan-2": [...]}, ...]."""
+    if not isinstance(chat, list) or not all(isinstance(part, dict) and "turns" not in part for part in chat):
+        return chat
+    return [batch for part in chat for batches in part.values() if isinstance(batches, list) for batch in batches]
+
+
+def _session(id: str, batch: _Batch, ids: Iterator[str]) -> Session:
+    turns = (Turn(next(ids), said.role, _shown(said)) for said in batch.said)
+    return Session(id, date(batch.anchor or "", DATE), tuple(turns))
+
+
+def _shown(said: _Said) -> str:
+    return _MARKER.sub("", said.content) if said.role == "user" else said.content
+
+
+def _question(id: str, kind: str, asked: _Asked, turns: Iterable[str]) -> Question:
+    more: Mapping[str, Any] = asked.model_extra or {}
+    labels = sort_labels(map(str, _ids(asked.source_chat_ids)), turns)
+    return Question(
+        id=id,
+        text=asked.question,
+        answer=next((more[key] for key in ANSWERS if isinstance(more.get(key), str)), None),
+        kind=kind,
+        evidence=labels.known,
+        unknown=labels.unknown,
+        rubric=tuple(asked.rubric),
+        answerable=kind != "abstention",
+    )
+
+
+def _ids(value: Any) -> Iterator[int | str]:
+    """Yield the ids in a list of them, or in lists by what they show."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _ids(inner)
+    elif type(value) in (int, str):
+        yield value

@@ -1,0 +1,134 @@
+"""A recorded conversation with questions about it, whoever published it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import final
+
+__all__ = ["History", "Question", "Session", "Turn"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What somebody said: `speaker` is a name, or `user`, `assistant` or `system`. `id` is unique in its history.
+
+    `image`: the caption of a picture that was shown with it; empty if there was none.
+    """
+
+    id: str
+    speaker: str
+    text: str
+    image: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A part of a conversation. `at`: when it began, without a time zone; None if nobody knows."""
+
+    id: str
+    at: datetime | None
+    turns: tuple[Turn, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about a history, asked after all of it.
+
+    `answer`: the gold answer; None if there is none to give. `kind`: what the benchmark calls questions like this one. `at`: when it
+    is asked; None if nobody says. `evidence`: the ids of the turns that answer it. `sessions`: the ids of the sessions that answer
+    it, where these are what was labelled. `unknown`: published labels of evidence that name nothing in the history, or several things.
+    `options`: what to choose from, if the answer is one of them. `rubric`: what a good answer contains, a statement each.
+    `answerable`: whether the history has the answer; if not, a good reply says so. `trap`: the wrong answer that the question leads to.
+    """
+
+    id: str
+    text: str
+    answer: str | None
+    kind: str = ""
+    at: datetime | None = None
+    evidence: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    rubric: tuple[str, ...] = ()
+    answerable: bool = True
+    trap: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class History:
+    """Sessions in the order of time, and questions about them. Ids are unique in it. `remarks`: what its reader changed, in sentences.
+
+    Raises ValueError, which says what is wrong with which session, turn or question.
+    """
+
+    id: str
+    sessions: tuple[Session, ...]
+    questions: tuple[Question, ...]
+    remarks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        turns = {turn.id for turn in self.turns}
+        sessions = {session.id for session in self.sessions}
+        _unique("sessions", (session.id for session in self.sessions))
+        _unique("turns", (turn.id for turn in self.turns))
+        _unique("questions", (question.id for question in self.questions))
+        if not turns or not self.questions:
+            raise ValueError("has no turns" if not turns else "has no questions")
+        _in_order(self.sessions)
+        for question in self.questions:
+            _check(question, turns, sessions)
+
+    def __str__(self) -> str:
+        counts = {"session": len(self.sessions), "turn": len(self.turns), "question": len(self.questions)}
+        text = f"{self.id}: {', '.join(f'{count} {what}' + 's' * (count != 1) for what, count in counts.items())}"
+        return f"{text}; labels of evidence that name nothing in it: {self.unknown}" if self.unknown else text
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns of all sessions."""
+        return tuple(turn for session in self.sessions for turn in session.turns)
+
+    @property
+    def unknown(self) -> int:
+        """How many labels of evidence name nothing in the history."""
+        return sum(len(question.unknown) for question in self.questions)
+
+
+def _unique(what: str, ids: Iterable[str]) -> None:
+    twice = next((id for id, count in Counter(ids).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"two {what} have the id {twice!r:.80}")
+
+
+def _in_order(sessions: Iterable[Session]) -> None:
+    last: datetime | None = None
+    for session in sessions:
+        if session.at is None:
+            continue
+        if session.at.tzinfo is not None:
+            raise ValueError(f"session {session.id!r:.80}: its time must have no time zone")
+        if last is not None and session.at < last:
+            raise ValueError(f"session {session.id!r:.80} begins at {session.at}, before the one that comes before it ({last})")
+        last = session.at
+
+
+def _check(question: Question, turns: set[str], sessions: set[str]) -> None:
+    where = f"question {question.id!r:.80}"
+    if not question.text.strip():
+        raise ValueError(f"{where}: is empty")
+    if question.at is not None and question.at.tzinfo is not None:
+        raise ValueError(f"{where}: its time must have no time zone")
+    for what, labels, known in (("turn", question.evidence, turns), ("session", question.sessions, sessions)):
+        stray = next((label for label in labels if label not in known), None)
+        if stray is not None:
+            raise ValueError(f"{where}: its evidence {stray!r:.80} names no {what}")
+    if question.options and question.answer not in question.options:
+        raise ValueError(f"{where}: its answer is none of its options")

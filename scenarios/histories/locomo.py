@@ -1,0 +1,121 @@
+"""Reads LoCoMo (Maharana et al., 2024) as its authors publish it: `locomo10.json`, or the zip with it.
+
+Ten conversations between two people. A turn that shows a picture has its caption.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.repairs import date, onward, sort_labels
+from longspan.scenarios.histories.sources import only, wrong
+from longspan.simulator.errors import InputError
+
+__all__ = ["KINDS", "read"]
+
+KINDS: Final[Mapping[int, str]] = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+"""The kinds of questions, by the number that the file has for them. The file does not name them; the paper's counts tell which is which."""
+
+DATE: Final = "%I:%M %p on %d %B, %Y"
+
+_DATED: Final = "_date_time"
+_SESSION: Final = re.compile(r"session_([0-9]{1,6})")
+_LABEL: Final = re.compile(r"[^\s;,]+")
+"""Some labels hold several ids: "D8:6; D9:17", "D9:1 D4:4 D4:6"."""
+
+Answer = Annotated[str | None, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+
+
+class _Published(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+@final
+class _Said(_Published):
+    speaker: str = Field(min_length=1)
+    dia_id: str = Field(min_length=1)
+    text: str
+    blip_caption: str = ""
+
+
+@final
+class _Asked(_Published):
+    question: str
+    answer: Answer = None
+    adversarial_answer: Answer = None
+    evidence: list[str]
+    category: Literal[1, 2, 3, 4, 5]
+
+
+@final
+class _Sample(_Published):
+    sample_id: str = Field(min_length=1)
+    conversation: dict[str, Any]
+    qa: list[_Asked]
+
+
+@final
+class _Talk(_Published):
+    turns: list[_Said]
+    at: str
+
+
+def read(path: Path) -> Iterator[History]:
+    """Yield the conversations of a file. Raises InputError, which names the conversation that is wrong."""
+    source = only(path, ".json", "LoCoMo's locomo10.json")
+    samples = source.json()
+    if not isinstance(samples, list):
+        raise InputError(f"{source.where}: not LoCoMo's conversations: must be a list of them")
+    for number, value in enumerate(samples):
+        where = f"{source.where}, conversation {_name(value, number)}"
+        with wrong(where):
+            history = _history(where, _Sample.model_validate(value))
+        yield history
+
+
+def _name(value: Any, number: int) -> str:
+    name = value.get("sample_id") if isinstance(value, dict) else None
+    return f"{name!r:.80}" if isinstance(name, str) else str(number)
+
+
+def _history(where: str, sample: _Sample) -> History:
+    numbers = sorted(int(match[1]) for key in sample.conversation if (match := _SESSION.fullmatch(key)))
+    sessions, back = onward([_session(where, number, sample.conversation) for number in numbers])
+    idle = sum(key.endswith(_DATED) and key.removesuffix(_DATED) not in sample.conversation for key in sample.conversation)
+    ids = [turn.id for session in sessions for turn in session.turns]
+    remarks = {
+        f"dates left out because they lie before an earlier session's: {back}": back,
+        f"dates without a session: {idle}": idle,
+    }
+    questions = tuple(_question(number, asked, ids) for number, asked in enumerate(sample.qa))
+    return History(sample.sample_id, sessions, questions, tuple(remark for remark, count in remarks.items() if count))
+
+
+def _session(where: str, number: int, conversation: Mapping[str, Any]) -> Session:
+    name = f"session_{number}"
+    with wrong(f"{where}, {name}"):
+        found = _Talk.model_validate({"turns": conversation[name], "at": conversation.get(name + _DATED)})
+        at = date(found.at, DATE)
+        if at is None:
+            raise ValueError(f"{found.at!r:.80} is not a date such as 1:56 pm on 8 May, 2023")
+    return Session(name, at, tuple(Turn(said.dia_id, said.speaker, said.text, said.blip_caption) for said in found.turns))
+
+
+def _question(number: int, asked: _Asked, turns: Iterable[str]) -> Question:
+    labels = sort_labels((label for labels in asked.evidence for label in _LABEL.findall(labels)), turns)
+    return Question(
+        id=str(number),
+        text=asked.question,
+        answer=asked.answer,
+        kind=KINDS[asked.category],
+        evidence=labels.known,
+        unknown=labels.unknown,
+        answerable=asked.category != 5,
+        trap=asked.adversarial_answer or "",
+    )

@@ -1,0 +1,222 @@
+"""Reads released answers to LoCoMo's questions with verdicts, an audit of its gold answers, and the questions' own file.
+
+Answers come in three forms: by conversation with `llm_judgments` (the audit's, and the harness's that it checks), a list of rows
+with `correct`, and Zep's grades. A question is called by the numbers of its conversation and of itself, both from 0: `0/12`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final, NamedTuple, final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from longspan.scenarios.histories.sources import Source, wrong
+from longspan.scenarios.histories.verdicts import Answer, Released, checked
+from longspan.simulator.errors import InputError
+
+__all__ = ["ADVERSARIAL", "Gold", "is_audit", "is_gold", "is_graded", "read_answers", "read_audit", "read_gold"]
+
+CONVERSATIONS: Final = ("conv-26", "conv-30", "conv-41", "conv-42", "conv-43", "conv-44", "conv-47", "conv-48", "conv-49", "conv-50")
+"""The ids of LoCoMo's conversations, in the order of its file."""
+
+ADVERSARIAL: Final = "5"
+RIGHT_GOLD: Final = "WRONG_CITATION"
+"""What the audit calls entries whose gold answer is right: only the evidence is not."""
+
+ZEP: Final = {"overall": 0.7514, "1": 0.7411, "2": 0.6604, "3": 0.6771, "4": 0.7979}
+"""What Zep published for `zep_locomo_grades`, a mean over runs, by LoCoMo's numbers; its own names of categories are mixed up."""
+
+EXPECTED: Final = "rows with llm_judgments, correct or grade"
+
+_GROUP: Final = re.compile(r"\D{0,80}([0-9]{1,3})")
+_ID: Final = re.compile(r"locomo_([0-9]{1,3})_qa([0-9]{1,5})")
+
+Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Published(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+@final
+class _Judged(_Published):
+    question_id: str = Field(pattern=_ID.pattern)
+    category: Text
+    generated_answer: str = ""
+    llm_judgments: dict[Annotated[str, Field(max_length=80)], bool] = Field(min_length=1)
+
+
+@final
+class _Stated(_Published):
+    mean: Share
+
+
+@final
+class _Metadata(_Published):
+    category_accuracies: dict[str, _Stated] = Field(default_factory=dict)
+
+
+@final
+class _Results(_Published):
+    detailed_results: dict[str, list[_Judged]]
+    accuracy: Share | None = None
+    metadata: _Metadata = Field(default_factory=_Metadata)
+
+
+@final
+class _Row(_Published):
+    conv_id: str
+    qa_index: int = Field(ge=0)
+    category: Text
+    correct: bool
+    category_id: int | None = None
+    adversarial: bool = False
+    hypothesis: str = ""
+
+
+@final
+class _Grade(_Published):
+    question: str
+    grade: bool
+    answer: str | None = None
+    golden_answer: Text | None = None
+
+
+@final
+class _Entry(_Published):
+    question_id: str = Field(pattern=_ID.pattern)
+    error_type: str
+
+
+@final
+class _Asked(_Published):
+    question: str
+    category: int
+    answer: Text | None = None
+
+
+@final
+class Gold(NamedTuple):
+    """The text, gold answer and category of each question of each conversation."""
+
+    conversations: Sequence[Sequence[tuple[str, str | None, str]]]
+
+
+def is_gold(value: Any) -> bool:
+    """Whether a JSON value is LoCoMo's own file."""
+    return _first_of(value).keys() >= {"qa", "conversation"}
+
+
+def is_audit(value: Any) -> bool:
+    """Whether a JSON value is the audit of gold answers."""
+    return _first_of(value).keys() >= {"question_id", "error_type"}
+
+
+def is_graded(value: Any) -> bool:
+    """Whether a JSON value is grades in Zep's form, which name no categories."""
+    return isinstance(value, dict) and any(_first_of(rows).keys() >= {"question", "grade"} for rows in value.values())
+
+
+def _first_of(value: Any) -> Mapping[Any, Any]:
+    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
+
+
+def read_gold(source: Source, value: list[Any]) -> Gold:
+    """Return LoCoMo's questions. Raises InputError."""
+    found = []
+    for number, sample in enumerate(value):
+        with wrong(f"{source.where}, conversation {number}"):
+            questions = sample.get("qa") if isinstance(sample, dict) else None
+            if not isinstance(questions, list):
+                raise ValueError("qa must be a list of questions")
+            asked = [_Asked.model_validate(question) for question in questions]
+        found.append([(each.question, each.answer, str(each.category)) for each in asked])
+    return Gold(found)
+
+
+def read_audit(source: Source, value: list[Any]) -> frozenset[str]:
+    """Return the questions whose gold answer the audit finds wrong. Raises InputError."""
+    found = []
+    for number, entry in enumerate(value):
+        with wrong(f"{source.where}, entry {number}"):
+            found.append(_Entry.model_validate(entry))
+    return frozenset(_name(entry.question_id) for entry in found if entry.error_type != RIGHT_GOLD)
+
+
+def _name(id: str) -> str:
+    conversation, number = map(int, id.removeprefix("locomo_").split("_qa"))
+    return f"{conversation}/{number}"
+
+
+def read_answers(name: str, source: Source, value: Any, gold: Gold | None) -> Released | None:
+    """Return a file's answers, or None if it is of another form. Raises InputError if it is of one of the forms, and wrong."""
+    if isinstance(value, dict) and "detailed_results" in value:
+        return _judged(name, source.where, value)
+    if _first_of(value).keys() >= {"conv_id", "qa_index", "correct"}:
+        return Released(name, checked(source.where, _rows(source.where, value)), {})
+    if is_graded(value):
+        answers = [answer for key, rows in value.items() for answer in _graded(source.where, key, rows, gold)]
+        return Released(name, checked(source.where, answers), ZEP if name == "zep_locomo_grades" else {})
+    return None
+
+
+def _judged(name: str, where: str, value: Any) -> Released:
+    with wrong(where):
+        results = _Results.model_validate(value)
+    answers = [
+        Answer(
+            question=(question := _name(row.question_id)),
+            conversation=question.partition("/")[0],
+            kind=row.category,
+            verdicts=row.llm_judgments,
+            reply=row.generated_answer,
+            adversarial=row.category == ADVERSARIAL,
+        )
+        for rows in results.detailed_results.values()
+        for row in rows
+    ]
+    stated = {} if results.accuracy is None else {"overall": results.accuracy}
+    stated |= {kind: each.mean for kind, each in results.metadata.category_accuracies.items()}
+    return Released(name, checked(where, answers), stated)
+
+
+def _rows(where: str, value: list[Any]) -> Iterator[Answer]:
+    for number, each in enumerate(value):
+        with wrong(f"{where}, row {number}"):
+            row = _Row.model_validate(each)
+            if row.conv_id not in CONVERSATIONS:
+                raise ValueError(f"conv_id {row.conv_id!r:.80} is no conversation of LoCoMo's")
+        conversation = str(CONVERSATIONS.index(row.conv_id))
+        adversarial = row.adversarial or ADVERSARIAL in (str(row.category_id), row.category)
+        yield Answer(f"{conversation}/{row.qa_index}", conversation, row.category, {"correct": row.correct}, row.hypothesis, adversarial)
+
+
+def _graded(where: str, key: str, value: Any, gold: Gold | None) -> Iterator[Answer]:
+    """Yield Zep's grades of a conversation. They name no categories: `gold` does; without it, questions are called by their text."""
+    place = f"{where}, {key!r:.80}"
+    match = _GROUP.fullmatch(key)
+    if match is None or not isinstance(value, list):
+        raise InputError(f"{place}: must be a list of grades under a conversation's number, such as locomo_experiment_user_0")
+    conversation = int(match[1])
+    if gold is not None and conversation >= len(gold.conversations):
+        raise InputError(f"{place}: LoCoMo has only {len(gold.conversations)} conversations")
+    taken: set[str] = set()
+    for number, each in enumerate(value):
+        with wrong(f"{place}, row {number}"):
+            row = _Grade.model_validate(each)
+            question, kind = _place(row, gold.conversations[conversation], taken) if gold else (f"row {number}", "")
+        taken.add(question)
+        adversarial = kind == ADVERSARIAL or (gold is None and row.golden_answer is None)
+        yield Answer(f"{conversation}/{question}", str(conversation), kind, {"grade": row.grade}, row.answer or "", adversarial)
+
+
+def _place(row: _Grade, questions: Sequence[tuple[str, str | None, str]], taken: set[str]) -> tuple[str, str]:
+    """Return the number and category of the question with a row's text, preferably with its gold answer: a few are asked twice."""
+    free = [(number, each) for number, each in enumerate(questions) if each[0] == row.question and str(number) not in taken]
+    if not free:
+        raise ValueError(f"{row.question!r:.80} is not among LoCoMo's questions of this conversation, or answered too often")
+    number, (_, _, kind) = next((each for each in free if each[1][1] == row.golden_answer), free[0])
+    return str(number), kind

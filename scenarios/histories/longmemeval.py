@@ -1,0 +1,106 @@
+"""Reads LongMemEval (Wu et al., 2025) as its authors publish it: `longmemeval_s.json`, `longmemeval_oracle.json`, or a tar or zip with one.
+
+Each question has a history of its own: sessions of a user with an assistant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self, final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.repairs import date, distinct, sort_labels
+from longspan.scenarios.histories.sources import only, wrong
+from longspan.simulator.errors import InputError
+
+__all__ = ["read"]
+
+DATES: Final = ("%Y/%m/%d (%a) %H:%M", "%Y/%m/%d")
+ABSTENTION: Final = "_abs"
+"""How the id of a question ends whose answer is nowhere in the history."""
+
+Answer = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)]
+
+
+class _Published(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+@final
+class _Said(_Published):
+    role: Literal["user", "assistant"]
+    content: str
+    has_answer: bool | None = None
+
+
+@final
+class _Asked(_Published):
+    question_id: str = Field(min_length=1)
+    question_type: str
+    question: str
+    answer: Answer
+    question_date: str
+    haystack_session_ids: list[str]
+    haystack_dates: list[str]
+    haystack_sessions: list[list[_Said]]
+    answer_session_ids: list[str]
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        counts = [len(self.haystack_session_ids), len(self.haystack_dates), len(self.haystack_sessions)]
+        if len(set(counts)) > 1:
+            raise ValueError(f"haystack_session_ids, haystack_dates and haystack_sessions must be as many, not {counts}")
+        return self
+
+
+def read(path: Path) -> Iterator[History]:
+    """Yield a history for each question of a file. Raises InputError, which names the question that is wrong."""
+    source = only(path, ".json", "one of LongMemEval's files, such as longmemeval_s.json")
+    asked = source.json()
+    if not isinstance(asked, list):
+        raise InputError(f"{source.where}: not LongMemEval's questions: must be a list of them")
+    for number, value in enumerate(asked):
+        with wrong(f"{source.where}, question {_name(value, number)}"):
+            history = _history(_Asked.model_validate(value))
+        yield history
+
+
+def _name(value: Any, number: int) -> str:
+    name = value.get("question_id") if isinstance(value, dict) else None
+    return f"{name!r:.80}" if isinstance(name, str) else str(number)
+
+
+def _history(asked: _Asked) -> History:
+    ids = distinct(asked.haystack_session_ids)
+    sessions, evidence = [], []
+    for id, at, said in zip(ids, asked.haystack_dates, asked.haystack_sessions, strict=True):
+        turns = tuple(Turn(f"{id}_{number}", each.role, each.content) for number, each in enumerate(said, 1))
+        sessions.append(Session(id, _date(at), turns))
+        evidence += [turn.id for turn, each in zip(turns, said, strict=True) if each.has_answer]
+    labels = sort_labels(asked.answer_session_ids, asked.haystack_session_ids)
+    question = Question(
+        id=asked.question_id,
+        text=asked.question,
+        answer=asked.answer,
+        kind=asked.question_type,
+        at=_date(asked.question_date),
+        evidence=tuple(evidence),
+        sessions=labels.known,
+        unknown=labels.unknown,
+        answerable=not asked.question_id.endswith(ABSTENTION),
+    )
+    ordered = sorted(sessions, key=lambda session: session.at or datetime.min)  # the file with the evidence alone is in no order
+    again = len(set(ids) - set(asked.haystack_session_ids))
+    remarks = (f"sessions that had the id of another, and were given their own: {again}",) if again else ()
+    return History(asked.question_id, tuple(ordered), (question,), remarks)
+
+
+def _date(text: str) -> datetime:
+    found = date(text, *DATES)
+    if found is None:
+        raise ValueError(f"{text!r:.80} is not a date such as 2023/05/20 (Sat) 02:21")
+    return found

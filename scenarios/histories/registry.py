@@ -1,0 +1,41 @@
+"""Which reader reads what: the names that stand before `=` in `--data locomo=FILE`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from longspan.scenarios.histories import beam, locomo, longmemeval, personamem, plain
+from longspan.scenarios.histories.history import History
+from longspan.simulator.errors import InputError
+
+__all__ = ["READERS", "read"]
+
+READERS: Final[Mapping[str, Callable[[Path], Iterator[History]]]] = {
+    "locomo": locomo.read,
+    "longmemeval": longmemeval.read,
+    "beam": beam.read,
+    "personamem": personamem.read,
+    "history": plain.read,
+}
+
+
+def read(name: str, path: Path | str) -> tuple[History, ...]:
+    """Return the histories at a path: a file, a folder, or a zip or tar. `name` says whose form it has, see READERS.
+
+    Raises InputError in one line: what is wrong, and in which file, line, conversation or question.
+    """
+    if name not in READERS:
+        raise InputError(f"no reader is called {name!r:.80}; there are {', '.join(READERS)}")
+    try:
+        found = tuple(READERS[name](Path(path)))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    if not found:
+        raise InputError(f"{path}: has no conversations")
+    twice = next((id for id, count in Counter(history.id for history in found).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"{path}: two conversations have the id {twice!r:.80}")
+    return found
