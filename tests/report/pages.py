@@ -63,8 +63,9 @@ class Element:
 
     @property
     def skeleton(self) -> list[tuple[str, str, str]]:
-        """Its elements, without any text."""
-        return [(child.tag, child.attributes.get("id", ""), child.attributes.get("class", "")) for child in self._walk()]
+        """Its elements, without any text and the places where one may be broken."""
+        elements = (child for child in self._walk() if child.tag != "wbr")
+        return [(child.tag, child.attributes.get("id", ""), child.attributes.get("class", "")) for child in elements]
 
 
 class Page(HTMLParser):

@@ -163,7 +163,7 @@ def test_a_file_that_is_none_and_a_rubric_that_is_none_are_told(tmp_path: Path) 
     for name in ("people.csv", "none.csv"):
         with pytest.raises(InputError, match="cannot be read"):
             read_rows(tmp_path / name, ["label"])
-    with pytest.raises(InputError, match=r"there is no rubric 'elitr-twelve'; there are elitr-five, elitr-ten"):
+    with pytest.raises(InputError, match=r"there is no rubric 'elitr-twelve'; did you mean elitr-ten or elitr-five"):
         rubric("elitr-twelve")
 
 

@@ -17,6 +17,7 @@ import trio
 from longspan.agents.base import BaseAgent
 from longspan.agents.models.limits import Limiter, Slot
 from longspan.simulator.agent_spec import AgentSpec
+from longspan.simulator.amounts import Amount, limit_of
 from longspan.simulator.errors import InputError, JournalError, StoppedError
 from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.messages import Message, Reply
@@ -279,7 +280,7 @@ LIMITS = (2.0, inf, inf)
 
 @pytest.fixture
 def limits() -> LimitServer:
-    return LimitServer(limit=1.0, spent=0.2)
+    return LimitServer(limit=limit_of(1.0), spent=Amount(0.2))
 
 
 def test_a_limit_holds_for_all_owners(limits: LimitServer) -> None:
@@ -301,16 +302,16 @@ def test_the_slots_of_a_lost_owner_are_free_again(limits: LimitServer) -> None:
 
 
 def test_dollars_are_shared_and_those_of_a_lost_owner_are_spent(limits: LimitServer) -> None:
-    first = limits.reserve(("a", 1), 0.5).result(10)
-    second = limits.reserve(("b", 1), 0.4)
+    first = limits.reserve(("a", 1), Amount(0.5)).result(10)
+    second = limits.reserve(("b", 1), Amount(0.4))
     assert not second.done()
-    limits.release(first, 0.1).result(10)  # $0.30 are spent by now
+    limits.release(first, Amount(0.1)).result(10)  # $0.30 are spent by now
     second.result(10)
-    third = limits.reserve(("a", 1), 0.5)
+    third = limits.reserve(("a", 1), Amount(0.5))
     limits.revoke(("b", 1)).result(10)  # $0.70
     with pytest.raises(StoppedError, match="exceed the limit"):
         third.result(10)
-    limits.reserve(("a", 1), 0.2).result(10)
+    limits.reserve(("a", 1), Amount(0.2)).result(10)
 
 
 # Resources.

@@ -6,6 +6,8 @@ import copy
 import gzip
 import json
 import re
+import zlib
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -568,6 +570,9 @@ def test_a_report_shows_the_published_conversation(published: Published) -> None
     entries, run = published
     page = (run.path / "report.html").read_text("utf-8")
     data = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    data += [
+        zlib.decompress(b64decode(each), -15) for each in re.findall(r'<script type="text/plain" class="deflated">(.*?)</script>', page)
+    ]
     shown = " ".join(" ".join(texts(json.loads(each))) for each in data)
     said = [each["data"]["message"] for each in in_log(entries, Type.SENT, Type.REPLY, Type.FILLER, Type.FILLER_REPLY)]
     # Control characters are shown by their numbers, and of texts that are very long the beginning and the end.
