@@ -95,10 +95,12 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
 def _stub() -> None:
     """Make the provider of every model answer at once."""
     from longspan.agents.base import Usage
+    from longspan.agents.models.core import Completion
     from longspan.agents.models.provider import Provider
 
-    async def call(self: Provider, send: object, *, tokens: float) -> tuple[str, Usage]:
-        return "OK.", Usage(int(tokens), 0, 2)
+    async def call(self: Provider, send: object, *, tokens: float) -> tuple[tuple[Completion, None], Usage]:
+        usage = Usage(int(tokens), 0, 2)
+        return (Completion("OK.", usage), None), usage
 
     Provider.call = call  # type: ignore[assignment, method-assign]
 

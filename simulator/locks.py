@@ -10,7 +10,7 @@ from pathlib import Path
 from time import sleep
 from typing import Final
 
-from longspan.simulator.errors import InputError
+from longspan.simulator.errors import InputError, JournalError
 from longspan.simulator.folders import open_file
 
 __all__ = ["is_locked", "locked"]
@@ -54,11 +54,11 @@ def locked(folder: Path, what: str) -> Iterator[int]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process holds the folder's lock. Raises JournalError if the lock's file is none."""
+    """Return whether a process holds the folder's lock. Nobody holds one that is no file: `locked` refuses it."""
     try:
         with open_file(folder / ".lock", "rb") as file:
             return not _tried(file.fileno(), fcntl.LOCK_SH)
-    except OSError:
+    except (OSError, JournalError):
         return False
 
 
