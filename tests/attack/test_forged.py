@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import Any, final
 
@@ -19,6 +18,7 @@ import pytest
 import trio
 
 from longspan.simulator import definitions
+from longspan.simulator.amounts import UNLIMITED
 from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError, LongspanError
 from longspan.simulator.grading.grades import Gradebook
@@ -285,7 +285,7 @@ def test_a_sweep_does_not_take_over_a_finished_run_of_something_else(prey: Prey,
 def on_a_cluster(planned: Plan, run: RunFolder) -> LongspanError | None:
     """Have a node of a cluster play a run."""
     store = SegmentStore({run.path.name: run.path})
-    order = Order(run.path.name, store.grant(run.path.name, None), planned.manifest.model_dump_json(), inf, str(Path.cwd()), ())
+    order = Order(run.path.name, store.grant(run.path.name, None), planned.manifest.model_dump_json(), UNLIMITED, str(Path.cwd()), ())
     answer = copy_context().run(play, Coordinator(store), order)  # it sets the limits that its process shares with others
     store.release(run.path.name)
     return LongspanError(answer["error"]) if answer["error"] is not None else None
