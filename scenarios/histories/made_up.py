@@ -1,0 +1,139 @@
+"""Histories that are made up from a seed: a user's log with an assistant, told over weeks, with questions that rules can grade.
+
+What is told and asked is in `made_up_cases`; between it stands talk of other people and of the world. The same seed, length and
+number of questions give the same history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.made_up_cases import CASES, MAX_EACH, Case, Deal, Told
+from longspan.simulator.filler.draws import Draws
+from longspan.simulator.filler.talk import Talk
+from longspan.simulator.grading.matching import found_words
+from longspan.simulator.tokens import Tokenizer
+
+__all__ = ["MAX_TOKENS", "MIN_TOKENS", "ROOM", "rivals", "write"]
+
+MIN_TOKENS: Final = 5_000
+MAX_TOKENS: Final = 10_000_000
+ROOM: Final = 200
+"""Tokens by which a history may be shorter than requested. It is never longer."""
+SESSION: Final = 1_000
+"""About how many tokens a session has."""
+MIN_SESSIONS: Final = 6
+_REMARKS: Final = ("I see.", "Is that so?", "How curious.", "Thank you for sharing that.", "Interesting!", "Well, well.", "Go on.")
+
+
+def write(seed: int | str, tokens: int = 20_000, questions: int = 2) -> History:
+    """Return the history of a seed. `tokens`: its length in tokens of cl100k_base. `questions`: how many there are of each kind.
+
+    The newest session answers no question. A question's `trap` is what is easily mistaken for its answer: what it was before an
+    update, or what was said of somebody else. Raises ValueError for a length or a number that is out of range.
+    """
+    if not MIN_TOKENS <= tokens <= MAX_TOKENS:
+        raise ValueError(f"tokens must be from {MIN_TOKENS:,} to {MAX_TOKENS:,}, got {tokens:,}")
+    if not 1 <= questions <= MAX_EACH:
+        raise ValueError(f"questions must be from 1 to {MAX_EACH}, got {questions}")
+    draw = Draws(f"made-up history/{seed}")
+    starts = _starts(draw, max(MIN_SESSIONS, tokens // SESSION))
+    deal = Deal(draw, starts, (starts[-1] + timedelta(days=draw.random.randint(2, 12))).replace(hour=9, minute=0))
+    cases = [make(deal) for make in CASES.values() for _ in range(questions)]
+    exchanges = _filled(draw, f"{seed}", _told(draw, cases, len(starts)), tokens, cases)
+    sessions: list[Session] = []
+    evidence: dict[int, list[str]] = {}
+    for number, (start, session) in enumerate(zip(starts, exchanges, strict=True), 1):
+        turns: list[Turn] = []
+        for told, case in session:
+            for speaker, text in (("user", told.user), ("assistant", told.assistant)):
+                turns.append(Turn(f"{number}:{len(turns) + 1}", speaker, text))
+                if case is not None and told.evidence == speaker:
+                    evidence.setdefault(case, []).append(turns[-1].id)
+        sessions.append(Session(str(number), start, tuple(turns)))
+    asked = tuple(_question(case, number, evidence.get(number, []), deal.asked) for number, case in enumerate(cases))
+    return History(f"made-up-{seed}", tuple(sessions), asked)
+
+
+def rivals(history: History, question: Question) -> tuple[str, ...]:
+    """Return what a wrong reply could name instead of the answer to a question of a made-up history."""
+    others = (value for each in history.questions if not each.options for value in (each.trap, each.answer if each.answerable else ""))
+    return tuple(dict.fromkeys(value for value in (question.trap, *others) if value and value != question.answer))
+
+
+_Placed = tuple[Told, int | None]
+"""An exchange, and the number of the case that it was told for."""
+
+
+def _starts(draw: Draws, number: int) -> list[datetime]:
+    """Return when the sessions begin: on different days, with days between them."""
+    start = datetime(2024, 1, 1) + timedelta(days=draw.random.randrange(366))
+    starts = []
+    for _ in range(number):
+        start += timedelta(days=draw.random.randint(4, 12))
+        starts.append(start.replace(hour=draw.random.randint(8, 21), minute=draw.random.randrange(60)))
+    return starts
+
+
+def _told(draw: Draws, cases: list[Case], number: int) -> list[list[_Placed]]:
+    """Return what the cases tell in each session, in an order of its own."""
+    sessions: list[list[_Placed]] = [[] for _ in range(number)]
+    for index, case in enumerate(cases):
+        for told in case.told:
+            sessions[told.session].append((told, index))
+    return [draw.shuffled(session) for session in sessions]
+
+
+def _filled(draw: Draws, seed: str, sessions: list[list[_Placed]], tokens: int, cases: list[Case]) -> list[list[_Placed]]:
+    """Put talk between what is told, so that all sessions together have so many tokens."""
+    count = Tokenizer("cl100k_base").count
+    left = tokens - sum(count(told.user) + count(told.assistant) for session in sessions for told, _ in session)
+    answers = [_core(value) for case in cases if not case.options for value in (case.answer, case.trap)]
+    talk = _talk(draw, seed)
+    waiting = next(talk)
+    for number, session in enumerate(sessions):
+        share = left // (len(sessions) - number)
+        added: list[_Placed] = []
+        while (cost := count(waiting.user) + count(waiting.assistant)) <= share or (not session and not added and cost <= left):
+            if not found_words(f"{waiting.user} {waiting.assistant}", answers):
+                added.append((waiting, None))
+                share, left = share - cost, left - cost
+            waiting = next(talk)
+        places = sorted(draw.random.randint(0, len(added)) for _ in session)
+        for place, told in zip(reversed(places), reversed(session), strict=True):
+            added.insert(place, told)
+        session[:] = added
+    return sessions
+
+
+def _core(value: str) -> str:
+    """Return an answer without its unit."""
+    first, _, unit = value.partition(" ")
+    return value if not first.isdecimal() or " " in unit else first
+
+
+def _talk(draw: Draws, seed: str) -> Iterator[Told]:
+    """Yield exchanges about other people and the world."""
+    talk = Talk(f"made-up history/{seed}")
+    sources = talk.pairs(), talk.chat()
+    while True:
+        text, reply = next(draw.random.choice(sources))
+        yield Told(0, text, reply or draw.random.choice(_REMARKS))
+
+
+def _question(case: Case, number: int, evidence: list[str], at: datetime) -> Question:
+    return Question(
+        id=str(number + 1),
+        text=case.text,
+        answer=case.answer,
+        kind=case.kind,
+        at=at,
+        evidence=tuple(evidence),
+        sessions=tuple(dict.fromkeys(turn.partition(":")[0] for turn in evidence)),
+        options=case.options,
+        answerable=case.answerable,
+        trap=case.trap,
+    )

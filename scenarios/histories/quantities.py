@@ -1,0 +1,127 @@
+"""Dates and numbers in replies, each replaced by one word, so that the same value is the same word however it is written."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from longspan.simulator.grading.matching import number, plain
+
+__all__ = ["canonical_dates", "canonical_numbers", "date_key", "number_key"]
+
+_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTH: Final = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?"
+    r"|dec(?:ember)?)\b\.?"
+)
+_DAY: Final = r"(?<!\d)\d{1,2}(?:st|nd|rd|th)?"
+_YEAR: Final = r"(?:,? {0,2}(?:of )?(\d{4})\b)?"
+_DATE: Final = re.compile(
+    rf"({_DAY}) {{1,2}}(?:day )?(?:of )?({_MONTH}){_YEAR}|\b({_MONTH}) {{1,2}}(?:the )?({_DAY})(?!\d){_YEAR}"
+    r"|(?<!\d)(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?!\d)|(?<!\d)(\d{1,2})[/.](\d{1,2})[/.](\d{4})(?!\d)",
+    re.IGNORECASE,
+)
+_SMALL: Final = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+).split()
+_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_BELOW: Final = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_SMALL[:9])}))?|{'|'.join(reversed(_SMALL[1:]))})"
+_NUMBER: Final = re.compile(
+    rf"(?<![\w.])(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?P<part>\.\d+)?(?!\d|(?:st|nd|rd|th)\b)"
+    rf"|\b(?:(?P<hundreds>{'|'.join(_SMALL[:9])}|a) hundred(?:(?: and)? (?P<rest>{_BELOW}))?|(?P<below>{_BELOW}"
+    r"|(?:\A\W{0,3}|(?<=only )|(?<=just ))one))\b",
+    re.IGNORECASE,
+)
+_WEEKS: Final = re.compile(r"\b(\d{1,4}) weeks?(?:,? and (\d) days?)?\b", re.IGNORECASE)
+_GOLD: Final = re.compile(r"\W{0,2}([\d,.]+|[a-z-]+)(?: ([a-z]+))?\W{0,2}", re.IGNORECASE)
+_UNIT: Final = re.compile(r"[ *_]{0,3}(?:(?:more|old|other) )?([a-z]{1,20}s|[kcm]?[mg]|euro|percent)\b", re.IGNORECASE)
+_NO_UNITS: Final = frozenset("is was as plus minus times this has does".split())
+_JOINED: Final = re.compile(r" ?(?:or|to|and|,|/|-|\u2013) ?\d", re.IGNORECASE)
+_LONGEST: Final = 30
+
+
+def date_key(answer: str) -> str:
+    """Return the word of a gold answer that is a date, or nothing."""
+    match = _DATE.fullmatch(answer.strip(" ."))
+    return min(_days(match)) if match else ""
+
+
+def canonical_dates(reply: str, answer: str, question: str) -> tuple[str, list[str]]:
+    """Return the reply with its dates as words, and the words. A date without a year is that of the answer's year."""
+    key = date_key(answer)
+    year = key.rpartition("x")[2]
+    asked = {day for match in _DATE.finditer(question) for day in _days(match)} - {key}
+    found: dict[str, None] = {}
+
+    def word(match: re.Match[str]) -> str:
+        days = [day if not day.endswith("x") else f"{day}{year}" for day in _days(match)]
+        day = key if key in days or (not year and any(each.rpartition("x")[0] == key.rpartition("x")[0] for each in days)) else min(days)
+        if day not in asked:
+            found[day] = None
+        return f" {day} "
+
+    return _DATE.sub(word, reply), list(found)
+
+
+def _days(match: re.Match[str]) -> set[str]:
+    """Return the words of all days that a date in a text may mean: of 4/3/2025 there are two."""
+    day, month, year, month2, day2, year2, year3, month3, day3, first, second, year4 = match.groups()
+    if first:
+        return {_day(first, second, year4), _day(second, first, year4)}
+    if year3:
+        return {_day(day3, month3, year3)}
+    name = month or month2
+    return {_day(re.sub(r"\D", "", day or day2), str(_MONTHS.index(name[:3].casefold()) + 1), year or year2 or "")}
+
+
+def _day(day: str, month: str, year: str) -> str:
+    return f"day{int(day)}x{int(month)}x{year}"
+
+
+def number_key(answer: str) -> str:
+    """Return the word of a gold answer that is a number, with a unit or without; nothing for any other."""
+    match = _GOLD.fullmatch(answer.strip()) if len(answer) < 100 else None
+    return "" if match is None or match[1].casefold() in ("a", "an") else _word(number(match[1].replace(",", "")))
+
+
+def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list[str]]:
+    """Return the reply with its numbers as words, and the words, without those of the question and of dates.
+
+    Where numbers have the unit of the answer, only they count. Of a sum, its result counts.
+    """
+    key, unit = number_key(answer), plain(answer).split()[-1]
+    text = _DATE.sub(" then ", reply).rpartition("=")[2]
+    if unit in ("day", "days"):
+        text = _WEEKS.sub(lambda match: f"{7 * int(match[1]) + int(match[2] or 0)} days", text)
+    asked = {_value(match) for match in _NUMBER.finditer(question)} - {key}
+    found: dict[str, None] = {}
+    measured: dict[str, None] = {}
+
+    def word(match: re.Match[str]) -> str:
+        value = _value(match)
+        if not value or value in asked:
+            return " that "
+        follows = _UNIT.match(match.string, match.end())
+        named = follows is not None and follows[1].casefold().removesuffix("s") == unit.removesuffix("s")
+        if unit.isalpha() and (named or _JOINED.match(match.string, match.end())):
+            measured[value] = None
+        elif unit.isalpha() and follows and follows[1].casefold() not in _NO_UNITS:
+            return " that "
+        found[value] = None
+        return f" {value} "
+
+    text = _NUMBER.sub(word, text)
+    return text, list(measured or found)
+
+
+def _value(match: re.Match[str]) -> str:
+    if match["digits"]:
+        digits = match["digits"].replace(",", "")
+        return _word(float(digits + (match["part"] or ""))) if len(digits) < _LONGEST else ""
+    if match["hundreds"]:
+        return _word(100 * (number(match["hundreds"]) or 0) + (number(match["rest"] or "zero") or 0))
+    return _word(number(plain(match["below"])))
+
+
+def _word(value: float | None) -> str:
+    return "" if value is None else f"number{value:.10g}".replace(".", "point").replace("+", "").replace("-", "minus")

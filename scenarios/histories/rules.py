@@ -1,0 +1,211 @@
+"""Grades answers to questions about histories by rules, where rules decide; the rest is left to a judge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, final
+
+from longspan.scenarios.histories.history import Question
+from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key
+from longspan.simulator.grading.matching import contains_phrase, plain, some
+from longspan.simulator.grading.settled_answers import settled_words
+from longspan.simulator.record import readable
+
+__all__ = ["Verdict", "abstains", "grade"]
+
+SHORT: Final = 40
+"""The most words of a reply in which a phrase alone proves that the question was answered, unless the rivals of the answer are known."""
+LONG: Final = 400
+"""The words of a reply above which it is no answer, but a copy of what was said, where rules must decide."""
+MOST: Final = 20
+"""The most different numbers or dates that a reply may name and still settle on one of them."""
+
+_ABSTAINS: Final = re.compile(
+    r"\b(?:(?:do|did|does|have|has|had|was|were|is|are|can)(?: not|nt) (?:\w+ ){0,2}?(?:know|knew|tell|told|say|said|recall|remember"
+    r"|mention|mentioned|specify|specified|state|stated|find|found|see|provide|provided|given|have|share|shared|discussed|available"
+    r"|determine|sure|certain|recorded|stored|aware|answer|mentioning|information)"
+    r"|cannot (?:\w+ )?(?:know|tell|say|recall|remember|find|answer|determine)"
+    r"|never (?:told|said|mentioned|shared|spoke|specified)|no (?:\w+ )?(?:idea|information|record|records|mention|memory|note|notes|answer"
+    r"|details|data)|not (?:sure|mentioned|known|told|stated|specified|provided|given|available|recorded|enough|answerable|possible)"
+    r"|unknown|unsure|insufficient|unanswerable|not been (?:\w+ )?(?:told|mentioned|specified|said|stated|given|shared))\b"
+)
+_GUESSES: Final = re.compile(
+    r"\b(?:maybe|perhaps|probably|possibly|might|may|could be|guess|likely|presumably|i (?:think|believe|assume))\b"
+)
+_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
+_ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
+_LABEL: Final = re.compile(r"\s*\(([a-z])\)\s*")
+_SENTENCE: Final = re.compile(r"[.!?;\n]+(?:\s|$)")
+_NAME: Final = re.compile(r"\b[A-Z][a-z]\w+")
+_COMMON: Final = frozenset("The You Your This That They There However But And For Its She His Her From With What When Where Who".split())
+
+
+@final
+class Verdict(NamedTuple):
+    """A score in [0, 1], and why."""
+
+    score: float
+    why: str
+
+
+def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -> Verdict | None:
+    """Grade a reply; None if rules do not decide.
+
+    `rivals`: all that a wrong reply could name instead of the gold answer, if that is known. The gold answer is then taken to have
+    no other wording, and rules always decide: a reply that does not settle on it is wrong. Takes time linear in the reply and
+    never raises.
+    """
+    reply = readable(reply)
+    words = plain(reply)
+    closed = rivals is not None
+    others = [rival for rival in rivals or () if plain(rival)]
+    if question.trap and question.trap not in others:
+        others.append(question.trap)
+    if not words:
+        return Verdict(0, "the reply has no words")
+    if question.answer is not None and _bare(question.answer) == _bare(reply) != "":
+        return Verdict(1, "equals the gold answer")
+    if words == plain(question.text):
+        return Verdict(0, "repeats the question")
+    if closed and len(words.split()) > LONG:
+        return Verdict(0, f"has more than {LONG} words")
+    if not question.answerable:
+        return _abstention(question, reply, others, closed)
+    if question.options and question.answer is not None:
+        return _choice(question.options, question.answer, reply)
+    if question.answer is None or not plain(question.answer) or (question.rubric and not closed):
+        return None
+    verdict = _settled(question, question.answer, reply, others, closed)
+    if verdict is None and abstains(reply) and len(words.split()) <= SHORT:
+        return Verdict(0, "says that it does not know")
+    return verdict or (Verdict(0, "does not settle on the gold answer") if closed else None)
+
+
+def abstains(reply: str) -> bool:
+    """Return whether a reply says somewhere that the answer is not known."""
+    return bool(_ABSTAINS.search(plain(readable(reply))))
+
+
+def _bare(text: str) -> str:
+    return " ".join(_ARTICLES.sub(" ", plain(text)).split())
+
+
+def _abstention(question: Question, reply: str, others: Sequence[str], closed: bool) -> Verdict | None:
+    named = [sentence for sentence in _SENTENCE.split(reply) if _offers(sentence, question, others)]
+    if not abstains(reply):
+        if closed or named:
+            return Verdict(0, "answers what the history does not tell" if named else "does not say that it was not told")
+        return None
+    if named:
+        return Verdict(0, f"says that it does not know, and answers all the same: {some([' '.join(named)])}")
+    if not closed and (_GUESSES.search(plain(reply)) or len(plain(reply).split()) > SHORT):
+        return None
+    return Verdict(1, "says that it was not told")
+
+
+def _offers(sentence: str, question: Question, others: Sequence[str]) -> bool:
+    """Return whether a sentence offers a wrong answer, instead of telling of whom else it is true."""
+    said = [value for value in others if contains_phrase(sentence, value)]
+    if not said or not settled_words(sentence, said):
+        return False
+    known = {*_NAME.findall(question.text), *(word for value in said for word in _NAME.findall(value)), *_COMMON}
+    return bool(_GUESSES.search(plain(sentence))) or not any(name not in known for name in _NAME.findall(sentence))
+
+
+def _choice(options: Sequence[str], answer: str, reply: str) -> Verdict | None:
+    """Grade a choice, by the letters that options begin with or by their words."""
+    labels = [match[1] if (match := _LABEL.match(option)) else "" for option in options]
+    bodies = [_LABEL.sub("", option, count=1) if label else option for option, label in zip(options, labels, strict=True)]
+    text = reply
+    for number, body in sorted(enumerate(bodies), key=lambda each: -len(each[1])):
+        if plain(body):
+            text = re.sub(re.escape(body.strip(" .")), f" choice{_key(number)} ", text, flags=re.IGNORECASE)
+    if all(labels):
+        text = _labelled(text, labels)
+    keys = [f"choice{_key(number)}" for number in range(len(options))]
+    chosen = settled_words(text, keys)
+    if not chosen:
+        return Verdict(0, "chooses none of the options") if abstains(reply) or len(plain(reply).split()) <= 3 else _unsettled(text, keys)
+    if len(chosen) > 1:
+        return Verdict(0, "chooses several options")
+    right = keys.index(chosen[0]) == options.index(answer)
+    return Verdict(float(right), f"chooses {some([options[keys.index(chosen[0])]])}")
+
+
+def _unsettled(text: str, keys: Sequence[str]) -> Verdict:
+    return Verdict(0, "rules its options out" if any(contains_phrase(text, key) for key in keys) else "names none of the options")
+
+
+def _key(number: int) -> str:
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number)) + "x"
+
+
+def _labelled(text: str, labels: Sequence[str]) -> str:
+    """Replace letters that stand for options: "(c)", "Option c", "C" alone, "c) ..." or "**C.**" at the beginning."""
+    letters = "".join(re.escape(label) for label in labels)
+    key = {label: f" choice{_key(number)} " for number, label in enumerate(labels)}
+
+    def chosen(match: re.Match[str]) -> str:
+        return key[next(filter(None, match.groups())).casefold()]
+
+    named = rf"\b(?:option|answer|choice)(?: is)?:? {{0,3}}\W{{0,3}}([{letters}])\b"
+    pattern = rf"\(([{letters}])\)|{named}|\A\W{{0,5}}([{letters}])(?:\W{{0,5}}\Z|[).:])"
+    return re.sub(pattern, chosen, text, flags=re.IGNORECASE)
+
+
+def _settled(question: Question, answer: str, reply: str, others: Sequence[str], closed: bool) -> Verdict | None:
+    """Grade what a reply settles on. None if it is neither on the gold answer nor on anything else that is known."""
+    if plain(answer) in ("yes", "no"):
+        first = plain(reply).split()[0]
+        return Verdict(float(first == plain(answer)), f"says {first}") if first in ("yes", "no") else None
+    for key_of, canonical, what in _QUANTITIES:
+        key = key_of(answer)
+        if key:
+            return _quantity(key, *canonical(reply, answer, question.text), what)
+    answer = _ARTICLE.sub("", answer)
+    if contains_phrase(question.text, answer) or (not closed and len(plain(reply).split()) > SHORT):
+        return None
+    if contains_phrase(reply, f"no {answer}"):
+        return None
+    settled = settled_words(reply, [answer, *others])
+    if settled == [answer]:
+        return Verdict(1, f"answers {some([answer])}")
+    if answer in settled:
+        return Verdict(0, f"does not settle on one answer: {some(settled)}")
+    if settled and closed:
+        return Verdict(0, f"answers {some(settled)}")
+    return Verdict(0, f"answers {some(settled)}") if settled == [question.trap] else None
+
+
+def _quantity(key: str, text: str, found: Sequence[str], what: str) -> Verdict | None:
+    """Grade numbers or dates: `text` has all of them as the words in `found`."""
+    if not found:
+        return None
+    if len(found) > MOST:
+        return Verdict(0, f"names {len(found)} {what}")
+    settled = settled_words(text, found)
+    if settled == [key]:
+        return Verdict(1, f"answers {_shown(key)}")
+    if key in settled and _is_sum(key, [each for each in settled if each != key]):
+        return Verdict(1, f"answers {_shown(key)}, the sum of the others")
+    if key in settled:
+        return Verdict(0, f"does not settle on one of several {what}: {some(map(_shown, settled))}")
+    return Verdict(0, f"answers {some(map(_shown, settled))}") if settled else None
+
+
+def _is_sum(key: str, others: Sequence[str]) -> bool:
+    if not key.startswith("number"):
+        return False
+    total, *terms = (float(_shown(each)) for each in (key, *others))
+    return len(terms) > 1 and sum(terms) == total
+
+
+def _shown(key: str) -> str:
+    return key.removeprefix("number").replace("point", ".").removeprefix("day").replace("x", " ").strip()
+
+
+_QUANTITIES: Final[Sequence[tuple[Callable[[str], str], Callable[[str, str, str], tuple[str, list[str]]], str]]] = (
+    (date_key, canonical_dates, "dates"),
+    (number_key, canonical_numbers, "numbers"),
+)

@@ -1,0 +1,110 @@
+"""Which replies rules decide on, and how."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.timing import growth
+
+from longspan.scenarios.histories import Question
+from longspan.scenarios.histories.rules import Verdict, grade
+from longspan.simulator.record import MAX_CHARACTERS
+
+TOWN = Question("1", "Which town is my cousin Ada moving to?", "Ashford", trap="Oakham")
+DAYS = Question("2", "How many days passed between the fair and the wedding of Ada on 3 May?", "23 days")
+DATE = Question("3", "When did Ada get married?", "14 March 2024")
+DISH = Question("4", "Which dish?", "(b) Soup with leeks", options=("(a) Rice", "(b) Soup with leeks", "(c) Soup with beans"))
+NEVER = Question("5", "Which town is my cousin Ada moving to?", "You did not say.", answerable=False, trap="Oakham")
+FREE = Question("6", "What did Ada adopt?", "a cat")
+QUESTIONS = (TOWN, DAYS, DATE, DISH, NEVER, FREE, Question("7", "Is it Ada?", "Yes"), Question("8", "?", None, rubric=("names Ada",)))
+
+
+def score(verdict: Verdict | None) -> float | None:
+    return None if verdict is None else verdict.score
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "points"),
+    [
+        (TOWN, "ashford!", 1),
+        (TOWN, "She is moving to Ashford.", 1),
+        (TOWN, "Ashford, not Oakham.", 1),
+        (TOWN, "It was Oakham at first, but it is Ashford now.", 1),
+        (TOWN, "Ashford or Oakham", 0),
+        (TOWN, "Not Ashford.", None),
+        (TOWN, "Oakham", 0),
+        (TOWN, "I don't know.", 0),
+        (TOWN, "Some town in the north", None),
+        (TOWN, "Ashford " + "and so on " * 50, None),
+        (DAYS, "23", 1),
+        (DAYS, "Twenty-three days.", 1),
+        (DAYS, "3 weeks and 2 days", 1),
+        (DAYS, "From 3 May to 26 May 2024 it is 23 days.", 1),
+        (DAYS, "The fair was 5 + 18 = 23 days before it.", 1),
+        (DAYS, "22 or 23 days", 0),
+        (DAYS, "Not 23 days.", None),
+        (DAYS, "24 days", 0),
+        (DAYS, "A few weeks", None),
+        (DATE, "On the 14th of March, 2024.", 1),
+        (DATE, "March 14", 1),
+        (DATE, "2024-03-14", 1),
+        (DATE, "3/14/2024", 1),
+        (DATE, "14 March 2023", 0),
+        (DATE, "15 March 2024", 0),
+        (DATE, "14 or 15 March 2024", 0),
+        (DATE, "In spring", None),
+        (DISH, "b", 1),
+        (DISH, "**(b)**", 1),
+        (DISH, "Option B, since you like leeks.", 1),
+        (DISH, "The soup with leeks", 1),
+        (DISH, "(c) rather than (b)", 0),
+        (DISH, "(a) or (b)", 0),
+        (DISH, "OK.", 0),
+        (NEVER, "I have no information about that.", 1),
+        (NEVER, "You haven't told me where Ada is moving. You mentioned that Ben is moving to Oakham.", 1),
+        (NEVER, "I don't know, but probably Oakham.", 0),
+        (NEVER, "I don't know. Oakham.", 0),
+        (NEVER, "Oakham", 0),
+        (NEVER, "Ashford", None),
+        (FREE, "She adopted a cat.", 1),
+        (FREE, "The cat", 1),
+        (FREE, "a kitten", None),
+        (FREE, "No cat, a dog", None),
+        (FREE, "What did Ada adopt?", 0),
+        (FREE, "  ", 0),
+    ],
+)
+def test_verdicts(question: Question, reply: str, points: float | None) -> None:
+    assert score(grade(question, reply)) == points, grade(question, reply)
+
+
+@pytest.mark.parametrize(
+    "reply", ["Some town in the north", "Not Ashford.", "Elmfold", "Ashford or Elmfold", "Ashford " + "and so on " * 500]
+)
+def test_with_all_rivals_known_what_does_not_settle_on_the_answer_is_wrong(reply: str) -> None:
+    verdict = grade(TOWN, reply, ["Elmfold"])
+    assert verdict is not None
+    assert verdict.score == 0
+    assert verdict.why
+
+
+WORDS = st.sampled_from(
+    "Ashford Oakham not 23 days 14 March 2024 (b) soup with leeks I don't know or = , . \n maybe cat yes 9,999 3/4/2024".split(" ")
+)
+
+
+@settings(max_examples=60)
+@given(st.text() | st.lists(WORDS).map(" ".join), st.sampled_from(QUESTIONS), st.none() | st.lists(st.text(), max_size=3))
+def test_no_reply_makes_a_rule_raise(reply: str, question: Question, rivals: list[str] | None) -> None:
+    verdict = grade(question, reply, rivals)
+    assert verdict is None or (0 <= verdict.score <= 1 and verdict.why)
+
+
+@pytest.mark.parametrize("piece", ["Ashford or ", "23 ", "(b) ", "14 March ", "3/4/2024 ", "not know ", "a ", "hundred and ", "*", "one-"])
+def test_time_grows_linearly(piece: str) -> None:
+    def work(size: int) -> None:
+        for question in QUESTIONS[:6]:
+            grade(question, (piece * size)[:size], None)
+
+    assert growth(work, MAX_CHARACTERS // 25, times=5) < 15
