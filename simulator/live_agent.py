@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import astuple, replace
+from functools import partial
 from typing import TypeVar, final
 
 from longspan.simulator.agent import Agent, has_snapshots, observes, repeatable, replay
@@ -116,11 +117,12 @@ class LiveAgent:
 
     async def _show(self, message: Message, reply: Reply, asked: bool) -> None:
         """Show a turn to the agent, which has no reply to make unless it cannot observe."""
+        show = partial(replay, self._agent, message, reply) if asked else partial(self._agent.observe, message, reply.text)
         if observes(self._agent):
-            await self._call(replay(self._agent, message, reply) if asked else self._agent.observe(message, reply.text))
+            await self._call(show())
             return
         async with self._ledger.paying(models_of(self._agent), self._ledger.worst(self._agent, message)) as account:
-            await self._call(replay(self._agent, message, reply) if asked else self._agent.observe(message, reply.text))
+            await self._call(show())
             account.settle({})  # it is counted with the next reply
 
     async def _call(self, call: Awaitable[T]) -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
@@ -207,10 +207,11 @@ def stamped(text: str, sent_at: datetime) -> str:
     return f"[{sent_at:%a %Y-%m-%d %H:%M:%S}] {text}"
 
 
-def as_sent(messages: Sequence[ChatMessage]) -> list[tuple[str, str]]:
-    """Return the messages' roles and texts, for people. An answer that calls tools is followed by its raw form."""
-    raw = [f"\n{json.dumps(message.raw, ensure_ascii=False, default=str)}" if message.raw is not None else "" for message in messages]
-    return [(message.role, message.text + more) for message, more in zip(messages, raw, strict=True)]
+def as_sent(messages: Iterable[ChatMessage]) -> Iterator[tuple[str, str]]:
+    """Yield the messages' roles and texts, for people. An answer that calls tools is followed by its raw form."""
+    for message in messages:
+        raw = f"\n{json.dumps(message.raw, ensure_ascii=False, default=str)}" if message.raw is not None else ""
+        yield message.role, message.text + raw
 
 
 def clean(text: str) -> str:

@@ -4,49 +4,28 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import trio
 
-from longspan.agents.base import AgentError, BaseAgent, Reply
-from longspan.agents.outside.counts import DroppedReplies, models_at, plain
+from longspan.agents.base import AgentError, Reply
+from longspan.agents.outside.counts import plain
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import ReplyAnswer, read
-from longspan.agents.outside.remote import RemoteOptions, too_slow
-from longspan.simulator.amounts import Amount
+from longspan.agents.outside.remote import OutsideAgent, RemoteOptions, too_slow
 from longspan.simulator.errors import one_line
 from longspan.simulator.faults import is_fault
-from longspan.simulator.ledger import Rates
 
 __all__ = ["InProcessAgent"]
 
 
-class InProcessAgent(BaseAgent):
-    """An agent that is an object in this Python, which lives in `thread`, or under Trio if that is None.
-
-    `name` identifies it in errors. `settings` has what a call may take, in seconds and dollars.
-    """
-
-    takes_target = True
+class InProcessAgent(OutsideAgent):
+    """An agent that is an object in this Python, which lives in `thread`, or under Trio if that is None."""
 
     def __init__(self, name: str, settings: RemoteOptions, thread: LoopThread | None) -> None:
-        super().__init__(name)
-        self.name = name
+        super().__init__(name, settings, name)
         self.thread = thread
-        self.rates = settings.rates
-        self.dropped = DroppedReplies()
-        self._timeout = settings.timeout
-
-    @property
-    def models(self) -> Mapping[str, Rates] | None:
-        """The model, if its price is given."""
-        return models_at(self.rates)
-
-    @property
-    def owed(self) -> Amount:
-        """What replies took that were dropped since the last one."""
-        return self.dropped.amount
 
     def run_now(self, what: str, function: Callable[[], Any]) -> Any:
         """Call a function where the object lives, and block until it returns. Its errors become AgentErrors that say `what` raised."""

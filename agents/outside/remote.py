@@ -35,7 +35,7 @@ from longspan.simulator.amounts import Amount
 from longspan.simulator.ledger import Rates
 from longspan.simulator.telemetry import traceparent
 
-__all__ = ["CLOSE_SECONDS", "RemoteAgent", "RemoteOptions", "Request", "processors", "too_slow"]
+__all__ = ["CLOSE_SECONDS", "OutsideAgent", "RemoteAgent", "RemoteOptions", "Request", "processors", "too_slow"]
 
 CLOSE_SECONDS: Final = 5.0
 """Seconds that an agent has to answer `close`."""
@@ -65,32 +65,53 @@ class Request(NamedTuple):
     now: datetime | None
 
 
-class RemoteAgent(BaseAgent):
-    """An agent in another process. What it does not support is emulated.
+class OutsideAgent(BaseAgent):
+    """An agent of one's own, in another process or as an object in this one.
 
-    It is contacted when first needed. Until then it is assumed to support everything. `name` identifies it in errors.
-    `told_traceparent`: its requests name the turn's span, if there is one.
+    `name` identifies it in errors. `settings` has what a call may take, in seconds and dollars.
     """
 
     takes_target = True
-    shares_disk = False
-    told_traceparent = False
 
     @classmethod
     def at_once(cls, options: AgentOptions) -> int | None:
         """As many as the option says."""
         return options.at_once if isinstance(options, RemoteOptions) else None
 
-    def __init__(self, target: str, options: AgentOptions | None, name: str) -> None:
-        super().__init__(target, options)
+    def __init__(self, target: str, settings: RemoteOptions, name: str) -> None:
+        super().__init__(target, settings)
         self.name = name
-        settings = options if isinstance(options, RemoteOptions) else RemoteOptions()
-        self._timeout, self._rates = settings.timeout, settings.rates
+        self.rates = settings.rates
+        self.dropped = DroppedReplies()
+        self._timeout = settings.timeout
+
+    @property
+    def models(self) -> Mapping[str, Rates] | None:
+        """The model, if its price is given."""
+        return models_at(self.rates)
+
+    @property
+    def owed(self) -> Amount:
+        """What replies took that were dropped since the last one."""
+        return self.dropped.amount
+
+
+class RemoteAgent(OutsideAgent):
+    """An agent in another process. What it does not support is emulated.
+
+    It is contacted when first needed. Until then it is assumed to support everything.
+    `told_traceparent`: its requests name the turn's span, if there is one.
+    """
+
+    shares_disk = False
+    told_traceparent = False
+
+    def __init__(self, target: str, options: AgentOptions | None, name: str) -> None:
+        super().__init__(target, options if isinstance(options, RemoteOptions) else RemoteOptions(), name)
         self._hello: HelloAnswer | None = None
         self._connected = False
         self._conversation = token_hex(16)
         self._now: datetime | None = None
-        self._dropped = DroppedReplies()
 
     @property
     def has_snapshots(self) -> bool:
@@ -107,16 +128,6 @@ class RemoteAgent(BaseAgent):
         """Whether it declares that a repeated turn is harmless."""
         return self._hello is not None and self._hello.repeatable
 
-    @property
-    def models(self) -> Mapping[str, Rates] | None:
-        """The model, if its price is given."""
-        return models_at(self._rates)
-
-    @property
-    def owed(self) -> Amount:
-        """What replies took that were dropped since the last one."""
-        return self._dropped.amount
-
     async def start(self) -> None:
         """Contact the agent to learn what it supports."""
         if not self._connected:
@@ -127,7 +138,7 @@ class RemoteAgent(BaseAgent):
         self._now = message.sent_at  # also for a process that is started now
         await self.start()
         answer = await self._ask("reply", ReplyAnswer, **_fields(message))
-        return self._dropped.attach_to(answer.reply(self._rates))
+        return self.dropped.attach_to(answer.reply(self.rates))
 
     async def observe(self, message: Message, reply: str) -> None:
         self._now = message.sent_at
@@ -135,11 +146,11 @@ class RemoteAgent(BaseAgent):
         if self._can("observe"):
             await self._ask("observe", EmptyAnswer, **_fields(message), reply=reply)
         else:
-            self._dropped.add((await self._ask("reply", ReplyAnswer, **_fields(message))).reply(self._rates))
+            self.dropped.add((await self._ask("reply", ReplyAnswer, **_fields(message))).reply(self.rates))
 
     async def reset(self) -> None:
         await self.start()
-        self._dropped = DroppedReplies()
+        self.dropped = DroppedReplies()
         if self._can("reset"):
             await self._ask("reset", EmptyAnswer)
         else:

@@ -67,11 +67,6 @@ class RunnableAgent(InProcessAgent):
         self._history: list[_Message] = []
         self._thread_id = token_hex(16)
 
-    @classmethod
-    def at_once(cls, options: AgentOptions) -> int | None:
-        """As many as the option says."""
-        return options.at_once if isinstance(options, RemoteOptions) else None
-
     @property
     def has_snapshots(self) -> bool:
         """Whether longspan keeps the history."""

@@ -14,6 +14,7 @@ from longspan.agents.base import AgentError, Message, Tokens, Usage
 from longspan.agents.models.chat import MARGIN, MIN_ROOM, ChatAgent, ChatOptions, FittedMessage, cut_middle
 from longspan.agents.models.core import ChatMessage, RefusalError, ToolCall, ToolCore, clean
 from longspan.agents.models.thinking import traced
+from longspan.agents.outside.counts import sum_of
 from longspan.agents.tools.memories import Memories, shortened
 from longspan.agents.tools.toolbox import Toolbox, ToolResult
 
@@ -65,8 +66,7 @@ class ToolUse:
     @property
     def usage(self) -> Usage:
         """The usage of all rounds."""
-        counts = [(usage.input_tokens, usage.cached_tokens, usage.output_tokens) for usage in self.rounds]
-        return Usage(*map(sum, zip(*counts, strict=True)))
+        return sum_of(self.rounds)
 
     def trace(self) -> dict[str, Any]:
         """Return the trace of a turn. Its last round gave the reply."""

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal, final
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from longspan.scenarios.histories.history import History, Question, Session, Turn
 from longspan.scenarios.histories.repairs import date, distinct, onward, sort_labels
-from longspan.scenarios.histories.sources import Source, sources, wrong
+from longspan.scenarios.histories.sources import Published, Source, sources, wrong
 from longspan.simulator.errors import InputError
 from longspan.simulator.files import resolved
 
@@ -39,12 +39,8 @@ _PLAN: Final = re.compile(r"plan-[0-9]+")
 _SIZE: Final = re.compile(r"[0-9]+[KM]")
 
 
-class _Published(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
-
-
 @final
-class _Said(_Published):
+class _Said(Published):
     role: Literal["user", "assistant"]
     id: int
     content: str
@@ -52,7 +48,7 @@ class _Said(_Published):
 
 
 @final
-class _Batch(_Published):
+class _Batch(Published):
     time_anchor: str | None = None
     turns: list[list[_Said]]
 
@@ -67,10 +63,10 @@ class _Batch(_Published):
 
 
 @final
-class _Asked(_Published):
+class _Asked(Published):
     model_config = ConfigDict(extra="allow")
     question: str
-    rubric: list[str] = []
+    rubric: list[str] = Field(default_factory=list)
     source_chat_ids: Any = None
 
 

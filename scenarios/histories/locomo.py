@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from longspan.scenarios.histories.history import History, Question, Session, Turn
 from longspan.scenarios.histories.repairs import date, onward, sort_labels
-from longspan.scenarios.histories.sources import only, wrong
+from longspan.scenarios.histories.sources import Published, named, only, wrong
 from longspan.simulator.errors import InputError
 
 __all__ = ["KINDS", "read"]
@@ -32,12 +32,8 @@ _LABEL: Final = re.compile(r"[^\s;,]+")
 Answer = Annotated[str | None, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
 
 
-class _Published(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
-
-
 @final
-class _Said(_Published):
+class _Said(Published):
     speaker: str = Field(min_length=1)
     dia_id: str = Field(min_length=1)
     text: str
@@ -45,7 +41,7 @@ class _Said(_Published):
 
 
 @final
-class _Asked(_Published):
+class _Asked(Published):
     question: str
     answer: Answer = None
     adversarial_answer: Answer = None
@@ -54,14 +50,14 @@ class _Asked(_Published):
 
 
 @final
-class _Sample(_Published):
+class _Sample(Published):
     sample_id: str = Field(min_length=1)
     conversation: dict[str, Any]
     qa: list[_Asked]
 
 
 @final
-class _Talk(_Published):
+class _Talk(Published):
     turns: list[_Said]
     at: str
 
@@ -73,15 +69,10 @@ def read(path: Path) -> Iterator[History]:
     if not isinstance(samples, list):
         raise InputError(f"{source.where}: not LoCoMo's conversations: must be a list of them")
     for number, value in enumerate(samples):
-        where = f"{source.where}, conversation {_name(value, number)}"
+        where = f"{source.where}, conversation {named(value, 'sample_id', number)}"
         with wrong(where):
             history = _history(where, _Sample.model_validate(value))
         yield history
-
-
-def _name(value: Any, number: int) -> str:
-    name = value.get("sample_id") if isinstance(value, dict) else None
-    return f"{name!r:.80}" if isinstance(name, str) else str(number)
 
 
 def _history(where: str, sample: _Sample) -> History:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple, final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
-from longspan.scenarios.histories.sources import Source, wrong
+from longspan.scenarios.histories.sources import Published, Source, wrong
 from longspan.scenarios.histories.verdicts import Answer, Released, checked
 from longspan.simulator.errors import InputError
 
@@ -37,12 +37,8 @@ Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class _Published(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
-
-
 @final
-class _Judged(_Published):
+class _Judged(Published):
     question_id: str = Field(pattern=_ID.pattern)
     category: Text
     generated_answer: str = ""
@@ -50,24 +46,24 @@ class _Judged(_Published):
 
 
 @final
-class _Stated(_Published):
+class _Stated(Published):
     mean: Share
 
 
 @final
-class _Metadata(_Published):
+class _Metadata(Published):
     category_accuracies: dict[str, _Stated] = Field(default_factory=dict)
 
 
 @final
-class _Results(_Published):
+class _Results(Published):
     detailed_results: dict[str, list[_Judged]]
     accuracy: Share | None = None
     metadata: _Metadata = Field(default_factory=_Metadata)
 
 
 @final
-class _Row(_Published):
+class _Row(Published):
     conv_id: str
     qa_index: int = Field(ge=0)
     category: Text
@@ -78,7 +74,7 @@ class _Row(_Published):
 
 
 @final
-class _Grade(_Published):
+class _Grade(Published):
     question: str
     grade: bool
     answer: str | None = None
@@ -86,13 +82,13 @@ class _Grade(_Published):
 
 
 @final
-class _Entry(_Published):
+class _Entry(Published):
     question_id: str = Field(pattern=_ID.pattern)
     error_type: str
 
 
 @final
-class _Asked(_Published):
+class _Asked(Published):
     question: str
     category: int
     answer: Text | None = None

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, final
+from typing import Annotated, Final, Literal, Self, final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from longspan.scenarios.histories.history import History, Question, Session, Turn
 from longspan.scenarios.histories.repairs import date, distinct, sort_labels
-from longspan.scenarios.histories.sources import only, wrong
+from longspan.scenarios.histories.sources import Published, named, only, wrong
 from longspan.simulator.errors import InputError
 
 __all__ = ["read"]
@@ -26,19 +26,15 @@ ABSTENTION: Final = "_abs"
 Answer = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)]
 
 
-class _Published(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
-
-
 @final
-class _Said(_Published):
+class _Said(Published):
     role: Literal["user", "assistant"]
     content: str
     has_answer: bool | None = None
 
 
 @final
-class _Asked(_Published):
+class _Asked(Published):
     question_id: str = Field(min_length=1)
     question_type: str
     question: str
@@ -64,14 +60,9 @@ def read(path: Path) -> Iterator[History]:
     if not isinstance(asked, list):
         raise InputError(f"{source.where}: not LongMemEval's questions: must be a list of them")
     for number, value in enumerate(asked):
-        with wrong(f"{source.where}, question {_name(value, number)}"):
+        with wrong(f"{source.where}, question {named(value, 'question_id', number)}"):
             history = _history(_Asked.model_validate(value))
         yield history
-
-
-def _name(value: Any, number: int) -> str:
-    name = value.get("question_id") if isinstance(value, dict) else None
-    return f"{name!r:.80}" if isinstance(name, str) else str(number)
 
 
 def _history(asked: _Asked) -> History:

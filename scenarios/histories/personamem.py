@@ -15,11 +15,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, final
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from longspan.scenarios.histories import personamem_converted
 from longspan.scenarios.histories.history import History, Question, Session, Turn
-from longspan.scenarios.histories.sources import Source, beside, sources, wrong
+from longspan.scenarios.histories.sources import Published, Source, beside, sources, wrong
 from longspan.simulator.errors import InputError, one_line
 
 __all__ = ["read"]
@@ -32,18 +32,14 @@ LONGEST: Final = 100_000
 """Characters of a question's options at most."""
 
 
-class _Published(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
-
-
 @final
-class _Said(_Published):
+class _Said(Published):
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 @final
-class _Row(_Published):
+class _Row(Published):
     question_id: str = Field(min_length=1)
     question_type: str
     user_question_or_message: str

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Final, final
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from longspan.scenarios.histories.history import History, Question, Session, Turn
 from longspan.scenarios.histories.repairs import sort_labels
-from longspan.scenarios.histories.sources import Source, wrong
+from longspan.scenarios.histories.sources import Published, Source, wrong
 
 __all__ = ["histories"]
 
@@ -18,17 +18,13 @@ _MESSAGE: Final = re.compile(r"(?:\A|\n\n)\[(SYSTEM|USER|ASSISTANT)\] ")
 _OPTION: Final = re.compile(r"\n+(?=\([a-z]\) )")
 
 
-class _Published(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
-
-
 @final
-class _Meta(_Published):
+class _Meta(Published):
     question_type: str
 
 
 @final
-class _Query(_Published):
+class _Query(Published):
     id: str = Field(min_length=1)
     query: str
     gold_answers: list[str] = Field(min_length=1)
@@ -38,7 +34,7 @@ class _Query(_Published):
 
 
 @final
-class _Document(_Published):
+class _Document(Published):
     id: str = Field(min_length=1)
     content: str
     user_id: str

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from longspan.simulator.grading.matching import number, plain
+from longspan.simulator.grading.dates import MONTHS
+from longspan.simulator.grading.matching import SMALL, TENS, number, plain
 
 __all__ = ["canonical_dates", "canonical_numbers", "date_key", "number_key"]
 
-_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS: Final = [name[:3] for name in MONTHS]
 _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?"
     r"|dec(?:ember)?)\b\.?"
@@ -21,11 +22,8 @@ _DATE: Final = re.compile(
     r"|(?<!\d)(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?!\d)|(?<!\d)(\d{1,2})[/.](\d{1,2})[/.](\d{4})(?!\d)",
     re.IGNORECASE,
 )
-_SMALL: Final = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-).split()
-_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_BELOW: Final = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_SMALL[:9])}))?|{'|'.join(reversed(_SMALL[1:]))})"
+_SMALL: Final = SMALL[1:]
+_BELOW: Final = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(_SMALL[:9])}))?|{'|'.join(reversed(_SMALL[1:]))})"
 _NUMBER: Final = re.compile(
     rf"(?<![\w.])(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?P<part>\.\d+)?(?!\d|(?:st|nd|rd|th)\b)"
     rf"|\b(?:(?P<hundreds>{'|'.join(_SMALL[:9])}|a) hundred(?:(?: and)? (?P<rest>{_BELOW}))?|(?P<below>{_BELOW}"

@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from longspan.scenarios.histories.longmemeval import ABSTENTION
-from longspan.scenarios.histories.sources import Source, wrong
+from longspan.scenarios.histories.sources import Published, Source, wrong
 from longspan.scenarios.histories.verdicts import (
     OVERALL,
     Answer,
@@ -34,12 +34,8 @@ ASKED: Final = 500
 """LongMemEval's questions."""
 
 
-class _Published(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
-
-
 @final
-class _Row(_Published):
+class _Row(Published):
     question_id: str = Field(min_length=1)
     category: str
     correct: bool
@@ -47,12 +43,12 @@ class _Row(_Published):
 
 
 @final
-class _Label(_Published):
+class _Label(Published):
     label: bool
 
 
 @final
-class _Evaluated(_Published):
+class _Evaluated(Published):
     question_id: str = Field(min_length=1)
     hypothesis: str
     autoeval_label: _Label

@@ -14,12 +14,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.files import MAX_BYTES, parse_json, read_packed
 
-__all__ = ["Source", "beside", "only", "sources", "wrong"]
+__all__ = ["Published", "Source", "beside", "named", "only", "sources", "wrong"]
 
 GZIP: Final = b"\x1f\x8b"
 ZIP: Final = b"PK\x03\x04"
@@ -28,6 +28,12 @@ TAR: Final = b"ustar"
 
 MAX_FILES: Final = 200_000
 """How many files of a folder or a packed one are considered."""
+
+
+class Published(BaseModel):
+    """A part of a published file. Keys that nobody reads are ignored."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
 
 
 @final
@@ -59,6 +65,12 @@ def wrong(where: str) -> Iterator[None]:
         raise InputError(f"{where}: {first_problem(error)}") from None
     except ValueError as error:
         raise InputError(f"{where}: {error}") from None
+
+
+def named(value: Any, key: str, number: int) -> str:
+    """Return what an entry of a file is called, by the text under a key, or else by its number."""
+    name = value.get(key) if isinstance(value, dict) else None
+    return f"{name!r:.80}" if isinstance(name, str) else str(number)
 
 
 def sources(path: Path) -> list[Source]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["CITED", "MONTHS", "signs", "without_citations"]
+from longspan.simulator.grading.dates import MONTHS
 
-MONTHS: Final = "january february march april may june july august september october november december".split()
+__all__ = ["CITED", "signs", "without_citations"]
 
 CITED: Final = re.compile(r"\[([0-9, ]+)\]")
 """A citation: [3], or [1, 4]."""

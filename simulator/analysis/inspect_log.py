@@ -102,7 +102,7 @@ class _Converter:
             "score_at_least": low,
             "score_at_most": high,
             "full_marks": result.max_score,
-            "chance": fsum(scenario.chance for scenario in result.scenarios.values()),
+            "chance": result.chance,
             "certified": result.certified,
             "at_distance": result.at_distance,
         }

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated
 
-import typer
-
-from longspan.simulator.cli import completion
+from longspan.simulator.cli.options import SpecOption
 from longspan.simulator.terminal import ask, say
 
 __all__ = ["chat"]
 
 
 def chat(
-    agent: Annotated[
-        str,
-        typer.Option(
-            help="The agent, such as openai/gpt-4o.",
-            metavar="SPEC",
-            autocompletion=completion.agents,
-        ),
-    ] = "notebook",
+    agent: SpecOption = "notebook",
 ) -> None:
     """Chat with an agent.
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from longspan.simulator.cli import completion
+from longspan.simulator.cli.options import SpecOption
 
 __all__ = ["check"]
 
@@ -14,14 +10,7 @@ MARKS = {"good": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bo
 
 
 def check(
-    agent: Annotated[
-        str,
-        typer.Option(
-            help="The agent, such as openai/gpt-4o.",
-            metavar="SPEC",
-            autocompletion=completion.agents,
-        ),
-    ] = "notebook",
+    agent: SpecOption = "notebook",
 ) -> int:
     """Check whether an agent is ready for a long run.
 

@@ -17,9 +17,11 @@ from longspan.simulator.integers import whole
 if TYPE_CHECKING:
     from longspan.simulator.grid import Grid
 
-__all__ = ["GridOptions", "MaxTokens", "OtelOption", "takes_grid"]
+__all__ = ["GridOptions", "MaxTokens", "OtelOption", "SpecOption", "takes_grid"]
 
 P = ParamSpec("P")
+
+SpecOption = Annotated[str, typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents)]
 
 OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/tracing.md).")]
 

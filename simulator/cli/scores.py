@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from math import fsum
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
@@ -108,7 +107,7 @@ def _row(outcome: Outcome, result: Result) -> _Row:
         score=f"{_range(result)} of {result.max_score}",
         share=f"{result.score / result.max_score:.1%}" if result.score is not None and result.max_score else "",
         interval=_between(_interval(outcome.folder, result)),
-        chance=f"{_chance(result):.2f}",
+        chance=f"{result.chance:.2f}",
         cost=f"${dollars:.4f}" if dollars is not None else "",
         failed=f"{sum(test.score == 0 for test in result.tests)} of {len(result.tests)}",
         run=f"{outcome.folder}{'' if outcome.error is None else ' (interrupted)'}",
@@ -213,7 +212,7 @@ def _scores(manifest: Manifest, result: Result) -> tuple[str, list[_Column]]:
         _Column("scenario", list(result.scenarios), "in total"),
         _Column("score", [_figure(scenario.score) for scenario in result.scenarios.values()], _range(result)),
         *([_Column("95% interval", intervals, _between(whole))] if whole is not None else []),
-        _Column("chance", [_figure(scenario.chance) for scenario in result.scenarios.values()], f"{_chance(result):.2f}"),
+        _Column("chance", [_figure(scenario.chance) for scenario in result.scenarios.values()], f"{result.chance:.2f}"),
         *([] if same else [_Column("tests", list(map(str, tests)), str(len(result.tests)))]),
         _Column("evidence distance", [found.in_tokens for found in evidence]),
         *([] if alone else [_Column("of span", [found.of_span for found in evidence])]),
@@ -255,10 +254,6 @@ def _worst(tests: Sequence[TestResult]) -> list[TestResult]:
         turns.append(seen[test.scenario, test.score])
     order = sorted(range(len(tests)), key=lambda number: (tests[number].lowest, turns[number], number))
     return [tests[number] for number in order]
-
-
-def _chance(result: Result) -> float:
-    return fsum(scenario.chance for scenario in result.scenarios.values())
 
 
 def _range(result: Result) -> str:

@@ -8,9 +8,9 @@ from typing import Final
 
 from longspan.simulator.grading.matching import plain
 
-__all__ = ["dates", "hours"]
+__all__ = ["MONTHS", "dates", "hours"]
 
-_MONTHS: Final = "january february march april may june july august september october november december".split()
+MONTHS: Final = "january february march april may june july august september october november december".split()
 _NUMBERS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
 _ORDINALS: Final = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
@@ -21,7 +21,7 @@ _DAYS: Final = (
     | {f"twenty {word}": day for day, word in enumerate(_ORDINALS[:9], 21)}
     | {"thirtieth": 30, "thirty first": 31}
 )
-_MONTH: Final = rf"(?P<month>{'|'.join(rf'{name[:3]}(?:{name[3:]}|{name[3:4]})?' if name != 'may' else 'may' for name in _MONTHS)})"
+_MONTH: Final = rf"(?P<month>{'|'.join(rf'{name[:3]}(?:{name[3:]}|{name[3:4]})?' if name != 'may' else 'may' for name in MONTHS)})"
 _DAY: Final = rf"(?P<day>{'|'.join(sorted(_DAYS, key=len, reverse=True))}|\d\d?(?:st|nd|rd|th)?)"
 _SPOKEN: Final = (
     re.compile(rf"\b{_DAY} (?:day )?(?:of )?{_MONTH}\b"),
@@ -44,7 +44,7 @@ def dates(text: str) -> list[str]:
 
     Of a date in numbers that can be read in two ways ("1/4") both are returned. Takes time linear in the text and never raises.
     """
-    return list(dict.fromkeys(f"{_MONTHS[month - 1]} {day}" for month, day in _dates(text) if 1 <= month <= 12 and 1 <= day <= 31))
+    return list(dict.fromkeys(f"{MONTHS[month - 1]} {day}" for month, day in _dates(text) if 1 <= month <= 12 and 1 <= day <= 31))
 
 
 def _dates(text: str) -> Iterator[tuple[int, int]]:
@@ -53,7 +53,7 @@ def _dates(text: str) -> Iterator[tuple[int, int]]:
         for match in pattern.finditer(words):
             day = match["day"]
             number = _DAYS.get(day) or int(re.sub(r"\D", "", day))
-            yield next(at for at, name in enumerate(_MONTHS, 1) if name[:3] == match["month"][:3]), number
+            yield next(at for at, name in enumerate(MONTHS, 1) if name[:3] == match["month"][:3]), number
     for match in _WRITTEN.finditer(text):
         first, second = (int(part) for name in "abcdefgh" if (part := match[name]))
         yield first, second

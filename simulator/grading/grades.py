@@ -143,6 +143,11 @@ class Result(_Frozen):
     refused: int = 0
 
     @property
+    def chance(self) -> float:
+        """What guessing without any memory would score."""
+        return fsum(scenario.chance for scenario in self.scenarios.values())
+
+    @property
     def refused_sentence(self) -> str:
         """How often the agent's model refused, and what that cost which tests, in words."""
         tests = [f"{test.id} ({test.refused})" for test in self.tests if test.refused]

@@ -9,13 +9,25 @@ from typing import Any
 
 from longspan.simulator.grading.lenient_json import find_json
 
-__all__ = ["contains_nearly", "contains_phrase", "found_words", "json_values", "normalised", "number", "plain", "some", "split_json"]
+__all__ = [
+    "SMALL",
+    "TENS",
+    "contains_nearly",
+    "contains_phrase",
+    "found_words",
+    "json_values",
+    "normalised",
+    "number",
+    "plain",
+    "some",
+    "split_json",
+]
 
-_SMALL = (
+SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 ).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: value for value, word in enumerate(_SMALL)} | {word: 10 * value for value, word in enumerate(_TENS, 2)}
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_WORDS = {word: value for value, word in enumerate(SMALL)} | {word: 10 * value for value, word in enumerate(TENS, 2)}
 _WORDS |= {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pair": 2, "dozen": 12}
 
 
@@ -114,7 +126,7 @@ def number(text: str) -> float | None:
     if text in _WORDS:
         return float(_WORDS[text])
     match = re.fullmatch(r"(\w+)[-\s](\w+)", text)
-    if match and match[1] in _TENS and match[2] in _SMALL[1:10]:
+    if match and match[1] in TENS and match[2] in SMALL[1:10]:
         return float(_WORDS[match[1]] + _WORDS[match[2]])
     return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import fsum
 from pathlib import Path
 from statistics import fmean
 from typing import Final
@@ -67,7 +66,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         home=home,
         manifest=run.manifest,
         result=result,
-        chance=fsum(scenario.chance for scenario in result.scenarios.values()),
+        chance=result.chance,
         scenarios=tests,
         bounds={name: _bounds(group) for name, group in tests.items()},
         intervals={name: score_interval(run.manifest, [test.result for test in group]) for name, group in tests.items()},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, final
 from xml.sax.saxutils import escape
@@ -152,7 +151,6 @@ def _fill(figure: Figure, card: Card) -> None:
 def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> None:
     result = card.run.result
     full = result.max_score or 1
-    chance = fsum(scenario.chance for scenario in result.scenarios.values())
     low, high = result.score_bounds
     _write(axes, MARGIN, 28, f"longspan · {card.title}", 13, SOFT)
     for number, line in enumerate(lines):
@@ -163,8 +161,8 @@ def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> 
     share = f"{low / full:.0%}" if result.score is not None else f"{low / full:.0%} to {high / full:.0%}"
     _write(axes, beside, at - 7, f"of {result.max_score}: {share} of full marks", 15)
     between = f"95% interval {' to '.join(card.interval.ends())} · " if card.interval is not None else ""
-    _write(axes, beside, at + 13, f"{between}guessing scores {chance:.2f}", 13, SOFT)
-    _bar(axes, at + 34, [share / full for share in (low, high, chance)], card.interval, full)
+    _write(axes, beside, at + 13, f"{between}guessing scores {result.chance:.2f}", 13, SOFT)
+    _bar(axes, at + 34, [share / full for share in (low, high, result.chance)], card.interval, full)
     for number, line in enumerate(said):
         _write(axes, MARGIN, at + 68 + 19 * number, line, 13)
 

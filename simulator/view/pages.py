@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -239,24 +240,27 @@ def _name(request: Request) -> str:
     return name
 
 
-def _render_report(run: RunFolder, result: Any) -> bytes:
-    """Render a report. Raises InputError if that fails: the files are untrusted."""
+@contextmanager
+def _untrusted(problem: str) -> Iterator[None]:
+    """Turn what files from anybody raise into an InputError that begins with the problem."""
     try:
-        return "".join(report_of(run, result, home="/")).encode()
+        yield
     except LongspanError:
         raise
     except Exception as error:
-        raise InputError(f"{run.path.name}: cannot make a report from its files: {one_line(error)}") from error
+        raise InputError(f"{problem}: {one_line(error)}") from error
+
+
+def _render_report(run: RunFolder, result: Any) -> bytes:
+    """Render a report. Raises InputError if that fails: the files are untrusted."""
+    with _untrusted(f"{run.path.name}: cannot make a report from its files"):
+        return "".join(report_of(run, result, home="/")).encode()
 
 
 def _side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
     """Raises InputError if it cannot be shown: the files are untrusted."""
-    try:
+    with _untrusted(f"{one.name} and {other.name}: cannot be shown side by side"):
         return side_by_side(one, other, test)
-    except LongspanError:
-        raise
-    except Exception as error:
-        raise InputError(f"{one.name} and {other.name}: cannot be shown side by side: {one_line(error)}") from error
 
 
 def _same_tests(one: Manifest, other: Manifest) -> bool:

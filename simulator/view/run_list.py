@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import fsum
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, final
 
@@ -137,8 +136,7 @@ class RunList:
         result = self.graded(name).result
         unfinished = any(test.status in ("unfinished", "agent_error") for test in result.tests)
         state: State = "interrupted" if unfinished else "finished"
-        chance = fsum(scenario.chance for scenario in result.scenarios.values())
-        return Entry(name, state, changed, run.manifest, result.score, result.score_bounds, result.max_score, chance)
+        return Entry(name, state, changed, run.manifest, result.score, result.score_bounds, result.max_score, result.chance)
 
     def _ended_tests(self, run: RunFolder) -> int:
         """How many tests have ended, by what the journals say so far. Only what is new in them is read."""
