@@ -9,7 +9,7 @@ from itertools import combinations
 from math import fsum
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple, TypeVar, final
+from typing import Final, NamedTuple, TypeVar, final
 
 from longspan.simulator.analysis.comparable import check_comparable, comparable, differences, pooled, test_key
 from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
@@ -33,12 +33,15 @@ from longspan.simulator.analysis.statistics import (
     total,
 )
 from longspan.simulator.analysis.test_matrix import TestMatrix, test_matrices
+from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import Status, TestResult, tables_of
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.tables import Table
 
 __all__ = ["Cell", "Comparison", "Pair", "cells_of", "compare", "load_comparison", "load_comparisons"]
+
+UNCOUNTED: Final = "none of its tests counts toward a score"
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -152,8 +155,7 @@ class _Played(NamedTuple):
 
 def load_comparison(paths: Sequence[Path]) -> Comparison:
     """Compare all runs in `paths`, each a run's folder or a folder of runs. Raises InputError."""
-    runs, unusable = load(paths)
-    return compare(runs, unusable)
+    return compare(*_loaded(paths))
 
 
 def load_comparisons(paths: Sequence[Path]) -> dict[str, Comparison]:
@@ -161,9 +163,19 @@ def load_comparisons(paths: Sequence[Path]) -> dict[str, Comparison]:
 
     Runs that cannot be used are in the first. Raises InputError.
     """
-    runs, unusable = load(paths)
+    runs, unusable = _loaded(paths)
     groups = comparable(runs)
     return {name: compare(group, [] if number else unusable) for number, (name, group) in enumerate(groups.items())}
+
+
+def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
+    """Load runs and those that cannot be used, such as one of which no test counts: it has no score. Raises InputError."""
+    runs, unusable = load(paths)
+    counted = [run for run in runs if run.result.max_score]
+    unusable += [Unusable(run.folder.path, f"{run.folder.path}: {UNCOUNTED}") for run in runs if not run.result.max_score]
+    if not counted:
+        raise InputError(f"no run can be compared: {unusable[-1].why}")
+    return counted, unusable
 
 
 def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Comparison:

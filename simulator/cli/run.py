@@ -87,7 +87,7 @@ def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None)
     shares: dict[str, list[float]] = {}
     for run, result in graded if fail_under is not None else []:
         where = result.agent if run.manifest.alone else f"{result.agent} at {result.span:,} tokens"
-        shares.setdefault(where, []).append(result.score_bounds[0] / result.max_score)
+        shares.setdefault(where, []).append(result.score_bounds[0] / max(1, result.max_score))
     below = {where: share for where, found in shares.items() if (share := sum(found) / len(found)) < (fail_under or 0) - 1e-9}
     for where, share in below.items():
         complain(f"longspan: {where} scores {share:.1%} of full marks, less than --fail-under {fail_under:g}")

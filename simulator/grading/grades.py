@@ -296,7 +296,7 @@ class Gradebook:
             span=manifest.span,
             seed=manifest.seed,
             agent=manifest.agent,
-            score=bounds[0] if all(test.score is not None for group in counted.values() for test in group) else None,
+            score=bounds[0] if counted and all(test.score is not None for group in counted.values() for test in group) else None,
             score_bounds=bounds,
             max_score=len(counted),
             turns=sum(t.own_turns for t in transcripts),

@@ -15,6 +15,7 @@ from tests.diary import ASKED, BEGAN, Diary
 
 from longspan.agents.base import AgentError, BaseAgent, Reply
 from longspan.simulator.agent_spec import AgentSpec
+from longspan.simulator.analysis.comparing import load_comparison
 from longspan.simulator.asking import past_of
 from longspan.simulator.checksums import sealed
 from longspan.simulator.dry_run import dry_run
@@ -425,3 +426,15 @@ def test_failed_questions_are_played_again_with_their_history_alone(branch: Bran
     assert again.manifest.commitment != run.manifest.commitment
     replayed = trio.run(lambda: replay(again))
     assert [test.score for test in replayed.tests] == [1, 1]
+
+
+def test_a_run_of_which_no_test_counts_has_no_score_and_is_left_out_of_a_comparison(tmp_path: Path) -> None:
+    run, _ = played(tmp_path / "all", "notebook")
+    (uncounted,) = [test.id for test in grade_run(run).tests if not test.counts]
+    planned = plan_some(run.manifest, [uncounted], tmp_path / "some", run.path.name)
+    (outcome,) = trio.run(lambda: play([planned]))
+    result = result_of(outcome)
+    assert (result.score, result.max_score, len(result.tests)) == (None, 0, 1)
+    assert [each.path for each in load_comparison([run.path, outcome.folder]).unusable] == [outcome.folder.resolve()]
+    with pytest.raises(InputError, match=r"no run can be compared: .*: none of its tests counts toward a score"):
+        load_comparison([outcome.folder])
