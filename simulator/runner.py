@@ -44,7 +44,6 @@ from longspan.simulator.transcript import Change, PlayedTest
 from longspan.simulator.trunk_agent import TrunkAgent
 
 __all__ = [
-    "TIME_IS_UP",
     "Listener",
     "Outcome",
     "RunEvent",
@@ -55,6 +54,7 @@ __all__ = [
     "replay",
     "resume",
     "spent_so_far",
+    "stop_after",
 ]
 
 MAX_CONVERSATIONS: Final = 100
@@ -62,8 +62,6 @@ MAX_CONVERSATIONS: Final = 100
 
 MAX_FAILURES: Final = 2
 """Branches that fail in a row until the others of their trunk are left for `longspan resume`."""
-
-TIME_IS_UP: Final = "the time limit is reached: stopping after the current turn"
 
 GRACE_PERIOD: Final = 10.0
 """Seconds that the current turn may take to finish when a run is stopped."""
@@ -236,12 +234,19 @@ async def play_runs(
             if stop is not None:
                 nursery.start_soon(player.stop_on, stop)
             if seconds < inf:
-                nursery.start_soon(player.stop_after, seconds)
+                nursery.start_soon(stop_after, seconds, player.stop)
             async with trio.open_nursery() as runs:
                 for plan, run in pairs:
                     runs.start_soon(play_run, plan, run)
             nursery.cancel_scope.cancel()
     return [outcomes[run.path] for _, run in pairs]
+
+
+async def stop_after(seconds: float, stop: Callable[[], None]) -> None:
+    """Call `stop` when the time that runs may take is over."""
+    await trio.sleep(seconds)
+    complain("the time limit is reached: stopping after the current turn")
+    stop()
 
 
 @final
@@ -267,7 +272,7 @@ class _Player:
                 if self._stopped:
                     break
                 complain("stopping after the current turn; press Ctrl-C again to stop at once")
-                self._stop()
+                self.stop()
             self._at_once = True
             for scope in self._scopes:
                 scope.cancel()
@@ -275,15 +280,10 @@ class _Player:
     async def stop_on(self, stop: trio.Event) -> None:
         """Stop as on the first signal once `stop` is set."""
         await stop.wait()
-        self._stop()
+        self.stop()
 
-    async def stop_after(self, seconds: float) -> None:
-        """Stop as on the first signal after `seconds`."""
-        await trio.sleep(seconds)
-        complain(TIME_IS_UP)
-        self._stop()
-
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Stop after the current turn, or after GRACE_PERIOD."""
         self._stopped = True
         for conversation in self._conversations:
             conversation.stop()
