@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
-from functools import cache
+from functools import lru_cache
 from random import Random
 from statistics import fmean
-from typing import Any, ClassVar, Final, Literal, final
+from typing import Any, ClassVar, Final, Literal, NamedTuple, final
 
 from pydantic import Field
 
@@ -30,7 +31,7 @@ Entry = Mapping[str, Any]
 
 TOLD: Final = 3
 """The segments in which errands are told, moved and cancelled."""
-SLOTS: Final = (range(10, 15), range(20, 25))
+SLOTS: Final = (range(20, 28), range(50, 58))
 """The days after which reminders are due, the soon ones and the late ones."""
 QUIET: Final = range(2, 6)
 """The days after which the user is back for the first time, before anything is due."""
@@ -118,24 +119,24 @@ class Reminder(Scenario):
                 pass  # watched turns are recorded, and `grade` decides
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        if not record.answers:
-            raise ScenarioError("the test ended without asking anything")
         diary = Diary()
         begun: dict[str, int] = {}
         for entry, exchange in _said(facts, record.exchanges):
             diary.hear(entry, exchange.sent_at or datetime.min)
             begun.setdefault(entry.get("thing", ""), exchange.turn)
-        replies = sorted((each for each in (*record.exchanges, *record.watched) if not each.told), key=lambda each: each.turn)
-        told = list(diary.errands)
-        verdicts = [
-            _verdict(errand, [each for each in replies if each.turn >= begun[errand.thing]], told) for errand in diary.errands.values()
-        ]
+        things = tuple(sorted({*diary.errands, *words("errands")}))
+        asked = sorted((each for each in (*record.exchanges, *record.watched) if not each.told), key=lambda each: each.turn)
+        replies = [_Read.of(each, things) for each in asked]
+        verdicts = [_verdict(errand, replies, begun[errand.thing], set(diary.errands)) for errand in diary.errands.values()]
         due = [item for item in verdicts if item.labels["kind"] != "cancelled"]
+        if not due:
+            raise ScenarioError("the test ended before any reminder was asked for")
         right = sum(item.score or 0 for item in due)
         wrongly = sum(item.score == 0 for item in verdicts if item not in due)
+        cut_short = any(item.score is None for item in due)
         return Grade(
-            score=max(0.0, right - wrongly) / len(due),
-            reason=f"{right:.0f} of {len(due)} due reminders right, {wrongly} cancelled ones said; "
+            score=None if cut_short else max(0.0, right - wrongly) / len(due),
+            reason=f"{right:.0f} of {len(due)} due reminders right, cancelled ones said: {wrongly}; "
             + "; ".join(f"{item.labels['kind']}, {item.name}: {item.note}" for item in verdicts),
             turns=tuple(sorted({item.turn for item in verdicts if item.turn is not None})),
             items=tuple(verdicts),
@@ -253,45 +254,58 @@ _DENIES = re.compile(
 """What says that there is none, that it is over, or that it has another time."""
 
 
-def reminds(reply: str, thing: str) -> bool:
-    """Return whether a sentence of a reply names a thing, and neither announces a reminder of it nor says that there is none."""
-    named = _named(thing)
-    if not named.search(plain(reply)):
-        return False
+@final
+class _Read(NamedTuple):
+    """What a grader sees of a turn: the things that its message names, those that its reply names, and those that it reminds of."""
+
+    turn: int
+    sent_at: datetime
+    asked: AbstractSet[str]
+    named: AbstractSet[str]
+    recalled: AbstractSet[str]
+
+    @classmethod
+    def of(cls, exchange: Exchange, things: tuple[str, ...]) -> _Read:
+        named = _named(exchange.reply, things)
+        recalled = reminded(exchange.reply, things) if named else named
+        return cls(exchange.turn, exchange.sent_at or datetime.min, _named(exchange.text, things), named, recalled)
+
+
+def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
+    """Return the things that a reply reminds of: a sentence names them, and neither announces a reminder nor says that there is none."""
     sentences = (plain(sentence) for sentence in _SENTENCES.split(reply))
-    return any(named.search(each) and not (_ANNOUNCES.search(each) or _DENIES.search(each)) for each in sentences)
+    kept = [sentence for sentence in sentences if not (_ANNOUNCES.search(sentence) or _DENIES.search(sentence))]
+    return _named("\n".join(kept), things)
 
 
-@cache
-def _named(thing: str) -> re.Pattern[str]:
-    return re.compile(rf"\b{re.escape(thing.removesuffix('s'))}s?\b")
+def _named(text: str, things: tuple[str, ...]) -> AbstractSet[str]:
+    """Return the things that a text names, in the singular or the plural."""
+    keys, pattern = _names(things)
+    return {keys[match] for match in pattern.findall(plain(text))}
 
 
-def _others(exchange: Exchange, told: Sequence[str]) -> list[str]:
-    """Return the errands of the list that a reply names, though nobody asked for them."""
-    reply, text = plain(exchange.reply), plain(exchange.text)
-    return [thing for thing in words("errands") if thing not in told and _named(thing).search(reply) and not _named(thing).search(text)]
+@lru_cache(maxsize=100)
+def _names(things: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[str]]:
+    keys = {plain(thing).removesuffix("s"): thing for thing in things}
+    return keys, re.compile(rf"\b({'|'.join(map(re.escape, sorted(keys, key=len, reverse=True)))})s?\b")
 
 
-def _verdict(errand: Errand, replies: Sequence[Exchange], told: Sequence[str]) -> Item:
-    """Return how an errand was recalled in the agent's replies since it was told. `told`: all errands of the test."""
-    due = errand.times[-1]
-    belongs = None if errand.cancelled else next((each for each in replies if each.sent_at is not None and each.sent_at >= due), None)
-    naming = [
-        each
-        for each in replies
-        if reminds(each.reply, errand.thing) and (each is belongs or not _named(errand.thing).search(plain(each.text)))
-    ]
+def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: AbstractSet[str]) -> Item:
+    """Return how an errand was recalled in the replies from turn `since` on, in which it was told. `told`: all errands of the test."""
+    thing, due = errand.thing, errand.times[-1]
+    replies = [each for each in replies if each.turn >= since]
+    belongs = None if errand.cancelled else next((each for each in replies if each.sent_at >= due), None)
+    naming = [each for each in replies if thing in each.recalled and (each is belongs or thing not in each.asked)]
     in_time = belongs is not None and belongs in naming
     elsewhere = [_how(errand, belongs, each) for each in naming if each is not belongs]
-    others = _others(belongs, told) if belongs is not None and in_time else []
+    others = sorted(belongs.named - belongs.asked - told) if belongs is not None and in_time else []
     notes = [] if belongs is None else [f"{'said' if in_time else 'not said'} in turn {belongs.turn}"]
     if others:
         notes.append(f"among things nobody asked for ({some(others, 2)})")
     notes += elsewhere[:3] + ([f"{len(elsewhere) - 3} times more"] if len(elsewhere) > 3 else [])
     right = not elsewhere and (errand.cancelled or (in_time and not others))
     return Item(
-        name=errand.thing,
+        name=thing,
         score=float(right) if errand.cancelled or belongs is not None else None,
         labels={"kind": errand.kind},
         note=", ".join(notes) or "never said",
@@ -299,11 +313,11 @@ def _verdict(errand: Errand, replies: Sequence[Exchange], told: Sequence[str]) -
     )
 
 
-def _how(errand: Errand, belongs: Exchange | None, said: Exchange) -> str:
+def _how(errand: Errand, belongs: _Read | None, said: _Read) -> str:
     """Return what is wrong about saying a reminder in a turn."""
     if errand.cancelled:
         return f"said in turn {said.turn} though cancelled"
     if belongs is not None and said.turn > belongs.turn:
-        return f"said again in turn {said.turn}"
-    former = said.sent_at is not None and any(time <= said.sent_at for time in errand.times[:-1])
+        return f"said {'again' if errand.thing in belongs.recalled else 'late'} in turn {said.turn}"
+    former = any(time <= said.sent_at for time in errand.times[:-1])
     return f"said in turn {said.turn}, {'at its former time' if former else 'early'}"

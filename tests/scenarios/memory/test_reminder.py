@@ -14,11 +14,11 @@ import pytest
 from tests.rig import made_test, play, setting
 
 from longspan.agents.base import BaseAgent
-from longspan.scenarios.memory.reminder import Reminder, reminds
+from longspan.scenarios.memory.reminder import Reminder, reminded
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.messages import Message, Reply
-from longspan.simulator.record import Grade
+from longspan.simulator.record import Grade, Record
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Line
 from longspan.simulator.tokens import Tokenizer
@@ -123,13 +123,13 @@ def test_agents_of_known_memory_score_what_they_remember(
     assert lowest <= fmean(grade.score or 0 for grade in grades) <= highest, [grade.reason for grade in grades]
 
 
-@pytest.mark.parametrize("days", [12, 40])
+@pytest.mark.parametrize("days", [30, 70])
 def test_another_tests_jump_brings_a_reminder_into_the_reply_to_its_message(days: int, tmp_path: Path) -> None:
     """Whatever the clock is made to do, who knows the reminders says each in time. Changes that would come too late are left out."""
     grades = [played(Recaller(), seed, tmp_path, timedelta(days=days)) for seed in range(4)]
     assert [grade.reason for grade in grades if grade.score != 1] == []
     kinds = {item.labels["kind"] for grade in grades for item in grade.items}
-    assert ("cancelled" in kinds) == (days == 12)
+    assert ("cancelled" in kinds) == (days == 30)
 
 
 def test_the_ideal_replies_are_those_of_somebody_who_knows_the_reminders(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ REPLIES: list[tuple[str, bool]] = [
 
 @pytest.mark.parametrize(("reply", "expected"), REPLIES)
 def test_what_reminds_and_what_announces_or_denies(reply: str, expected: bool) -> None:
-    assert reminds(reply, "samovar") is expected
+    assert (reminded(reply, ("samovar", "canoe")) >= {"samovar"}) is expected
 
 
 def graded(seed: int, change: Callable[[str, str], str]) -> Grade:
@@ -253,6 +253,13 @@ def test_a_reminder_at_its_former_time_is_told_from_an_early_one(tmp_path: Path)
     assert any("though cancelled" in note for note in notes)
 
 
+def test_a_conversation_that_breaks_off_before_a_date_is_not_scored() -> None:
+    played = rehearse(Reminder(cancelled=0, moved=0), seed=3, reply=lambda text, ideal: ideal)
+    dates = [each.sent_at for each in played.record.exchanges if each.asks]
+    told = [each for each in played.record.exchanges if each.sent_at and each.sent_at < dates[0]] if dates[0] else []
+    assert Reminder().grade(played.script.facts, Record(told)).score is None
+
+
 @pytest.mark.parametrize("parameters", [{"kept": 0}, {"kept": 5}, {"moved": -1}, {"moved": 5}, {"cancelled": 5}])
 def test_parameters_out_of_bounds_are_refused(parameters: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="Input should be"):
@@ -285,4 +292,4 @@ def test_errands_name_their_thing_and_no_other() -> None:
     errands = words("errands")
     assert len(errands) >= 50
     for thing, do in errands.items():
-        assert [each for each in errands if reminds(do, each)] == [thing]
+        assert reminded(do, tuple(errands)) == {thing}
