@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.fields import Label, Seed, Span, StartsAt, Whole
+from longspan.simulator.nights import MAX_NIGHTS
 from longspan.simulator.script import Placement
 from longspan.simulator.sizes import Tokens
 from longspan.simulator.suite import Suite
@@ -30,7 +31,8 @@ class Conditions(BaseModel):
     models are sent is kept. `branch`: each question about a history is asked from the state at the history's end (on), one after the
     other in an order drawn by the seed (off), or after a telling of its own (retell). `twins`: how many tests are played a second time
     without their needles; `lesion`: the tokens before its last question that are left of the conversation when a test is asked it again
-    (see `Experiment`). `label`: what tells these runs from others of the same agent.
+    (see `Experiment`). `label`: what tells these runs from others of the same agent. `nights`: how many
+    virtual nights fall in every span, in which an agent may put its memory in order.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,6 +50,7 @@ class Conditions(BaseModel):
     twins: Whole = Field(default=0, ge=0, le=10_000)
     lesion: Tokens | None = None
     label: Label | None = None
+    nights: Whole = Field(default=0, ge=0, le=MAX_NIGHTS)
 
 
 class RunSettings(Conditions):

@@ -42,11 +42,12 @@ class Evidence:
 
 @final
 class Turn(NamedTuple):
-    """A message and its reply, None while there is none. `jumps` are clock jumps directly before the message."""
+    """A message and its reply, None while there is none. `jumps` and `nights` are those directly before the message."""
 
     message: events.Message
     reply: events.Reply | None = None
     jumps: tuple[events.Jump, ...] = ()
+    nights: tuple[events.Night, ...] = ()
 
     @property
     def number(self) -> int:
@@ -61,18 +62,21 @@ class Turn(NamedTuple):
     @property
     def used(self) -> list[tuple[str, dict[str, int], float | None]]:
         """The parts (agent, embedder) with their usage and cost in dollars."""
-        if self.reply is None:
-            return []
-        costs = self.reply.cost_usd or {}
-        parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents tell their cost and no tokens
-        parts |= ({"agent": self.reply.usage} if self.reply.usage else {}) | (self.reply.besides or {})
-        return [(part, usage, costs.get(part)) for part, usage in parts.items()]
+        return _used(self.reply) if self.reply is not None else []
 
     @property
     def dollars(self) -> float | None:
         """The cost of the reply in dollars, None if unknown."""
         costs = list((self.reply.cost_usd or {}).values()) if self.reply is not None else []
         return total_cost(costs) if costs else None
+
+
+def _used(event: events.Reply | events.Night) -> list[tuple[str, dict[str, int], float | None]]:
+    """Return the parts with what each used, and its cost in dollars."""
+    costs = event.cost_usd or {}
+    parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents tell their cost and no tokens
+    parts |= ({"agent": event.usage} if event.usage else {}) | (event.besides or {})
+    return [(part, usage, costs.get(part)) for part, usage in parts.items()]
 
 
 @final
@@ -184,7 +188,7 @@ class Transcript:
     `filler_tokens` are totals so far, as are the replies that are refusals, `refused`; `now` is virtual time. Of `steps` pairs of
     consecutive test messages, `switches` are of different tests (without uninterrupted scenarios, filler and the opening). `crowd`
     is the number of open tests summed over the `spoken` test messages. `used` is the usage and cost in dollars of each part, reply
-    by reply.
+    by reply, with those of the `nights` that have passed.
     """
 
     def __init__(self, trunk: Transcript | None = None) -> None:
@@ -206,6 +210,7 @@ class Transcript:
             self.history, self._ends = list(trunk.history), list(trunk._ends)
         self._trunk = trunk
         self._alone = False
+        self.nights: list[events.Night] = []
         self._jumps: tuple[events.Jump, ...] = ()
         self._last: str | None = None
 
@@ -268,6 +273,12 @@ class Transcript:
                 self._open(event.test)
                 self.now = event.to
                 self._jumps = (*self._jumps, event)
+            case events.Night():
+                if event.turn != self.turns or self.waiting is not None:
+                    raise ValueError(f"a night before turn {event.turn}, after {self.turns} others")
+                self.now = event.to
+                self.nights.append(event)
+                self.used.extend(_used(event) if self._alone or self.begin.experiment is None else ())
             case events.Award():
                 if event.turn >= self.turns:
                     raise ValueError(f"turn {event.turn} has not been played")
@@ -345,7 +356,8 @@ class Transcript:
             if message.kind != "filler":
                 self._add_to_test(message, test)
         self.now = message.sent_at
-        self.waiting = Turn(message, None, self._jumps)
+        nights = tuple(night for night in self.nights[-1:] if night.turn == message.turn)
+        self.waiting = Turn(message, None, self._jumps, nights)
         self._jumps = ()
         return self.waiting
 

@@ -7,6 +7,7 @@ answers it from what was found. The answerer's prompt (`templates/answer.j2`), `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from time import monotonic
 from typing import Final, Literal, final
@@ -124,6 +125,24 @@ class AnsweringAgent(BaseAgent):
         await self._catch_up()
         await self._asked(message, reply.text)
         self._pending = self._pending.only_costs()
+
+    @property
+    def consolidates(self) -> bool:
+        """Whether the memory does."""
+        return self.memory.consolidates
+
+    async def consolidate(self, at: datetime) -> Reply:
+        """Add all that was said, and let the memory put it in order."""
+        await self._catch_up()
+        made = await self.memory.consolidate(at)
+        used = self.memory.used()
+        written = [] if made is None else trace.written((), made)
+        return Reply("", trace={"written": written} if written else None, besides=used.usage, cost_usd=used.cost_usd or None)
+
+    async def size(self) -> int | None:
+        """Return the bytes of what the memory keeps once all that was said is added; None if unknown."""
+        await self._catch_up()
+        return await self.memory.size()
 
     async def mark(self) -> None:
         """Add all that was said. From now on, what is said is not added: the memory stays as it is until it is marked again."""
