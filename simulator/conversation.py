@@ -391,7 +391,7 @@ class Conversation:
     def _unwatched(self, watch: Watch, segment: Segment | None, said: int) -> str | None:
         """Return why a segment does not allow a watch, or None if it does. The places it leaves are among the turns."""
         declared = segment.watch if segment else 0
-        if declared == "rest":
+        if isinstance(declared, str):
             return None
         turns = declared + (segment.turns - said if segment and declared else 0)
         if watch.until is not None and watch.until <= self.turns + turns:

@@ -7,7 +7,7 @@ reacts to the changes that `Transcript.add` returns.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple, final
 
@@ -243,7 +243,7 @@ class Transcript:
 
     def record(self, test: PlayedTest) -> Record:
         """Return the record of a test for its grader, with as much of each reply as graders read."""
-        watched = [Exchange(e.turn, e.text, e.reply, told=e.told) for e in (self.history[number] for number in test.watched)]
+        watched = [replace(self.history[number], asks=False, needle=False) for number in test.watched]
         return Record(tuple(test.exchanges), tuple(watched), tuple(test.awards)).readable()
 
     def _add(self, event: events.Event) -> Change:
@@ -392,7 +392,7 @@ class Transcript:
         message, kind = turn.message, turn.message.kind
         own = turn.number >= self.before
         self.used.extend(turn.used if own else ())
-        exchange = Exchange(reply.turn, message.text, reply.text, kind == "question", message.needle, told=not reply.asked)
+        exchange = Exchange(reply.turn, message.text, reply.text, kind == "question", message.needle, not reply.asked, message.sent_at)
         self.history.append(exchange)
         self._ends.append(_End(message.start + message.tokens, message.charged + message.tokens))
         self.refused += own and bool(reply.refused)
