@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Final, NamedTuple, final
+from random import Random
+from typing import Any, Final, NamedTuple, TypeVar, final
 
 import trio
 
@@ -20,9 +22,12 @@ from longspan.simulator.conductor import CHARGE, Conductor, End, Fill, Phase, Sp
 from longspan.simulator.errors import AgentError, JournalError, ReplayError, StoppedError, journal_text
 from longspan.simulator.faults import is_fault
 from longspan.simulator.filler.filler import Distraction, Filler
+from longspan.simulator.forks import Fork
 from longspan.simulator.journal import Journal
+from longspan.simulator.ledger import Costs
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Message, Reply, Turn, Usage
+from longspan.simulator.nights import Nights, morning_after
 from longspan.simulator.record import readable
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Placement, Segment
@@ -31,6 +36,8 @@ from longspan.simulator.test_task import TestTask
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Conversation", "Setting", "Trunk", "places"]
+
+Told = TypeVar("Told", events.Reply, events.Night)
 
 DISK: Final = trio.CapacityLimiter(4)
 """The limit of threads that sync journals. It is separate, so that agents that block threads do not delay them."""
@@ -42,6 +49,11 @@ OPENING: Final = (
     "Is that clear?"
 )
 """The first message, which explains the situation (GoodAI, section 3.1)."""
+
+MAX_REPLACEMENT: Final = 40
+"""Tokens of what a twin says in the place of a needle, at most."""
+REPLACEMENTS: Final = 40
+"""How many such remarks are tried until one has no word of the needle's."""
 
 SNAPSHOT_EVERY: Final = 100
 SNAPSHOT_SHARE: Final = 0.1
@@ -56,7 +68,8 @@ class Setting:
 
     `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has a conversation to
     itself. `alone`: its test has one in any run, and the conversation begins with the test's first line. `branched`: others branch from
-    its end, where the agent is saved.
+    its end, where the agent is saved. `pinned`: tests of which others branch from the first needle, where it is saved too. `nights`:
+    how many fall in every span of a conversation that has one.
     """
 
     id: str
@@ -65,10 +78,12 @@ class Setting:
     isolated: bool = False
     alone: bool = False
     branched: bool = False
+    pinned: frozenset[str] = frozenset()
     tokenizer: Tokenizer
     filler: Filler
     starts_at: datetime = DEFAULT_START
     pace: timedelta = DEFAULT_PACE
+    nights: int = 0
 
     def left_out(self, test: Test) -> str | None:
         """Return why a test cannot keep its span even on its own, or None if it can."""
@@ -80,6 +95,10 @@ class Setting:
         if needed - CHARGE <= self.span:  # a span ends with the last question, not with its reply
             return None
         return f"{test.id} is left out: its script needs about {needed - CHARGE:,} tokens, but the span is {self.span:,}"
+
+    def schedule_nights(self) -> Nights:
+        """Return when nights fall in a conversation that has not begun."""
+        return Nights(0 if self.isolated or self.alone else self.nights, self.span)
 
     def conductor(self, tests: Iterable[Test]) -> Conductor:
         """Return the conductor of a conversation of `tests` that has not begun."""
@@ -144,6 +163,25 @@ class _Utterance:
     ready: _Ready | None = None
 
 
+def _turn_name(conversation: str) -> str:
+    """Return what the turn ids of a conversation begin with. Its id may be a test's name, which the agent must not see."""
+    return hashlib.sha256(conversation.encode()).hexdigest()[:8]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w{4,}", text.lower()))
+
+
+def _told(reply: Reply, costs: Costs | None) -> dict[str, Any]:
+    """Return what an agent told of its work, as events have it."""
+    return {
+        "usage": asdict(reply.usage) if reply.usage else None,
+        "besides": {part: asdict(usage) for part, usage in reply.besides.items()} or None,
+        "cost_usd": costs,
+        "trace": reply.trace,
+    }
+
+
 def _undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str | None:
     """Return what a segment, of which `said` turns are over, declares instead of a request; None if it declares the request."""
     if segment is None or said >= segment.turns:
@@ -164,7 +202,8 @@ class Conversation:
 
     A journal that already has events is replayed from the beginning, with its replies instead of the agent's. At its end, the
     agent catches up and is asked from then on. `on_fault` is called with a test's id, its error as journaled, and the exception,
-    before an error of its own ends a test that is not replayed. A branch goes on from the end of its `trunk`.
+    before an error of its own ends a test that is not replayed. A branch goes on from the end of its `trunk`. An experiment goes on from
+    its `fork`, and ends with its test; `journal` then has what it shares with the other conversation.
     """
 
     def __init__(
@@ -179,10 +218,10 @@ class Conversation:
         before_turn: Callable[[], Awaitable[None]] | None = None,
         on_fault: Callable[[str, str, BaseException], object] | None = None,
         trunk: Trunk | None = None,
+        fork: Fork | None = None,
     ) -> None:
         self._setting = setting
-        # The id may be a test's name, which the agent must not see in turn ids.
-        self._name = hashlib.sha256(setting.id.encode()).hexdigest()[:8]
+        self._name = _turn_name(setting.id)
         self._agent = agent
         self._journal = journal
         self._judge = judge
@@ -192,10 +231,14 @@ class Conversation:
         self._clock = VirtualClock(setting.starts_at if trunk is None else trunk.now, setting.pace)
         self._count = setting.tokenizer.count
         self._trunk = trunk
+        self._fork = fork
+        self._unpinned = set(setting.pinned)
+        self._replaced: set[int] = set()
         self._first, self._position, self._dealt = (0, 0, 0) if trunk is None else (trunk.turns, trunk.position, trunk.dealt)
         self._history: list[Turn] = []
         self._saved = self._first
-        self._test_ended = False
+        self._save_due = False
+        self._nights = setting.schedule_nights()
         self._stopping = False
         self._tasks = {test.id: TestTask(test, self) for test in tests}
         self._conductor = setting.conductor(tests)
@@ -249,17 +292,23 @@ class Conversation:
                 tokenizer=setting.tokenizer.name,
                 starts_at=self.now,
                 pace_s=setting.pace.total_seconds(),
-                trunk=self._trunk.point if self._trunk is not None else None,
+                trunk=self._fork.point if self._fork is not None else self._trunk.point if self._trunk is not None else None,
+                experiment=self._fork.experiment if self._fork is not None else None,
             )
         )
         if not setting.alone:
             await self._pass_turn(_Utterance("opening", OPENING, self._count(OPENING), ideal="Understood."))
         while step := self._conductor.next(self.turns, self.now):
+            if self._nights.fall(self.turns, self._conductor.position):
+                await self._pass_night()
+                continue  # the next step may be another now
             match step:
                 case Speak(state, jump):
                     await self._give_floor(state, jump, nursery)
                 case End(state):
                     await self._end(state)
+                    if self._fork is not None and state.test.id == self._fork.experiment.test:
+                        break
                 case Fill(tokens, asked):
                     await self._fill(tokens, asked)
         if setting.branched:
@@ -342,7 +391,7 @@ class Conversation:
     def _unwatched(self, watch: Watch, segment: Segment | None, said: int) -> str | None:
         """Return why a segment does not allow a watch, or None if it does. The places it leaves are among the turns."""
         declared = segment.watch if segment else 0
-        if declared == "rest":
+        if isinstance(declared, str):
             return None
         turns = declared + (segment.turns - said if segment and declared else 0)
         if watch.until is not None and watch.until <= self.turns + turns:
@@ -391,10 +440,33 @@ class Conversation:
             self._jump(task.test, request.at)
             if request.asks:
                 kind, needs = "question", task.needles if request.needs is None else [task.needles[number] for number in request.needs]
-        turn = await self._exchange(_Utterance(kind, request.text, tokens, ideal, task.test.id, request.needle, needs, ready))
+        utterance = _Utterance(kind, request.text, tokens, ideal, task.test.id, request.needle, needs, ready)
+        if request.needle and kind == "line":
+            await self._pin(task.test)
+            utterance = self._replacement(task.test, utterance)
+        turn = await self._exchange(utterance)
         if request.needle:
             task.needles.append(turn.number)
         return turn.reply
+
+    async def _pin(self, test: Test) -> None:
+        """Save the agent before the first needle of a test that others branch from there."""
+        if test.id in self._unpinned:
+            self._unpinned.remove(test.id)
+            self._agent.pin()
+            await self._snapshot()
+
+    def _replacement(self, test: Test, needle: _Utterance) -> _Utterance:
+        """Return what is said in the place of a needle: in a twin, of its test, small talk that depends on the test's seed alone."""
+        fork = self._fork
+        if fork is None or fork.experiment.kind != "twin" or test.id != fork.experiment.test:
+            return needle
+        self._replaced.add(self.turns)
+        random = Random(f"{test.seed}/twin/{len(self._replaced)}")
+        size, shuffled = min(needle.tokens, MAX_REPLACEMENT), random.sample(range(REPLACEMENTS), REPLACEMENTS)
+        remarks = (self._setting.filler.remark(size, number) for number in shuffled)
+        text = next((text for text in remarks if _words(text).isdisjoint(_words(needle.text))), "Well.")
+        return replace(needle, text=text, tokens=self._count(text), needle=False)
 
     async def _verdict(self, test: Test, request: AskJudge) -> Verdict:
         recorded = self._journal.recorded()
@@ -436,7 +508,7 @@ class Conversation:
         await self._serve(task, None)
         self._conductor.ends(state)
         self._write(events.End(test=state.test.id, watched=task.watched, stopped=task.stopped))
-        self._test_ended = True
+        self._save_due = True
 
     async def _fill(self, tokens: int, asked: bool) -> None:
         filler = self._setting.filler
@@ -456,14 +528,17 @@ class Conversation:
         """Play one turn: journal the message, ask the agent (or show it the ready reply), and journal the reply."""
         if self._before_turn is not None:
             await self._before_turn()
-        if self._test_ended or self.turns - self._saved >= max(SNAPSHOT_EVERY, SNAPSHOT_SHARE * self.turns):
+        if self._save_due or self.turns - self._saved >= max(SNAPSHOT_EVERY, SNAPSHOT_SHARE * self.turns):
             await self._snapshot()
         if self._stopping:
             await self._agent.save_progress()
             self._journal.sync()
             raise StoppedError(f"stopped after turn {self.turns - 1}")
         number, start = self.turns, self._position
-        message = Message(utterance.text, self.now, f"{self._name}-{number}")
+        name = self._name
+        if self._fork is not None and number < self._fork.point.turn:
+            name = _turn_name(self._fork.point.conversation)
+        message = Message(utterance.text, self.now, f"{name}-{number}")
         sent_before = self._journal.replaying
         self._write(
             events.Message(
@@ -477,7 +552,7 @@ class Conversation:
                 start=start,
                 dealt=self._dealt,
                 sent_at=message.sent_at,
-                needs=utterance.needs,
+                needs=utterance.needs and [turn for turn in utterance.needs if turn not in self._replaced],
             )
         )
         event = await self._reply(message, utterance, sent_before)
@@ -512,32 +587,50 @@ class Conversation:
         else:
             reply, costs = await self._agent.reply(message, ideal)
             tokens = self._count(reply.text)
+        return self._as_read(
+            events.Reply,
+            "reply",
+            turn=self.turns,
+            text=reply.text,
+            tokens=tokens,
+            end=end + tokens,
+            asked=ready is None,
+            repeated=True if sent_before and not self._agent.repeatable else None,
+            refused=reply.refused or None,
+            measured={**reply.measured, "latency_s": round(time.monotonic() - began, 6)},
+            **_told(reply, costs),
+        )
+
+    def _as_read(self, kind: type[Told], what: str, **fields: Any) -> Told:
+        """Return what the agent told as the event that is read back from the journal. Raises AgentError if it cannot be journaled."""
         try:
-            event = events.Reply(
-                turn=self.turns,
-                text=reply.text,
-                tokens=tokens,
-                end=end + tokens,
-                asked=ready is None,
-                repeated=True if sent_before and not self._agent.repeatable else None,
-                refused=reply.refused or None,
-                usage=asdict(reply.usage) if reply.usage else None,
-                besides={part: asdict(usage) for part, usage in reply.besides.items()} or None,
-                cost_usd=costs,
-                trace=reply.trace,
-                measured={**reply.measured, "latency_s": round(time.monotonic() - began, 6)},
-            )
-            if reply.trace is not None or reply.besides or isinstance(reply.cost_usd, Mapping):  # the rest is harmless
-                read_back = events.Reply.model_validate_json(events.as_json(event))  # tuples become lists
+            event = kind(**fields)
+            if event.trace is not None or event.besides or event.cost_usd:  # the rest is harmless
+                read_back = kind.model_validate_json(events.as_json(event))  # tuples become lists
                 event = read_back.model_copy(update={"measured": event.measured})
         except Exception as error:
-            problem = "the agent's reply has usage or a trace that cannot be journaled"
+            problem = f"the agent's {what} has usage or a trace that cannot be journaled"
             raise AgentError(f"turn {self.turns}: {problem}: {journal_text(error)}") from error
         return event
 
+    async def _pass_night(self) -> None:
+        """Let the agent work until the next morning, and journal what it did, or take that from the record. It is then saved."""
+        morning = morning_after(self.now)
+        self._clock.jump(morning)
+        recorded = self._journal.recorded()
+        if isinstance(recorded, events.Night):
+            event = recorded.model_copy(update={"turn": self.turns, "to": morning})
+            self._agent.replay_nights([morning] if event.consolidated else [])
+        else:
+            work, costs = await self._agent.consolidate(morning)
+            told = {"consolidated": False} if work is None else {"consolidated": True, "measured": work.measured, **_told(work, costs)}
+            event = self._as_read(events.Night, "account of a night", turn=self.turns, to=morning, **told)
+        self._write(event)
+        self._save_due |= event.consolidated
+
     async def _snapshot(self) -> None:
         """Save the agent and journal the snapshot. In a replay, only follow the journal."""
-        self._test_ended, self._saved = False, self.turns
+        self._save_due, self._saved = False, self.turns
         recorded = self._journal.recorded()
         if isinstance(recorded, events.Snapshot) or (recorded is None and await self._agent.save()):
             self._write(events.Snapshot(turn=self.turns))

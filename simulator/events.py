@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from longspan.simulator.experiment import Experiment
 from longspan.simulator.script import Placement
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Event",
     "Jump",
     "Message",
+    "Night",
     "Open",
     "Reply",
     "ScenarioError",
@@ -41,8 +43,8 @@ class _Event(BaseModel):
 
 @final
 class BranchPoint(BaseModel):
-    """Where a conversation branches from another: at the end of `conversation`, before turn `turn`. `sum` is the checksum of the last
-    line of its journal, which covers all lines before it."""
+    """Where a conversation branches from another: from `conversation`, before turn `turn`. `sum` is the checksum of the line of its journal
+    after which it does, the last one unless it is an experiment. It covers all lines before."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -55,7 +57,8 @@ class BranchPoint(BaseModel):
 class Begin(_Event):
     """The start of a conversation. `pace_s`: virtual seconds per turn. `format` is 1 in runs of 0.2.
 
-    A branch's turns, positions and times go on from those of its `trunk`; its journal has its own events alone.
+    A branch's turns, positions and times go on from those of its `trunk`; its journal has its own events alone. So has that of an
+    `experiment`, which branches before the trunk's end.
     """
 
     type: Literal["begin"] = "begin"
@@ -68,6 +71,7 @@ class Begin(_Event):
     starts_at: datetime
     pace_s: float
     trunk: BranchPoint | None = None
+    experiment: Experiment | None = None
 
 
 @final
@@ -165,6 +169,24 @@ class Jump(_Event):
 
 
 @final
+class Night(_Event):
+    """A night before turn `turn`: the virtual clock jumps to the next morning. Only runs with nights have any.
+
+    `consolidated`: the agent has `consolidate`, and worked. What that took is told as that of a reply is; `trace` tells of memories that
+    were written. `measured` has the bytes of what the agent kept, `bytes_before` and `bytes_after`, if it can save.
+    """
+
+    type: Literal["night"] = "night"
+    turn: int
+    to: datetime
+    consolidated: bool
+    usage: dict[str, int] | None = None
+    besides: dict[str, dict[str, int]] | None = None
+    cost_usd: dict[str, float | None] | None = None
+    trace: dict[str, Any] | None = None
+
+
+@final
 class Award(_Event):
     """Points that a dynamic test gives itself for turn `turn`."""
 
@@ -229,7 +251,7 @@ class Close(_Event):
 
 
 Event = Annotated[
-    Begin | Open | Message | Reply | Jump | Award | Verdict | Snapshot | End | ScenarioError | Close,
+    Begin | Open | Message | Reply | Jump | Night | Award | Verdict | Snapshot | End | ScenarioError | Close,
     Field(discriminator="type"),
 ]
 

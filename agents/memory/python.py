@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, TypeVar, final
 
 import trio
-from pydantic import ConfigDict
 
 from longspan.agents.base import AgentError, AgentOptions, InputError
 from longspan.agents.memory.answers import AddAnswer, SearchAnswer, Spent
@@ -33,12 +32,10 @@ from longspan.agents.memory.outside import RemoteMemory
 from longspan.agents.memory.turns import Turn
 from longspan.agents.outside.bridge import NEEDED, as_items
 from longspan.agents.outside.counts import plain
-from longspan.agents.outside.exec import ProgramAgent
-from longspan.agents.outside.faketime import FakeClock
 from longspan.agents.outside.in_process import InProcess
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import read
-from longspan.agents.outside.python import bridge_command, check_arguments
+from longspan.agents.outside.python import PythonOptions, check_arguments
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
 from longspan.simulator.errors import one_line
 from longspan.simulator.plugins import find_class
@@ -55,27 +52,17 @@ class PythonMemory(Memory):
     takes_target = True
     tells_turns = False
 
-    class Options(RemoteOptions):
-        """`interpreter`: the Python that runs the class. `faketime`: its clock shows the virtual time. Options that are not declared here
-        are passed to the class as strings."""
-
-        model_config = ConfigDict(frozen=True, extra="allow")
-
-        interpreter: str | None = None
-        faketime: bool = False
+    class Options(PythonOptions):
+        """The memory's options."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
-        settings = options if isinstance(options, self.Options) else self.Options()
-        arguments = dict(settings.model_extra or {})
-        if settings.faketime and settings.interpreter is None:
-            raise InputError(f"memory/python:{target}: faketime=true sets the clock of a process of its own: add interpreter=python")
-        if settings.interpreter is None:
-            self.memory: Memory = _InProcessMemory(target, arguments, settings)
-        else:
-            command = bridge_command(target, settings.interpreter, arguments, "memory")
-            clock = FakeClock() if settings.faketime else None
-            self.memory = RemoteMemory(ProgramAgent(target, settings, f"memory/python:{target}", command, clock), settings, target)
+        settings = options if isinstance(options, PythonOptions) else PythonOptions()
+        name = f"memory/python:{target}"
+        program = settings.program(name, target, "memory")
+        self.memory: Memory = (
+            _InProcessMemory(target, settings.arguments, settings) if program is None else RemoteMemory(program, settings, target)
+        )
 
     @property
     def has_snapshots(self) -> bool:
@@ -99,8 +86,19 @@ class PythonMemory(Memory):
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
         return await self.memory.search(query, k, at)
 
+    @property
+    def consolidates(self) -> bool:
+        """Whether the class has a method `consolidate`."""
+        return self.memory.consolidates
+
+    async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
+        return await self.memory.consolidate(at)
+
     async def settle(self) -> None:
         await self.memory.settle()
+
+    async def size(self) -> int | None:
+        return await self.memory.size()
 
     async def reset(self) -> None:
         await self.memory.reset()
@@ -160,9 +158,20 @@ class _InProcessMemory(Memory):
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
         return self._read("search", SearchAnswer, await self._call("search", query, k, at)).found
 
+    @property
+    def consolidates(self) -> bool:
+        """Whether the class has a method `consolidate`."""
+        return self._object.consolidates if isinstance(self._object, Memory) else self._has("consolidate")
+
+    async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
+        return self._read("consolidate", AddAnswer, await self._call("consolidate", at)).found
+
     async def settle(self) -> None:
         if self._has("settle"):
             await self._call("settle")
+
+    async def size(self) -> int | None:
+        return await self._object.size() if isinstance(self._object, Memory) else await super().size()
 
     async def reset(self) -> None:
         if self._has("reset"):

@@ -5,8 +5,8 @@
             return message.text              # or a dict with text, usage, cost_usd and trace, or a Reply
 
 `message` is a `longspan.simulator.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
-`observe(message, reply)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a thread of its own, with
-an asyncio loop, from its constructor on (see `loop_thread`); one of a class that derives from `BaseAgent` runs under Trio.
+`observe(message, reply)`, `consolidate(at)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a thread of
+its own, with an asyncio loop, from its constructor on (see `loop_thread`); one of a class that derives from `BaseAgent` runs under Trio.
 Without `observe`, the class is asked for a reply, which is dropped. Without `reset`, a new instance is created. Without `save`
 and `load` it has no snapshots, and is shown all turns again when a run is resumed. Options of the spec
 (`python:package.module:Class?name=value`) are passed to the class as keyword arguments, as strings. The exceptions are
@@ -20,8 +20,9 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 from pydantic import ConfigDict
 
@@ -36,12 +37,39 @@ from longspan.simulator.amounts import Amount
 from longspan.simulator.ledger import Rates
 from longspan.simulator.plugins import find_class, module_and_class
 
-__all__ = ["PythonAgent", "bridge_command", "check_arguments"]
+__all__ = ["PythonAgent", "PythonOptions", "check_arguments"]
 
 BRIDGE: Final = Path(__file__).parent / "bridge.py"
 
 RUN_FILE: Final = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
 """Runs a file without its folder on the module path, where `http` and others would hide the standard library's modules."""
+
+
+class PythonOptions(RemoteOptions):
+    """`interpreter`: the Python that runs the class. `faketime`: its clock shows the virtual time. Options that are not declared here
+    are passed to the class as strings."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    interpreter: str | None = None
+    faketime: bool = False
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The class's own options."""
+        return dict(self.model_extra or {})
+
+    def program(self, name: str, target: str, role: Literal["agent", "memory"]) -> ProgramAgent | None:
+        """Return the program that runs the class `target` with `interpreter`; None if it runs in this Python. `name` is its spec.
+
+        Raises InputError if there is no such Python, or if the clock of this one would have to be set.
+        """
+        if self.interpreter is not None:
+            command = _bridge_command(target, self.interpreter, self.arguments, role)
+            return ProgramAgent(target, self, name, command, FakeClock() if self.faketime else None)
+        if self.faketime:
+            raise InputError(f"{name}: faketime=true sets the clock of a process of its own: add interpreter=python")
+        return None
 
 
 @final
@@ -50,26 +78,14 @@ class PythonAgent(BaseAgent):
 
     takes_target = True
 
-    class Options(RemoteOptions):
-        """`interpreter`: the Python that runs the class. `faketime`: its clock shows the virtual time. Options that are not declared
-        here are passed to the class as strings."""
-
-        model_config = ConfigDict(frozen=True, extra="allow")
-
-        interpreter: str | None = None
-        faketime: bool = False
+    class Options(PythonOptions):
+        """The agent's options."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
-        settings = options if isinstance(options, self.Options) else self.Options()
-        arguments = dict(settings.model_extra or {})
-        if settings.faketime and settings.interpreter is None:
-            raise InputError(f"python:{target}: faketime=true sets the clock of a process of its own: add interpreter=python")
-        if settings.interpreter is None:
-            self.agent: _InProcess | ProgramAgent = _InProcess(target, arguments, settings)
-        else:
-            command = bridge_command(target, settings.interpreter, arguments, "agent")
-            self.agent = ProgramAgent(target, settings, f"python:{target}", command, FakeClock() if settings.faketime else None)
+        settings = options if isinstance(options, PythonOptions) else PythonOptions()
+        program = settings.program(f"python:{target}", target, "agent")
+        self.agent: _InProcess | ProgramAgent = program or _InProcess(target, settings.arguments, settings)
 
     @staticmethod
     def source(target: str) -> Path | None:
@@ -134,6 +150,14 @@ class PythonAgent(BaseAgent):
     async def load(self, folder: Path) -> None:
         await self.agent.load(folder)
 
+    @property
+    def consolidates(self) -> bool:
+        """Whether the class has a method `consolidate`."""
+        return self.agent.consolidates
+
+    async def consolidate(self, at: datetime) -> Reply | None:
+        return await self.agent.consolidate(at)
+
     async def mark(self) -> None:
         await self.agent.mark()
 
@@ -144,7 +168,7 @@ class PythonAgent(BaseAgent):
         await self.agent.close()
 
 
-def bridge_command(target: str, interpreter: str, arguments: Mapping[str, Any], role: str) -> list[str]:
+def _bridge_command(target: str, interpreter: str, arguments: Mapping[str, Any], role: str) -> list[str]:
     """Return the command that runs a class in another Python, as an agent or a memory. Raises InputError if there is no such Python."""
     module_and_class(target)
     program = shutil.which(interpreter)

@@ -33,10 +33,10 @@ from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan, replan
 from longspan.simulator.processes import PROCESSES
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import TIME_IS_UP, Listener, Outcome, RunEvent, play_runs, spent_so_far
+from longspan.simulator.runner import Listener, Outcome, RunEvent, play_runs, spent_so_far, stop_after
 from longspan.simulator.sweeps.sweep import finished
 from longspan.simulator.telemetry import TELEMETRY
-from longspan.simulator.terminal import complain, prepare
+from longspan.simulator.terminal import prepare
 from longspan.simulator.tracing import exporting
 
 __all__ = ["main", "play_in_processes", "result_of"]
@@ -67,7 +67,7 @@ async def play_in_processes(
     async with trio.open_nursery() as nursery:
         await nursery.start(dispatcher.forward_signals)
         if seconds < inf:
-            nursery.start_soon(dispatcher.stop_after, seconds)
+            nursery.start_soon(stop_after, seconds, dispatcher.stop)
         async with trio.open_nursery() as workers:
             for _ in range(jobs):
                 workers.start_soon(dispatcher.run_worker, jobs, lock, limit.divided(jobs))
@@ -93,15 +93,10 @@ class _Dispatcher:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, *hangup) as received:
             task_status.started()
             async for _ in received:
-                self._stop()
+                self.stop()
 
-    async def stop_after(self, seconds: float) -> None:
-        """Stop the workers as on a signal after `seconds`."""
-        await trio.sleep(seconds)
-        complain(TIME_IS_UP)
-        self._stop()
-
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Stop the workers as on a signal."""
         self._stopped = True
         for worker in self._workers:
             worker.hurry()

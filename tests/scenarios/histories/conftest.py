@@ -12,6 +12,17 @@ from typing import Any
 import pytest
 from tests.conftest import PEER_DATA, skip
 
+MADE_UP_KINDS = (
+    "single-session-user",
+    "single-session-assistant",
+    "single-session-preference",
+    "multi-session",
+    "temporal-reasoning",
+    "knowledge-update",
+    "abstention",
+)
+"""The kinds of questions about a history that is made up."""
+
 LOCOMO = [
     {
         "sample_id": "conv-1",

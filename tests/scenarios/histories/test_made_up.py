@@ -7,20 +7,12 @@ from collections import Counter
 from functools import cache
 
 import pytest
+from tests.scenarios.histories.conftest import MADE_UP_KINDS
 
 from longspan.scenarios.histories import History, Question, made_up
 from longspan.scenarios.histories.rules import Verdict, grade
 from longspan.simulator.tokens import Tokenizer
 
-KINDS = (
-    "single-session-user",
-    "single-session-assistant",
-    "single-session-preference",
-    "multi-session",
-    "temporal-reasoning",
-    "knowledge-update",
-    "abstention",
-)
 SEEDS = range(12)
 
 
@@ -49,7 +41,7 @@ def test_a_history_is_as_long_as_requested(tokens: int) -> None:
     count = Tokenizer("cl100k_base").count
     found = made_up.write("length", tokens)
     assert tokens - made_up.ROOM <= sum(count(turn.text) for turn in found.turns) <= tokens
-    assert Counter(question.kind for question in found.questions) == dict.fromkeys(KINDS, 2)
+    assert Counter(question.kind for question in found.questions) == dict.fromkeys(MADE_UP_KINDS, 2)
 
 
 @pytest.mark.parametrize(("tokens", "questions"), [(4_999, 2), (10_000_001, 2), (5_000, 0), (5_000, 5)])
@@ -126,7 +118,7 @@ def test_no_answer_can_be_guessed() -> None:
         for question in history(seed).questions:
             shown = question.answer or ""
             answers.setdefault(question.kind, Counter())[shown[:3] if question.options else shown] += 1
-    assert tuple(answers) == KINDS
+    assert tuple(answers) == MADE_UP_KINDS
     shares = {kind: max(counts.values()) / counts.total() for kind, counts in answers.items()}
     assert shares.pop("abstention") == 1
     assert shares.pop("single-session-preference") <= 0.3, "one of eight letters"

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 import trio
-from tests.scenarios.histories.conftest import LOCOMO, LONGMEMEVAL, SMALL, Write
+from tests.scenarios.histories.conftest import LOCOMO, LONGMEMEVAL, MADE_UP_KINDS, SMALL, Write
 
 from longspan.agents.base import BaseAgent, Message, Reply
 from longspan.scenarios.histories import made_up, read
@@ -27,15 +27,6 @@ from longspan.simulator.suite import Suite, load_suite, make_tests
 from longspan.simulator.tools.rehearsal import rehearse
 
 NAMES = ["locomo", "longmemeval", "beam", "personamem", "history"]
-KINDS = {
-    "single-session-user",
-    "single-session-assistant",
-    "single-session-preference",
-    "multi-session",
-    "temporal-reasoning",
-    "knowledge-update",
-    "abstention",
-}
 
 
 def suite(name: str, tests: int = 1, **parameters: Any) -> Suite:
@@ -175,14 +166,14 @@ def test_each_suite_works_without_data(tmp_path: Path) -> None:
     for name in NAMES:
         assert load_suite(name).scenarios == {name: {}}
         tests = made(name, 1, tokens=5000)
-        assert {tag for test in tests for tag in test.script.tags} == KINDS
+        assert {tag for test in tests for tag in test.script.tags} == set(MADE_UP_KINDS)
         assert len(tests) == 15
         assert set(answered(tests, ideal).values()) == {1}
     oracle = run(tmp_path, suite("history", tokens=5000), "oracle")
     assert oracle["score"] == 1
     assert {metric for metric in oracle["metrics"] if metric.startswith("history: ")} == {
         "history: mean over kinds",
-        *(f"history: {kind}" for kind in KINDS),
+        *(f"history: {kind}" for kind in MADE_UP_KINDS),
     }
 
 
@@ -334,7 +325,7 @@ def test_sessions_are_woven_with_other_tests_and_each_piece_of_evidence_has_its_
     assert all(row["certified"] and row["at_distance"] and row["conversation"] == "main" for row in woven)
     assert all(len(row["items"]) == 5 for row in woven)
     assert all(piece["dealt"] > 0 for row in woven for piece in row["evidence"])
-    assert {item["labels"]["kind"] for row in woven for item in row["items"]} <= KINDS
+    assert {item["labels"]["kind"] for row in woven for item in row["items"]} <= set(MADE_UP_KINDS)
     left = run(tmp_path, chosen, "oracle", span=4000)
     assert [row["scenario"] for row in left["tests"] if row["status"] == "scored"] == ["colours"] * 4
 
