@@ -21,8 +21,8 @@ from longspan.simulator.scenario import Scenario
 from longspan.simulator.suite import load_suite
 from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
-NAMES = [name for name in load_suite("ltm").scenarios if name != "restaurant"]
-"""The scripted ones. What else earns points in the restaurant is with its own tests."""
+NAMES = [name for name in load_suite("ltm+memory").scenarios if name != "restaurant"]
+"""All but one of both suites. What else earns points in the restaurant is with its own tests."""
 
 TESTS = 10_000 if ALL else 1200
 FEWER = {"chapterbreak": 8}
@@ -107,6 +107,7 @@ def meanings(key: str) -> list[str]:
 
 def strategies() -> Mapping[str, list[Strategy]]:
     colours, names, groceries = words("colours"), words("names"), list(words("groceries"))
+    gifts, places = (words("confidences")[kind]["values"] for kind in ("gift", "hiding"))
     containers, phrases = words("sally_anne")["containers"], [rule["phrase"] for rule in words("triggers")]
     return {
         "colours": [
@@ -168,6 +169,14 @@ def strategies() -> Mapping[str, list[Strategy]]:
             always("Opening 6."),
             always("Not 1, not 2, not 3, not 4 and not 5."),
             always("1 or 2."),
+        ],
+        "forget": [
+            *(always(f"A {value}.") for value in (*gifts[:2], *places[:2])),
+            always(", ".join([*gifts, *places])),
+            always(f"Not a {', not a '.join(gifts[1:])}, but a {gifts[0]}."),
+            now_and_then(gifts[0], 3),
+            always(", ".join(map(str, range(4000, 4100)))),
+            always("I have forgotten it, as you asked."),
         ],
     }
 

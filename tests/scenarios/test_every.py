@@ -1,4 +1,4 @@
-"""What holds for every scenario of the suite ltm."""
+"""What holds for every scenario of the suites ltm and memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longspan.simulator.scenario import Scenario
 from longspan.simulator.suite import load_suite
 from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
-NAMES = list(load_suite("ltm").scenarios)
+NAMES = list(load_suite("ltm+memory").scenarios)
 
 
 def scenario(name: str) -> Scenario:
@@ -40,8 +40,8 @@ def answered_by(name: str, seed: int, replies: Iterator[str]) -> Rehearsal:
     return rehearse(scenario(name), seed=seed, reply=lambda text, ideal: next(replies, "OK."))
 
 
-def test_there_are_eleven() -> None:
-    assert len(NAMES) == 11
+def test_the_papers_scenarios_are_eleven() -> None:
+    assert len(load_suite("ltm").scenarios) == 11
 
 
 @pytest.mark.parametrize("name", NAMES)
