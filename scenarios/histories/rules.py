@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key
+from longspan.simulator.grading.abstentions import ABSTAINS, abstains
 from longspan.simulator.grading.matching import contains_phrase, plain, some
 from longspan.simulator.grading.settled_answers import settled_words
 from longspan.simulator.record import readable
@@ -30,15 +31,6 @@ FINAL: Final = "<final_answer>"
 STATEMENT: Final = 4
 """The words of the shortest statement."""
 
-_ABSTAINS: Final = re.compile(
-    r"\b(?:(?:do|did|does|have|has|had|was|were|is|are|can)(?: not|nt) (?:\w+ ){0,2}?(?:know|knew|tell|told|say|said|recall|remember"
-    r"|mention|mentioned|specify|specified|state|stated|find|found|see|provide|provided|given|have|share|shared|discussed|available"
-    r"|determine|sure|certain|recorded|stored|aware|answer|mentioning|information)"
-    r"|cannot (?:\w+ )?(?:know|tell|say|recall|remember|find|answer|determine|known|told|said|determined|answered)"
-    r"|never (?:told|said|mentioned|shared|spoke|specified)|no (?:\w+ )?(?:idea|information|record|records|mention|memory|note|notes|answer"
-    r"|details|data)|not (?:sure|mentioned|known|told|stated|specified|provided|given|available|recorded|enough|answerable|possible)"
-    r"|unknown|unsure|insufficient|unanswerable|not been (?:\w+ )?(?:told|mentioned|specified|said|stated|given|shared))\b"
-)
 _GUESSES: Final = re.compile(
     r"\b(?:maybe|perhaps|probably|possibly|might|may|could be|guess|likely|presumably|i (?:think|believe|assume))\b"
 )
@@ -46,7 +38,6 @@ _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"\s*\(([a-z])\)\s*")
 _SENTENCE: Final = re.compile(r"[.!?;\n]+(?:\s|$)")
-_ASIDE: Final = re.compile(r"\([^()]*\)")
 _STATEMENTS: Final = re.compile(r"[.!?;:,\n]+(?:\s|$)|\b(?:but|although|though|however|while|and)\b", re.IGNORECASE)
 _NAME: Final = re.compile(r"\b[A-Z][a-z]\w+")
 _YEAR: Final = re.compile(r"number(?:19|20)\d\d")
@@ -103,12 +94,6 @@ def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -
     return verdict or (Verdict(0, "does not settle on the gold answer") if closed else None)
 
 
-def abstains(reply: str) -> bool:
-    """Return whether a reply says somewhere that the answer is not known, other than in an aside in brackets."""
-    reply = readable(reply)
-    return bool(_ABSTAINS.search(plain(_ASIDE.sub(" ", reply)) or plain(reply)))
-
-
 def only_abstains(reply: str) -> bool:
     """Return whether a reply says that the answer is not known, and states nothing else."""
     reply = readable(reply)
@@ -150,7 +135,7 @@ def _tells_more(question: Question, reply: str) -> bool:
 
 def _said(text: str, others: Sequence[str]) -> list[str]:
     """Return which wrong answers a text has, apart from its saying that the answer is not known: "No information" is no "no"."""
-    rest = _ABSTAINS.sub(" ", plain(text))
+    rest = ABSTAINS.sub(" ", plain(text))
     return [value for value in others if contains_phrase(rest, value)]
 
 

@@ -1,0 +1,139 @@
+"""Reads replies about the rooms and days of clubs: which one a reply settles on for now, for a past date, or in order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.abstentions import abstains
+from longspan.simulator.grading.matching import contains_phrase, found_words, json_values, plain
+from longspan.simulator.grading.settled_answers import settled_words
+
+__all__ = ["DAYS", "admits", "days_now", "rooms_held", "rooms_in_order", "rooms_now", "rooms_then"]
+
+DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+
+_DAY: Final = re.compile(
+    r"\b(?:(?P<name>(?i:mon|tues|wednes|thurs|fri|satur|sun)day)s?|(?P<short>Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun))\b(?:\.(?=\W|$))?"
+)
+_CLAUSES: Final = re.compile(
+    r"[,;.!?()\[\]\n\u2014\u2013]|\s-+\s"
+    r"|\b(?=(?:and|but|yet|although|though|while|whereas|however|because|since|which|before|until|after|when)\b)",
+    re.IGNORECASE,
+)
+_KNOWN_SINCE: Final = re.compile(
+    r"\b(?:now|today|current|currently|present|presently|really|actually|fact|truth|later|afterwards|subsequently|since|turned|turns"
+    r"|corrected|correction|retracted|withdrew|withdrawn|took it back|taken back|wrong|mistaken|mistake|error|incorrect|false|never|only)\b"
+    r"|^(?:before|until|after|when) (?:it|that|this|you|your|the|moving|going)\b"
+)
+"""What a clause says that tells what was known later, or was so in truth, of a date by which something else was believed."""
+_TOLD_THEN: Final = re.compile(
+    r"\b(?:told|said|say|stated|informed|reported|announced|mentioned|believed|believe|thought|assumed|claimed|supposed|supposedly|wrong"
+    r"|wrongly|mistaken|mistakenly|mistake|error|erroneous|erroneously|retracted|withdrew|withdrawn|incorrect|incorrectly|false|falsely"
+    r"|never|now|current|currently|present|presently|since|later|afterwards|subsequently|the (?:\w+ )?(?:move|change|switch) to)\b"
+    r"|^(?:before|until|after|when) (?:it|that|this|you|your|the|moving|going)\b"
+)
+"""What a clause says that tells what was told or believed, or is so now, of a date at which something else was so in truth."""
+_AFTER: Final = re.compile(r"\bafter [^,;.!?()\n]{1,80}", re.IGNORECASE)
+_LEFT_OUT: Final = re.compile(
+    r"\b(?:not|never|no longer|wrong|wrongly|mistaken|mistake|error|incorrect|false|retracted|withdrawn|withdrew|excluded|excluding"
+    r"|exclude|excludes|omitted|omitting|omits|ignoring|ignored|without|except|leaving|left out|leave out)\b"
+)
+_ITEM: Final = re.compile(r"[^\S\n]*(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]*(?=\S)")
+_LOOSE: Final = re.compile(
+    r"\bnothing (?:\w+ ){0,3}?(?:about|on|of|in)\b|\b(?:is|was) not (?:something|anything|one)\b|\bfirst time\b"
+    r"|\bnot (?:aware|familiar)\b"
+    r"|\b(?:never|not) (?:\w+ ){0,2}?(?:come up|came up|brought up|heard)\b|\bno \w+ (?:recorded|mentioned|given|noted|stored)\b"
+)
+"""How else a reply says that it was not told."""
+_NOT: Final = re.compile(r"(?<=\w)n['\u2019]t\b")
+_SENTENCES: Final = re.compile(r"[.!?;\n]+(?:\s|$)|\b(?:but|although|though|however|while|whereas)\b", re.IGNORECASE)
+
+
+def rooms_now(reply: str) -> list[str]:
+    """Return the rooms that a reply settles on: one if it answers, several if it hedges."""
+    return settled_words(_AFTER.sub(" ", reply), _rooms()) or settled_words(reply, _rooms())
+
+
+def days_now(reply: str) -> list[str]:
+    """Return the days of the week that a reply settles on. "Thursdays" and "Thurs" name Thursday."""
+    return settled_words(_DAY.sub(_day, reply), DAYS)
+
+
+def rooms_held(reply: str) -> list[str]:
+    """Return the rooms that a reply settles on as what was believed at a past date: remarks on what is known since do not count."""
+    return _without(_KNOWN_SINCE, reply)
+
+
+def rooms_then(reply: str) -> list[str]:
+    """Return the rooms that a reply settles on as what was so at a past date: remarks on what was told then do not count."""
+    return _without(_TOLD_THEN, reply)
+
+
+def rooms_in_order(reply: str) -> list[str]:
+    """Return the rooms that a reply lists, in order, each as often as it comes anew: a JSON list, a list of lines, or a sentence."""
+    for value in json_values(reply):
+        if isinstance(value, list) and (listed := list(_listed(map(str, value)))):
+            return listed
+    lines = [line for line in reply.splitlines() if _ITEM.match(line)]
+    if len(listed := list(_listed(_ITEM.sub("", line, count=1) for line in lines))) > 1:
+        return listed
+    kept = [clause for clause in re.split(r"[.;()\n]", reply) if not _LEFT_OUT.search(_plainly(clause))]
+    return _anew(room for clause in kept for room in _named(clause))
+
+
+def admits(reply: str, known: Sequence[str]) -> bool:
+    """Return whether a reply says that the answer was not told, and offers none. What it says of the groups that are `known` is none."""
+    if not (abstains(reply) or _LOOSE.search(_plainly(reply))):
+        return False
+    sorts = [_sort(group) for group in known]
+    parts = [part for part in _SENTENCES.split(reply) if not any(contains_phrase(part, sort) for sort in sorts)]
+    return not any(found_words(part, _rooms()) or days_now(part) for part in parts)
+
+
+def _rooms() -> Sequence[str]:
+    rooms: Sequence[str] = words("clubs")["rooms"]
+    return rooms
+
+
+def _day(match: re.Match[str]) -> str:
+    start = (match["name"] or match["short"])[:3].casefold()
+    return next(day for day in DAYS if day[:3].casefold() == start)
+
+
+def _plainly(text: str) -> str:
+    """Return `text` in plain words, with "not" for "n't"."""
+    return plain(_NOT.sub(" not", text))
+
+
+def _without(asides: re.Pattern[str], reply: str) -> list[str]:
+    """Return the rooms that a reply settles on without the clauses that say something else, unless no others name a room."""
+    clauses = [clause for clause in _CLAUSES.split(reply) if plain(clause)]
+    kept = ". ".join(clause for clause in clauses if not asides.search(_plainly(clause)))
+    return settled_words(kept, _rooms()) or settled_words(reply, _rooms())
+
+
+def _named(text: str) -> Iterator[str]:
+    """Yield the rooms that `text` names, in its order."""
+    rooms = {plain(room): room for room in _rooms()}
+    return (rooms[word] for word in plain(re.sub(r"(?<=\w)['\u2019]s\b", "", text)).split() if word in rooms)
+
+
+def _listed(entries: Iterable[str]) -> Iterator[str]:
+    """Yield the first room of each entry of a list that names one and does not leave it out."""
+    for entry in entries:
+        if not _LEFT_OUT.search(_plainly(entry)):
+            yield from list(_named(entry))[:1]
+
+
+def _anew(rooms: Iterable[str]) -> list[str]:
+    return [room for room, _ in groupby(rooms)]
+
+
+def _sort(group: str) -> str:
+    """Return a group without its owner: "choir" of "my sister's choir"."""
+    sorts: Sequence[str] = words("clubs")["groups"]
+    return next(sort for sort in sorts if group.endswith(f" {sort}"))

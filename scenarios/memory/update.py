@@ -1,0 +1,243 @@
+"""Update: a fact changes, is taken back, corrected and restored; asked for as it is, as it was, and as it was told by a past date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from itertools import count, islice
+from random import Random
+from statistics import fmean
+from typing import Any, ClassVar, Final, NamedTuple, final
+
+from pydantic import Field
+
+from longspan.scenarios.memory import club_answers as clubs
+from longspan.scenarios.memory.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import some
+from longspan.simulator.record import Exchange, Grade, Item, Marked, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Line, Script
+from longspan.simulator.stage import Stage
+
+__all__ = ["Update"]
+
+NOW: Final = ("present", "other", "never told")
+DATED: Final = ("held", "actual")
+TOLD: Final = ("present", "other", "held", "actual", "history")
+"""The kinds of questions whose answers were told, which share the score."""
+PLACEHOLDER: Final = "1 January 2024"
+"""Stands for a question's date until it is asked. The dates of four-digit years have all as many tokens."""
+
+
+@final
+class _Event(NamedTuple):
+    """A message about the group that most is asked about, and its room from then on: as `held` after it, and as known in the end."""
+
+    text: str
+    held: str
+    actual: str
+
+
+@final
+class Update(Scenario):
+    """A group's room changes `moves` times, once it is told wrongly and taken back, and its day is corrected; six questions are asked.
+
+    The room and day of `similar` other groups are told once and stay; one more group is never told of. Asked are the room and day of the
+    group (`present`), of one that stayed (`other`), and of the one that was not told of (`never told`); the room of the group at two past
+    dates, as told until then (`held`) and as known today (`actual`); and its rooms in order (`history`). Each right answer earns a fifth of
+    the score. Of the group that was never told of, nothing can be earned: what does not say so costs as much as a right answer earns.
+
+    One move goes back to an earlier room, and a past date is as likely as not one at which the wrong room was believed: no rule about
+    places in what was told, such as the first, the newest or the last but one, finds the answers.
+    """
+
+    name: ClassVar[str] = "update"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall", "conflicting information", "episodic memory")
+    topics: ClassVar[frozenset[str]] = frozenset({"clubs"})
+
+    moves: int = Field(default=3, ge=2, le=20)
+    similar: int = Field(default=1, ge=1, le=10)
+    days: int = Field(default=2, ge=2, le=365)
+
+    def make(self, random: Random) -> Script:
+        return self._script(random, _groups(random))
+
+    def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
+        """Yield tests of which none speaks of another's groups, as long as there are enough: what was told stays true."""
+        groups = _groups(Random(f"{seed}/groups"))
+        for number in range(1, tests + 1):
+            yield str(number), self._script(Random(f"{seed}/{number}"), groups)
+
+    def _script(self, random: Random, groups: Iterator[str]) -> Script:
+        wording = Wording(self.name)
+        group, untold, *others = islice(groups, 2 + self.similar)
+        rooms = random.sample(words("clubs")["rooms"], self.moves + 1 + self.similar)
+        wrong, day = random.sample(clubs.DAYS, 2)
+        path = _path(random, rooms[: self.moves])
+        told: list[tuple[str, _Event | None]] = [
+            (group, event) for event in _story(random, wording, group, path, rooms[self.moves], wrong, day)
+        ]
+        texts = [event.text for _, event in told if event]
+        stayed = {other: (room, random.choice(clubs.DAYS)) for other, room in zip(others, rooms[self.moves + 1 :], strict=True)}
+        for other, (room, on) in stayed.items():
+            at = random.randint(0, len(told))
+            told.insert(at, (other, None))
+            texts.insert(at, wording.say(random, "told", group=other, room=room, day=on))
+
+        own = {at: event for at, (_, event) in enumerate(told) if event}
+        other = random.choice(others)
+        expected = _expected(random, own, path, group, day) | {
+            "other": {"group": other, "room": stayed[other][0], "day": stayed[other][1]},
+            "never told": {"group": untold},
+        }
+        needs = {kind: tuple(own) for kind in expected}
+        needs |= {
+            "other": (told.index((other, None)),),
+            "never told": (),
+            "held": tuple(at for at in own if at <= expected["held"]["after"]),
+        }
+        lines = [Line(text, pause=timedelta(days=self.days if at else 0)) for at, text in enumerate(texts)]
+        asked = [*random.sample(NOW, 3), *random.sample(DATED, 2), "history"]
+        for at, kind in enumerate(asked):
+            values = {"group": expected[kind]["group"]} | ({"date": PLACEHOLDER} if kind in DATED else {})
+            text = wording.say(random, "present" if kind in NOW else kind, **values)
+            pause = timedelta(days=0 if at else self.days)
+            lines.append(Line(text, ideal=_ideal(expected[kind]), asks=True, needs=needs[kind], pause=pause))
+        return Script(facts={"asked": asked, "expected": expected}, lines=lines)
+
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        """Return what naming a room earns at each past date. Other guesses cost more than they earn, or must find two things at once."""
+        return len(DATED) / len(words("clubs")["rooms"]) / len(TOLD)
+
+    def guess(self, message: str) -> str | None:
+        wording = Wording(self.name)
+        if any(wording.read(kind, message) is not None for kind in DATED):
+            return f"The {Random(message).choice(words('clubs')['rooms'])} Room."
+        return "You have not told me." if any(wording.read(kind, message) is not None for kind in ("present", "history")) else None
+
+    async def play(self, stage: Stage) -> None:
+        expected, dates = stage.facts["expected"], list[date]()
+        asked = iter(stage.facts["asked"])
+        for line, waits in stage.cues():
+            if waits:
+                await stage.wait()
+            if not line.asks:
+                dates.append(stage.now.date())
+                await stage.say(line.text)
+                continue
+            about = expected[next(asked)]
+            text = line.text
+            if "after" in about:
+                until = dates[about["until"]] if about["until"] is not None else stage.now.date()
+                text = text.replace(PLACEHOLDER, _said(_between(stage.random, dates[about["after"]], until)))
+            await stage.ask(text, needs=line.needs, ideal=line.ideal)
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        known = [about["group"] for kind, about in facts["expected"].items() if kind != "never told"]
+        items = [_item(kind, facts["expected"][kind], known, answer) for kind, answer in zip(facts["asked"], record.answers, strict=False)]
+        right = sum(item.score or 0 for item in items if item.name in TOLD)
+        guessed = sum(1 - (item.score or 0) for item in items if item.name not in TOLD)
+        wrong = [f"{item.name}: {item.note}" for item in items if item.score != 1]
+        costs = ", and one less for what was never told" if guessed else ""
+        return Grade(
+            score=max(0, right - guessed) / len(TOLD),
+            reason="; ".join([f"{right:.0f} of {len(TOLD)} right{costs}", *wrong]),
+            turns=tuple(answer.turn for answer in record.answers),
+            items=tuple(items),
+        )
+
+    def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
+        """Return the share of right answers by kind of question, and of dated ones also where what was held was wrong."""
+        items = [item for test in tests for item in test.items if item.score is not None]
+        shares = {kind: [item.score or 0 for item in items if item.name == kind] for kind in (*NOW, *DATED, "history")}
+        astray = [item for item in items if item.labels.get("belief") == "wrong"]
+        shares |= {f"{kind} of a wrong belief": [item.score or 0 for item in astray if item.name == kind] for kind in DATED}
+        return {kind: fmean(scores) for kind, scores in shares.items() if scores}
+
+
+def _groups(random: Random) -> Iterator[str]:
+    """Yield groups in random order, of which any few in a row are of different sorts; none comes twice before all have come."""
+    known = words("clubs")
+    owners, sorts = (random.sample(known[key], len(known[key])) for key in ("owners", "groups"))
+    return (f"{owners[(at + turn) % len(owners)]} {sort}" for turn in count() for at, sort in enumerate(sorts))
+
+
+def _path(random: Random, rooms: Sequence[str]) -> list[str]:
+    """Return the rooms in the order in which a group has them: all of `rooms`, and one of them again after at least one other."""
+    back = random.randint(2, len(rooms))
+    return [*rooms[:back], random.choice(rooms[: back - 1]), *rooms[back:]]
+
+
+def _story(random: Random, wording: Wording, group: str, path: Sequence[str], false: str, wrong: str, day: str) -> list[_Event]:
+    """Return what is told of a group: its rooms, a move that never was and its retraction, and a correction of its day."""
+    events = [_Event(wording.say(random, "told", group=group, room=path[0], day=wrong), path[0], path[0])]
+    for at, room in enumerate(path[1:], 1):
+        events.append(_Event(wording.say(random, "back" if room in path[:at] else "moved", group=group, room=room), room, room))
+    last = random.randrange(len(path))
+    events[last + 1 : last + 1] = [
+        _Event(wording.say(random, "moved", group=group, room=false), false, path[last]),
+        _Event(wording.say(random, "retracted", group=group, room=false), path[last], path[last]),
+    ]
+    at = random.randint(1, len(events))
+    corrected = wording.say(random, "corrected", group=group, wrong=wrong, day=day)
+    return [*events[:at], events[at - 1]._replace(text=corrected), *events[at:]]
+
+
+def _expected(random: Random, told: Mapping[int, _Event], path: Sequence[str], group: str, day: str) -> dict[str, dict[str, Any]]:
+    """Return the answers about the group that most is told of. `told`: its messages, by their numbers among all that are told.
+
+    A past date lies after the message numbered `after` and before that numbered `until` (None: before the questions). The room was
+    then another than at present.
+    """
+    answers: dict[str, dict[str, Any]] = {"present": {"group": group, "room": path[-1], "day": day}}
+    numbers = list(told)
+    for kind in DATED:
+        rooms = {at: getattr(event, kind) for at, event in told.items()}
+        past = [at for at in numbers if rooms[at] != path[-1]]
+        pools = [[at for at in past if (told[at].held == told[at].actual) is right] for right in (False, True)]
+        after = random.choice(random.choice([pool for pool in pools if pool]))
+        until = next((at for at in numbers if at > after), None)
+        belief = "right" if told[after].held == told[after].actual else "wrong"
+        answers[kind] = {"group": group, "room": rooms[after], "after": after, "until": until, "belief": belief}
+    return answers | {"history": {"group": group, "rooms": list(path)}}
+
+
+def _between(random: Random, first: date, last: date) -> date:
+    """Return a day after the first and before the last one, which lie at least two days apart."""
+    return first + timedelta(days=random.randrange(1, (last - first).days))
+
+
+def _said(day: date) -> str:
+    return f"{day.day} {day:%B} {day.year}"
+
+
+def _ideal(expected: Mapping[str, Any]) -> str:
+    match expected:
+        case {"room": room, "day": day}:
+            return f"In the {room} Room, on {day}s."
+        case {"room": room}:
+            return f"The {room} Room."
+        case {"rooms": rooms}:
+            return f"{', '.join(rooms)}."
+        case _:
+            return "You have not told me."
+
+
+def _item(kind: str, expected: Mapping[str, Any], known: Sequence[str], answer: Exchange) -> Item:
+    """Return a question's score: 1 if the answer is right. `known`: the groups that were told of."""
+    reply = answer.reply
+    match expected:
+        case {"room": room, "day": day}:
+            wanted, found = [room, day], [*clubs.rooms_now(reply), *clubs.days_now(reply)]
+        case {"room": room}:
+            wanted, found = [room], clubs.rooms_held(reply) if kind == "held" else clubs.rooms_then(reply)
+        case {"rooms": rooms}:
+            wanted, found = rooms, clubs.rooms_in_order(reply)
+        case _:
+            admits = clubs.admits(reply, known)
+            note = "says that it was not told" if admits else "does not say that it was not told"
+            return Item(name=kind, score=float(admits), labels={"question": kind}, note=note, turn=answer.turn)
+    labels = {"question": kind} | ({"belief": expected["belief"]} if kind in DATED else {})
+    note = f"expected {', '.join(wanted)}, the reply settles on {some(found) or 'nothing'}"
+    return Item(name=kind, score=float(found == wanted), labels=labels, note=note, turn=answer.turn)
