@@ -25,7 +25,7 @@ from tests.environments import Environment, build
 
 import longspan as longspan_itself
 from longspan.simulator import events
-from longspan.simulator.analysis.contrasts import KEYS, Contrast
+from longspan.simulator.analysis import contrasts
 from longspan.simulator.analysis.rows import TESTS, TURNS
 from longspan.simulator.experiment import Experiment
 from longspan.simulator.grading.effects import Contrast, Effect
@@ -147,11 +147,11 @@ def test_every_key_and_option_of_a_sweep_is_described_and_no_other(site: Path, t
     there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
     cells = first_cells(section("running.md", "Sweeps"))
     assert {option for cell in cells for option in re.findall(r"--[a-z-]+", cell)} == there_are
-    assert {key for cell in cells for key in re.findall(r"`(\w+)`", cell)} == {*Grid.model_fields, *KEYS}
+    assert {key for cell in cells for key in re.findall(r"`(\w+)`", cell)} == {*Grid.model_fields, *contrasts.KEYS}
 
 
 def test_every_key_of_a_contrast_is_described() -> None:
-    assert documented(section("comparing.md", "Contrasts stated beforehand")) == [*Contrast.model_fields, *KEYS[1:]]
+    assert documented(section("comparing.md", "Contrasts stated beforehand")) == [*contrasts.Contrast.model_fields, *contrasts.KEYS[1:]]
 
 
 @pytest.mark.parametrize("command", ["resume", "replay", "score", "correct", "publish", "verify", "import"])
