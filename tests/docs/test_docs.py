@@ -407,7 +407,7 @@ def test_every_column_and_figure_is_described(columns: Iterable[str], heading: s
 
 def names_of(model: type[Any]) -> list[str]:
     if issubclass(model, BaseModel):
-        return list(model.model_fields)
+        return [name for name, info in model.model_fields.items() if not info.exclude]
     return [field.name for field in dataclasses.fields(model)]
 
 
