@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol, TypeGuard, final, runtime_checkable
 
 import trio
 
 from longspan.simulator.errors import AgentError
+from longspan.simulator.folders import below
 from longspan.simulator.messages import Message, Reply
 
 __all__ = [
     "Agent",
     "CompletionModel",
+    "ConsolidatingAgent",
     "IdealReplyAgent",
     "NoAgent",
     "close",
+    "consolidates",
     "has_snapshots",
     "never_asked",
     "observes",
     "repeatable",
     "replay",
     "rewinds",
+    "saved_size",
+    "size_of",
     "start",
     "will_be_asked",
 ]
@@ -103,6 +110,15 @@ class RewindingAgent(Agent, Protocol):
 
 
 @runtime_checkable
+class ConsolidatingAgent(Agent, Protocol):
+    """An agent that can put its memory in order while nobody talks to it."""
+
+    async def consolidate(self, at: datetime) -> Reply | None:
+        """Work through a night that is over at the virtual time `at`. Return what that took: the text of the Reply is not used."""
+        ...
+
+
+@runtime_checkable
 class CompletionModel(Protocol):
     """A model that answers single prompts and keeps no conversation, as judges need it."""
 
@@ -161,6 +177,21 @@ def has_snapshots(agent: Agent) -> bool:
     return bool(getattr(agent, "has_snapshots", True))
 
 
+async def size_of(agent: Agent) -> int | None:
+    """Return the bytes of what the agent keeps: what its `size` returns if it has one, else those of a snapshot; None if it has none."""
+    if callable(size := getattr(agent, "size", None)):
+        told: int | None = await size()
+        return told
+    return await saved_size(agent.save) if has_snapshots(agent) else None
+
+
+async def saved_size(save: Callable[[Path], Awaitable[None]]) -> int:
+    """Return the bytes of what is saved to a folder, which is then deleted."""
+    with TemporaryDirectory(prefix="longspan-") as folder:
+        await save(Path(folder))
+        return sum(path.lstat().st_size for path in below(Path(folder)) if not path.is_dir())
+
+
 def observes(agent: Agent) -> bool:
     """Return whether `observe` records a turn at no cost. If not, the agent is asked and its answer is dropped."""
     return bool(getattr(agent, "observes", True))
@@ -169,6 +200,11 @@ def observes(agent: Agent) -> bool:
 def rewinds(agent: Agent) -> TypeGuard[RewindingAgent]:
     """Return whether the agent can take back what it was asked, so that it need not be loaded again for each question."""
     return isinstance(agent, RewindingAgent) and bool(getattr(agent, "rewinds", True))
+
+
+def consolidates(agent: Agent) -> TypeGuard[ConsolidatingAgent]:
+    """Return whether the agent has something to do at night."""
+    return isinstance(agent, ConsolidatingAgent) and bool(getattr(agent, "consolidates", True))
 
 
 def repeatable(agent: Agent) -> bool:

@@ -13,7 +13,7 @@ from longspan.simulator.gate import clear
 from longspan.simulator.ledger import Costs
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Reply
-from longspan.simulator.past import PastTurn, message_of, turns_of
+from longspan.simulator.past import PastTurn, message_of, nights_before, turns_of
 from longspan.simulator.planning import agent_for
 from longspan.simulator.prompt_log import Prompt, PromptLog
 from longspan.simulator.run_folder import RunFolder
@@ -107,7 +107,9 @@ class Asking:
                     raise StoppedError("nothing was asked")
                 live = LiveAgent(agent, snapshots=self._snapshots)
                 for past in (PastTurn.of(turn) for turn in self._past.before):
+                    live.replay_nights(past.nights)
                     live.replay(past.message, past.reply, asked=self._own and past.asked)
+                live.replay_nights(nights_before(self._past.turn))
                 await live.catch_up()
                 prompts.prompts.clear()
                 reply, costs = await live.reply(message_of(self._past.turn), "")

@@ -166,8 +166,9 @@ class Conductor:
         due = max(state.start + math.ceil((after.at or 0) * self.span), self.position + apart)
         state.due = due if self._paced else 0
         state.due_time = max([now + after.pause, *filter(None, after.told[:1])])
-        state.watching = segment.watch not in (0, "rest")
-        state.due_turn = math.inf if segment.watch == "rest" else turn + max(segment.watch, after.after_turns)
+        watched = segment.watch if isinstance(segment.watch, int) else 0
+        state.watching = watched > 0
+        state.due_turn = math.inf if segment.watch == "rest" else turn + max(watched, after.after_turns)
 
     def ends(self, state: TestState) -> None:
         """End a test, except for its farewell if another test of its scenario is still to come."""

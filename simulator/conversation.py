@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, TypeVar, final
 
 import trio
 
@@ -21,8 +21,10 @@ from longspan.simulator.errors import AgentError, JournalError, ReplayError, Sto
 from longspan.simulator.faults import is_fault
 from longspan.simulator.filler.filler import Distraction, Filler
 from longspan.simulator.journal import Journal
+from longspan.simulator.ledger import Costs
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Message, Reply, Turn, Usage
+from longspan.simulator.nights import Nights, morning_after
 from longspan.simulator.record import readable
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Placement, Segment
@@ -31,6 +33,8 @@ from longspan.simulator.test_task import TestTask
 from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Conversation", "Setting", "Trunk", "places"]
+
+Told = TypeVar("Told", events.Reply, events.Night)
 
 DISK: Final = trio.CapacityLimiter(4)
 """The limit of threads that sync journals. It is separate, so that agents that block threads do not delay them."""
@@ -56,7 +60,7 @@ class Setting:
 
     `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has a conversation to
     itself. `alone`: its test has one in any run, and the conversation begins with the test's first line. `branched`: others branch from
-    its end, where the agent is saved.
+    its end, where the agent is saved. `nights`: how many fall in every span of a conversation that has one.
     """
 
     id: str
@@ -69,6 +73,7 @@ class Setting:
     filler: Filler
     starts_at: datetime = DEFAULT_START
     pace: timedelta = DEFAULT_PACE
+    nights: int = 0
 
     def left_out(self, test: Test) -> str | None:
         """Return why a test cannot keep its span even on its own, or None if it can."""
@@ -80,6 +85,10 @@ class Setting:
         if needed - CHARGE <= self.span:  # a span ends with the last question, not with its reply
             return None
         return f"{test.id} is left out: its script needs about {needed - CHARGE:,} tokens, but the span is {self.span:,}"
+
+    def schedule_nights(self) -> Nights:
+        """Return when nights fall in a conversation that has not begun."""
+        return Nights(0 if self.isolated or self.alone else self.nights, self.span)
 
     def conductor(self, tests: Iterable[Test]) -> Conductor:
         """Return the conductor of a conversation of `tests` that has not begun."""
@@ -144,6 +153,16 @@ class _Utterance:
     ready: _Ready | None = None
 
 
+def _told(reply: Reply, costs: Costs | None) -> dict[str, Any]:
+    """Return what an agent told of its work, as events have it."""
+    return {
+        "usage": asdict(reply.usage) if reply.usage else None,
+        "besides": {part: asdict(usage) for part, usage in reply.besides.items()} or None,
+        "cost_usd": costs,
+        "trace": reply.trace,
+    }
+
+
 def _undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str | None:
     """Return what a segment, of which `said` turns are over, declares instead of a request; None if it declares the request."""
     if segment is None or said >= segment.turns:
@@ -195,7 +214,8 @@ class Conversation:
         self._first, self._position, self._dealt = (0, 0, 0) if trunk is None else (trunk.turns, trunk.position, trunk.dealt)
         self._history: list[Turn] = []
         self._saved = self._first
-        self._test_ended = False
+        self._save_due = False
+        self._nights = setting.schedule_nights()
         self._stopping = False
         self._tasks = {test.id: TestTask(test, self) for test in tests}
         self._conductor = setting.conductor(tests)
@@ -255,6 +275,9 @@ class Conversation:
         if not setting.alone:
             await self._pass_turn(_Utterance("opening", OPENING, self._count(OPENING), ideal="Understood."))
         while step := self._conductor.next(self.turns, self.now):
+            if self._nights.fall(self.turns, self._conductor.position):
+                await self._pass_night()
+                continue  # the next step may be another now
             match step:
                 case Speak(state, jump):
                     await self._give_floor(state, jump, nursery)
@@ -342,7 +365,7 @@ class Conversation:
     def _unwatched(self, watch: Watch, segment: Segment | None, said: int) -> str | None:
         """Return why a segment does not allow a watch, or None if it does. The places it leaves are among the turns."""
         declared = segment.watch if segment else 0
-        if declared == "rest":
+        if isinstance(declared, str):
             return None
         turns = declared + (segment.turns - said if segment and declared else 0)
         if watch.until is not None and watch.until <= self.turns + turns:
@@ -436,7 +459,7 @@ class Conversation:
         await self._serve(task, None)
         self._conductor.ends(state)
         self._write(events.End(test=state.test.id, watched=task.watched, stopped=task.stopped))
-        self._test_ended = True
+        self._save_due = True
 
     async def _fill(self, tokens: int, asked: bool) -> None:
         filler = self._setting.filler
@@ -456,7 +479,7 @@ class Conversation:
         """Play one turn: journal the message, ask the agent (or show it the ready reply), and journal the reply."""
         if self._before_turn is not None:
             await self._before_turn()
-        if self._test_ended or self.turns - self._saved >= max(SNAPSHOT_EVERY, SNAPSHOT_SHARE * self.turns):
+        if self._save_due or self.turns - self._saved >= max(SNAPSHOT_EVERY, SNAPSHOT_SHARE * self.turns):
             await self._snapshot()
         if self._stopping:
             await self._agent.save_progress()
@@ -512,32 +535,50 @@ class Conversation:
         else:
             reply, costs = await self._agent.reply(message, ideal)
             tokens = self._count(reply.text)
+        return self._as_read(
+            events.Reply,
+            "reply",
+            turn=self.turns,
+            text=reply.text,
+            tokens=tokens,
+            end=end + tokens,
+            asked=ready is None,
+            repeated=True if sent_before and not self._agent.repeatable else None,
+            refused=reply.refused or None,
+            measured={**reply.measured, "latency_s": round(time.monotonic() - began, 6)},
+            **_told(reply, costs),
+        )
+
+    def _as_read(self, kind: type[Told], what: str, **fields: Any) -> Told:
+        """Return what the agent told as the event that is read back from the journal. Raises AgentError if it cannot be journaled."""
         try:
-            event = events.Reply(
-                turn=self.turns,
-                text=reply.text,
-                tokens=tokens,
-                end=end + tokens,
-                asked=ready is None,
-                repeated=True if sent_before and not self._agent.repeatable else None,
-                refused=reply.refused or None,
-                usage=asdict(reply.usage) if reply.usage else None,
-                besides={part: asdict(usage) for part, usage in reply.besides.items()} or None,
-                cost_usd=costs,
-                trace=reply.trace,
-                measured={**reply.measured, "latency_s": round(time.monotonic() - began, 6)},
-            )
-            if reply.trace is not None or reply.besides or isinstance(reply.cost_usd, Mapping):  # the rest is harmless
-                read_back = events.Reply.model_validate_json(events.as_json(event))  # tuples become lists
+            event = kind(**fields)
+            if event.trace is not None or event.besides or event.cost_usd:  # the rest is harmless
+                read_back = kind.model_validate_json(events.as_json(event))  # tuples become lists
                 event = read_back.model_copy(update={"measured": event.measured})
         except Exception as error:
-            problem = "the agent's reply has usage or a trace that cannot be journaled"
+            problem = f"the agent's {what} has usage or a trace that cannot be journaled"
             raise AgentError(f"turn {self.turns}: {problem}: {journal_text(error)}") from error
         return event
 
+    async def _pass_night(self) -> None:
+        """Let the agent work until the next morning, and journal what it did, or take that from the record. It is then saved."""
+        morning = morning_after(self.now)
+        self._clock.jump(morning)
+        recorded = self._journal.recorded()
+        if isinstance(recorded, events.Night):
+            event = recorded.model_copy(update={"turn": self.turns, "to": morning})
+            self._agent.replay_nights([morning] if event.consolidated else [])
+        else:
+            work, costs = await self._agent.consolidate(morning)
+            told = {"consolidated": False} if work is None else {"consolidated": True, "measured": work.measured, **_told(work, costs)}
+            event = self._as_read(events.Night, "account of a night", turn=self.turns, to=morning, **told)
+        self._write(event)
+        self._save_due |= event.consolidated
+
     async def _snapshot(self) -> None:
         """Save the agent and journal the snapshot. In a replay, only follow the journal."""
-        self._test_ended, self._saved = False, self.turns
+        self._save_due, self._saved = False, self.turns
         recorded = self._journal.recorded()
         if isinstance(recorded, events.Snapshot) or (recorded is None and await self._agent.save()):
             self._write(events.Snapshot(turn=self.turns))

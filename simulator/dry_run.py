@@ -8,6 +8,7 @@ from typing import NamedTuple, final
 from longspan.simulator.clock import VirtualClock
 from longspan.simulator.conductor import CHARGE, End, Fill, Speak
 from longspan.simulator.conversation import OPENING, Setting
+from longspan.simulator.nights import morning_after
 from longspan.simulator.scenario import Test
 
 __all__ = ["Length", "dry_run"]
@@ -29,12 +30,16 @@ def dry_run(setting: Setting, tests: Iterable[Test]) -> Length:
     """
     conductor = setting.conductor(tests)
     clock = VirtualClock(setting.starts_at, setting.pace)
+    nights = setting.schedule_nights()
     turns = asked = 0
     if not setting.alone:
         conductor.passes(setting.tokenizer.count(OPENING) + CHARGE)
         turns = asked = 1
         clock.tick()
     while step := conductor.next(turns, clock.now):
+        if nights.fall(turns, conductor.position):
+            clock.jump(morning_after(clock.now))
+            continue
         match step:
             case Speak(state, jump):
                 if jump is not None:

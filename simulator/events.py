@@ -19,6 +19,7 @@ __all__ = [
     "Event",
     "Jump",
     "Message",
+    "Night",
     "Open",
     "Reply",
     "ScenarioError",
@@ -165,6 +166,24 @@ class Jump(_Event):
 
 
 @final
+class Night(_Event):
+    """A night before turn `turn`: the virtual clock jumps to the next morning. Only runs with nights have any.
+
+    `consolidated`: the agent has `consolidate`, and worked. What that took is told as that of a reply is; `trace` tells of memories that
+    were written. `measured` has the bytes of what the agent kept, `bytes_before` and `bytes_after`, if it can save.
+    """
+
+    type: Literal["night"] = "night"
+    turn: int
+    to: datetime
+    consolidated: bool
+    usage: dict[str, int] | None = None
+    besides: dict[str, dict[str, int]] | None = None
+    cost_usd: dict[str, float | None] | None = None
+    trace: dict[str, Any] | None = None
+
+
+@final
 class Award(_Event):
     """Points that a dynamic test gives itself for turn `turn`."""
 
@@ -229,7 +248,7 @@ class Close(_Event):
 
 
 Event = Annotated[
-    Begin | Open | Message | Reply | Jump | Award | Verdict | Snapshot | End | ScenarioError | Close,
+    Begin | Open | Message | Reply | Jump | Night | Award | Verdict | Snapshot | End | ScenarioError | Close,
     Field(discriminator="type"),
 ]
 

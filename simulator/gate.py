@@ -111,7 +111,7 @@ def _danger_of_memory(spec: str, parsed: AgentSpec) -> Named | None:
     answerer = parsed.options.get("answerer", "none")
     prefix = "answerer."
     options = {name.removeprefix(prefix): value for name, value in parsed.options.items() if name.startswith(prefix)}
-    if answerer == "none" and not options:
+    if answerer in ("none", "words") and not options:
         return None
     query = "&".join(f"{name}={quote(value, safe='')}" for name, value in options.items())
     found = danger(f"{answerer}?{query}" if query else answerer)

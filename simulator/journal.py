@@ -143,7 +143,7 @@ class Journal:
         else:
             self._append(self._lines.write(event))
         self.seq += 1
-        if isinstance(event, events.End | events.ScenarioError):
+        if isinstance(event, events.End | events.ScenarioError | events.Night):
             self.sync()
 
     def _end(self) -> StoppedError:

@@ -128,12 +128,14 @@ class Ledger:
     """Dollars and tokens spent by any number of conversations, under a `limit`.
 
     Usage with an unknown price is not counted; `require_known` rejects such replies if there is a limit. `dearest` is the most that a
-    reply has taken of an agent that cannot say beforehand what its replies will take: its next one is assumed to take as much.
+    reply has taken of an agent that cannot say beforehand what its replies will take: its next one is assumed to take as much. So is a
+    night, by `dearest_night`, of any agent that costs money.
     """
 
     limit: Amount = UNLIMITED
     spent: Amount = NOTHING
     dearest: Amount = NOTHING
+    dearest_night: Amount = NOTHING
     _reserved: list[Amount] = field(default_factory=list)
     _settled: trio.Condition = field(default_factory=trio.Condition)
 
@@ -175,6 +177,10 @@ class Ledger:
             )
         return None
 
+    def worst_night(self, agent: object) -> Amount:
+        """Return what a night may take: as much as the dearest so far. Nothing without a limit."""
+        return NOTHING if self.limit == UNLIMITED or models_of(agent) == {} else self.dearest_night
+
     def worst(self, agent: Any, message: Message) -> Amount:
         """Return what a reply may take at worst; of an agent that cannot say, as much as the most so far. Nothing without a limit."""
         models = models_of(agent)
@@ -187,6 +193,16 @@ class Ledger:
             return NOTHING
         owed: Amount = getattr(agent, "owed", NOTHING)
         return self.dearest.plus(owed)
+
+    def require_priced(self, used: Mapping[str, Usage], costs: Costs | None) -> None:
+        """Check that a night tells the cost of what it used, and remember the dearest. Raises AgentError if a limit cannot be enforced."""
+        unknown = [part for part, cost in (costs or {}).items() if cost is None]
+        if self.limit.dollars < inf and unknown:
+            raise AgentError(
+                f"consolidate does not tell the cost of its {', '.join(unknown)}, so that --max-cost cannot be enforced; give cost_usd, or "
+                "usage with a priced model, set price_in= and price_out=, or leave out --max-cost"
+            )
+        self.dearest_night = self.dearest_night.most(amount_of(used.values(), costs))
 
     def require_known(self, agent: object, used: Mapping[str, Usage], costs: Costs | None) -> None:
         """Check that a reply tells what is limited, and remember the dearest. Raises AgentError if a limit cannot be enforced."""

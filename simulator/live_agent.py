@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import astuple, replace
+from datetime import datetime
 from functools import partial
 from itertools import islice
+from time import monotonic
 from typing import TypeVar, final
 
-from longspan.simulator.agent import Agent, has_snapshots, observes, repeatable, replay, start
+from longspan.simulator.agent import Agent, ConsolidatingAgent, consolidates, has_snapshots, observes, repeatable, replay, size_of, start
 from longspan.simulator.errors import AgentError, LongspanError, journal_text
 from longspan.simulator.faults import is_fault
 from longspan.simulator.ledger import MAX_DOLLARS, MAX_TOKENS, Costs, Ledger, models_of, stated_by, used_by
@@ -30,7 +32,8 @@ class LiveAgent:
     """Wraps the agent of a conversation. Every turn passes through `replay`, `observe` or `reply`.
 
     Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and shows it the
-    turns after that. Any exception of the agent becomes an AgentError that names the turn.
+    turns after that, with the nights between them: a snapshot before a turn has the night before that turn. Any exception of the
+    agent becomes an AgentError that names the turn.
 
     In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`.
     """
@@ -53,6 +56,7 @@ class LiveAgent:
         self._trunk = trunk
         self._turns = trunk.turns if trunk is not None else 0
         self._replayed: list[PastTurn] = []
+        self._nights: list[datetime] = []
         self._caught_up = False
 
     @property
@@ -62,15 +66,20 @@ class LiveAgent:
 
     def replay(self, message: Message, reply: Reply, asked: bool) -> None:
         """Count a turn that the journal already holds. `asked`: the agent replied, and was not only shown the turn."""
-        self._replayed.append(PastTurn(message, reply, asked))
+        self._replayed.append(PastTurn(message, reply, asked, tuple(self._nights)))
+        self._nights.clear()
         self._turns += 1
+
+    def replay_nights(self, nights: Iterable[datetime]) -> None:
+        """Count nights in which the agent worked, and which the journal already holds, by when they were over."""
+        self._nights.extend(nights)
 
     async def start(self) -> None:
         """Start the agent: one in another process tells only then what it can do."""
         await self._call(start(self.agent))
 
-    async def catch_up(self) -> None:
-        """Bring the agent to the end of the journal. Does nothing when called again."""
+    async def catch_up(self, *, night: bool = False) -> None:
+        """Bring the agent to the end of the journal, where a `night` follows or not. Does nothing when called again."""
         if self._caught_up:
             return
         self._caught_up = True
@@ -79,9 +88,12 @@ class LiveAgent:
             if self._trunk is not None:
                 first = restored = await self._reach(self._trunk)
             elif self._snapshots is not None:
-                restored = await self._call(self._snapshots.restore(self.agent, self._turns))
+                restored = await self._call(self._snapshots.restore(self.agent, self._turns - night))
             await self._show_all(self._replayed[restored - first :], restored)
+            if restored < self._turns:
+                await self._repeat(self._nights)
         self._replayed.clear()
+        self._nights.clear()
 
     async def _reach(self, trunk: TrunkAgent) -> int:
         """Bring the agent to the end of the trunk. Return the number of the turn after it."""
@@ -104,8 +116,45 @@ class LiveAgent:
 
     async def _show_all(self, turns: Iterable[PastTurn], first: int) -> None:
         for number, turn in enumerate(turns, first):
+            if number > first:
+                await self._repeat(turn.nights)
             set_moment(number, turn.message.sent_at)
-            await self._show(*turn)
+            await self._show(turn.message, turn.reply, turn.asked)
+
+    async def _repeat(self, nights: Iterable[datetime]) -> None:
+        """Let the agent work again in nights that its snapshot does not have. What it takes counts against the limit alone."""
+        for at in nights:
+            if consolidates(self.agent):
+                await self._work(self.agent, at)
+
+    async def consolidate(self, at: datetime) -> tuple[Reply | None, Costs | None]:
+        """Let the agent work through a night that is over at `at`. Return what it tells of that, and the cost in dollars by part.
+
+        The first is None if it has nothing to do at night. Its `measured` has the seconds, and the bytes that the agent keeps before and
+        after, if it can say. Raises as `reply` does.
+        """
+        await self.catch_up(night=True)  # first, because an agent in another process reports its capabilities only then
+        if not consolidates(self.agent):
+            return None, None
+        before = await self._call(size_of(self.agent)) if self._snapshots is not None else None
+        began = monotonic()
+        worked, costs = await self._work(self.agent, at)
+        measured = {**worked.measured, "consolidate_s": round(monotonic() - began, 6)}
+        if before is not None and (after := await self._call(size_of(self.agent))) is not None:
+            measured |= {"bytes_before": before, "bytes_after": after}
+        return replace(worked, measured=measured), costs
+
+    async def _work(self, agent: ConsolidatingAgent, at: datetime) -> tuple[Reply, Costs | None]:
+        set_moment(max(0, self._turns - 1), at)
+        async with self._ledger.paying(models_of(agent), self._ledger.worst_night(agent)) as account:
+            with self._spans.night(self._turns, at) as span:
+                told = await self._call(agent.consolidate(at))
+                worked = Reply("") if told is None else _checked(told, "consolidated, and returned")
+                used = used_by(worked)
+                costs = account.settle(used, stated_by(worked))
+                span.replied(worked, costs)
+            self._ledger.require_priced(used, costs)
+        return worked, costs
 
     async def observe(self, message: Message, reply: str) -> None:
         """Show a turn to the agent without asking it. It must have caught up.
@@ -171,11 +220,11 @@ class LiveAgent:
             raise AgentError(f"turn {self._turns}: the agent failed: {journal_text(error)}") from error
 
 
-def _checked(reply: object) -> Reply:
-    """Return a reply that can be journaled, without lone surrogates. Raises AgentError for an invalid reply."""
+def _checked(reply: object, did: str = "replied with") -> Reply:
+    """Return a reply that can be journaled, without lone surrogates. Raises AgentError, that the agent `did` so, for an invalid reply."""
     if not isinstance(reply, Reply) or not isinstance(reply.text, str):
         what = type(reply.text).__name__ if isinstance(reply, Reply) else type(reply).__name__
-        raise AgentError(f"the agent replied with {what} instead of text in a Reply")
+        raise AgentError(f"the agent {did} {what} instead of text in a Reply")
     if not isinstance(reply.refused, bool):
         raise AgentError(f"the agent's reply has refused={reply.refused!r:.80}; expected True or False")
     used = used_by(reply) if isinstance(reply.besides, Mapping) else {"besides": None}

@@ -143,8 +143,10 @@ class Manifest(RunSettings):
 
     @property
     def labelled(self) -> str:
-        """The agent's spec, with the run's label in brackets if it has one. Runs of one agent with other labels are other agents."""
-        return self.agent if self.label is None else f"{self.agent} [{self.label}]"
+        """The agent's spec, with the run's label and its nights in brackets. Runs of one agent with others are those of other agents."""
+        nights = [f"{self.nights} {'night' if self.nights == 1 else 'nights'}"] if self.nights else []
+        told = [*([self.label] if self.label is not None else []), *nights]
+        return f"{self.agent} [{', '.join(told)}]" if told else self.agent
 
     @property
     def alone(self) -> bool:

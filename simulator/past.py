@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple, final
 
@@ -10,16 +11,18 @@ from longspan.simulator.messages import Message, Reply, Usage
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.transcript import Transcripts, Turn
 
-__all__ = ["PastTurn", "message_of", "past_turns", "turns_of"]
+__all__ = ["PastTurn", "message_of", "nights_before", "past_turns", "turns_of"]
 
 
 @final
 class PastTurn(NamedTuple):
-    """A message, its reply, and whether the agent made it (`asked`) or was only told of it."""
+    """A message, its reply, and whether the agent made it (`asked`) or was only told of it. `nights`: when the nights directly before it
+    were over in which the agent worked."""
 
     message: Message
     reply: Reply
     asked: bool
+    nights: Sequence[datetime] = ()
 
     @classmethod
     def of(cls, turn: Turn) -> PastTurn:
@@ -29,13 +32,18 @@ class PastTurn(NamedTuple):
             raise ValueError(f"turn {turn.number} has no reply")
         usage = Usage.of(event.usage) if event.usage else None
         reply = Reply(event.text, usage, event.trace, refused=bool(event.refused))
-        return cls(message_of(turn), reply, event.asked)
+        return cls(message_of(turn), reply, event.asked, nights_before(turn))
 
 
 def message_of(turn: Turn) -> Message:
     """Return the message of a turn of a journal."""
     message = turn.message
     return Message(message.text, message.sent_at, message.turn_id)
+
+
+def nights_before(turn: Turn) -> Sequence[datetime]:
+    """Return when the nights directly before a turn were over in which the agent worked."""
+    return [night.to for night in turn.nights if night.consolidated]
 
 
 def turns_of(run: RunFolder, conversation: str, transcripts: Transcripts | None = None) -> Iterator[Turn]:

@@ -67,6 +67,7 @@ class Plan:
         label = f"-{part}" if (part := _folder_part(manifest.label or "")) else ""
         mode = ("-definitions" if manifest.definitions else "") + ("-isolated" if manifest.isolated else "")
         mode += "-rerun" if manifest.parent is not None else ""
+        mode += f"-nights{manifest.nights}" if manifest.nights else ""
         mode += {"on": "", "off": "-unbranched", "retell": "-retold"}[manifest.asked]
         return f"{manifest.suite.name}{span}{mode}-{agent}{label}-seed{manifest.seed}"
 
@@ -119,6 +120,8 @@ def plan(settings: RunSettings, out: Path) -> Plan:
             tests.append(test)
         else:
             left_out.append(reason)
+    if settings.nights and (settings.isolated or all(test.script.alone for test in tests)):
+        raise InputError("--nights: every test has a conversation to itself, with no span for nights to fall in; leave it out")
     if not tests:
         raise InputError(f"no test of suite {settings.suite.name} fits in a span of {settings.span:,} tokens: {left_out[0]}")
     starts_at = min([settings.starts_at, *(date for test in tests for date in test.script.dates())])
@@ -299,4 +302,5 @@ def _setting(settings: RunSettings, id: str, *, alone: bool = False, branched: b
         filler=Filler(source, tokenizer, max_tokens=settings.filler_size),
         starts_at=settings.starts_at,
         pace=timedelta(seconds=settings.pace_s),
+        nights=settings.nights,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Final, final
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
@@ -27,7 +28,8 @@ def readable(reply: str) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn as a grader sees it. `turn` is its number in the conversation. `told`: the agent was told of it, and did not reply."""
+    """One turn as a grader sees it. `turn` is its number in the conversation. `told`: the agent was told of it, and did not reply.
+    `sent_at`: its virtual time; None where it is not known."""
 
     turn: int
     text: str
@@ -35,6 +37,7 @@ class Exchange:
     asks: bool = False
     needle: bool = False
     told: bool = False
+    sent_at: datetime | None = None
 
 
 @final
@@ -156,7 +159,7 @@ class Marked:
 
 def watched(turn: Turn) -> Exchange:
     """Return a watched turn, of any test, as a grader sees it."""
-    return Exchange(turn=turn.number, text=turn.text, reply=turn.reply, told=not turn.asked)
+    return Exchange(turn=turn.number, text=turn.text, reply=turn.reply, told=not turn.asked, sent_at=turn.sent_at)
 
 
 def _readable(exchange: Exchange) -> Exchange:

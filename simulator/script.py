@@ -70,8 +70,8 @@ class Segment:
     `pause`, `after_tokens` and `after_turns`: how much virtual time, how many tokens and how many turns must pass between the segment
     before and this one.
     `gap`: share of the span that must pass between them. `by`: share of the span by which it should be finished, unless it takes
-    longer than that. `watch`: how many turns the test
-    may watch afterwards, or "rest": until no other test is open or can open.
+    longer than that. `watch`: how many turns the test may watch afterwards, "next": those until its next segment, or "rest": those until
+    no other test is open or can open.
     """
 
     at: float | None
@@ -82,7 +82,7 @@ class Segment:
     after_turns: int = 0
     gap: float = 0.0
     by: float = 1.0
-    watch: int | Literal["rest"] = 0
+    watch: int | Literal["next", "rest"] = 0
     told: Sequence[datetime | None] = ()
 
     @property
@@ -259,7 +259,7 @@ def _segment_problem(segment: object) -> str | None:
         return f"expected a Segment, got {type(segment).__name__}"
     for name in ("tokens", "replies", "after_tokens", "after_turns", "watch"):
         value = getattr(segment, name)
-        if not (isinstance(value, int) and value >= 0) and not (name == "watch" and value == "rest"):
+        if not (isinstance(value, int) and value >= 0) and not (name == "watch" and value in ("next", "rest")):
             return f"{name} must be an integer of at least 0, got {value!r}"
     if not isinstance(segment.told, list | tuple) or not all(date is None or is_date(date) for date in segment.told):
         return f"told must be a sequence of dates without a time zone, or None, got {segment.told!r:.80}"

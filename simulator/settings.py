@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.fields import Label, Seed, Span, StartsAt, Whole
+from longspan.simulator.nights import MAX_NIGHTS
 from longspan.simulator.script import Placement
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import EncodingName
@@ -28,7 +29,7 @@ class Conditions(BaseModel):
     folder of published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: what
     models are sent is kept. `branch`: each question about a history is asked from the state at the history's end (on), one after the
     other in an order drawn by the seed (off), or after a telling of its own (retell). `label`: what tells these runs from
-    others of the same agent.
+    others of the same agent. `nights`: how many virtual nights fall in every span, in which an agent may put its memory in order.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,6 +45,7 @@ class Conditions(BaseModel):
     keep_prompts: bool = False
     branch: Branch = "on"
     label: Label | None = None
+    nights: Whole = Field(default=0, ge=0, le=MAX_NIGHTS)
 
 
 class RunSettings(Conditions):

@@ -183,8 +183,9 @@ class Stage:
     def watch(self, *, turns: int | None = None, amend: Amend | None = None) -> Watcher:
         """Iterate over the following turns of all tests and filler: at most as many as the segment just said declares.
 
-        Ends after `turns` turns or, if that is None, when no other test is open or can open. `amend` changes the ideal reply of
-        each watched turn. What is said before the end of a watch that was declared waits for that end.
+        Ends after `turns` turns or, if that is None, when the segment just said declares: when the next one is due, which is said
+        without another `wait`, or when no other test is open or can open. `amend` changes the ideal reply of each watched turn. What is
+        said before the end of a watch of so many turns waits for that end.
         """
         if turns is not None and turns < 1:
             raise ScenarioError(f"watch needs turns >= 1, got {turns}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from typing import Final, NamedTuple, Protocol, final
 
 from longspan.simulator.ledger import Costs
@@ -48,6 +49,10 @@ class Spans(Protocol):
 
     def turn(self, number: int, message: Message, told: str | None = None) -> AbstractContextManager[Span]:
         """Surround a turn, while its span is SPAN. `told`: the reply, if the agent is told of the turn and not asked."""
+        ...
+
+    def night(self, turn: int, to: datetime) -> AbstractContextManager[Span]:
+        """Surround the agent's work in a night before turn number `turn`, which is over at the virtual time `to`."""
         ...
 
     def catch_up(self, turns: int) -> AbstractContextManager[Span]:
@@ -106,6 +111,10 @@ class _Silent:
 
     @contextmanager
     def turn(self, number: int, message: Message, told: str | None = None) -> Iterator[Span]:
+        yield self
+
+    @contextmanager
+    def night(self, turn: int, to: datetime) -> Iterator[Span]:
         yield self
 
     @contextmanager

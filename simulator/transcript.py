@@ -7,7 +7,7 @@ reacts to the changes that `Transcript.add` returns.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple, final
 
@@ -42,11 +42,12 @@ class Evidence:
 
 @final
 class Turn(NamedTuple):
-    """A message and its reply, None while there is none. `jumps` are clock jumps directly before the message."""
+    """A message and its reply, None while there is none. `jumps` and `nights` are those directly before the message."""
 
     message: events.Message
     reply: events.Reply | None = None
     jumps: tuple[events.Jump, ...] = ()
+    nights: tuple[events.Night, ...] = ()
 
     @property
     def number(self) -> int:
@@ -61,18 +62,21 @@ class Turn(NamedTuple):
     @property
     def used(self) -> list[tuple[str, dict[str, int], float | None]]:
         """The parts (agent, embedder) with their usage and cost in dollars."""
-        if self.reply is None:
-            return []
-        costs = self.reply.cost_usd or {}
-        parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents tell their cost and no tokens
-        parts |= ({"agent": self.reply.usage} if self.reply.usage else {}) | (self.reply.besides or {})
-        return [(part, usage, costs.get(part)) for part, usage in parts.items()]
+        return _used(self.reply) if self.reply is not None else []
 
     @property
     def dollars(self) -> float | None:
         """The cost of the reply in dollars, None if unknown."""
         costs = list((self.reply.cost_usd or {}).values()) if self.reply is not None else []
         return total_cost(costs) if costs else None
+
+
+def _used(event: events.Reply | events.Night) -> list[tuple[str, dict[str, int], float | None]]:
+    """Return the parts with what each used, and its cost in dollars."""
+    costs = event.cost_usd or {}
+    parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents tell their cost and no tokens
+    parts |= ({"agent": event.usage} if event.usage else {}) | (event.besides or {})
+    return [(part, usage, costs.get(part)) for part, usage in parts.items()]
 
 
 @final
@@ -183,7 +187,7 @@ class Transcript:
     `filler_tokens` are totals so far, as are the replies that are refusals, `refused`; `now` is virtual time. Of `steps` pairs of
     consecutive test messages, `switches` are of different tests (without uninterrupted scenarios, filler and the opening). `crowd`
     is the number of open tests summed over the `spoken` test messages. `used` is the usage and cost in dollars of each part, reply
-    by reply.
+    by reply, with those of the `nights` that have passed.
     """
 
     def __init__(self, trunk: Transcript | None = None) -> None:
@@ -204,6 +208,7 @@ class Transcript:
             self.before_tokens = self.tokens = trunk.tokens
             self.history, self._ends = list(trunk.history), list(trunk._ends)
         self._trunk = trunk
+        self.nights: list[events.Night] = []
         self._jumps: tuple[events.Jump, ...] = ()
         self._last: str | None = None
 
@@ -236,7 +241,7 @@ class Transcript:
 
     def record(self, test: PlayedTest) -> Record:
         """Return the record of a test for its grader, with as much of each reply as graders read."""
-        watched = [Exchange(e.turn, e.text, e.reply, told=e.told) for e in (self.history[number] for number in test.watched)]
+        watched = [replace(self.history[number], asks=False, needle=False) for number in test.watched]
         return Record(tuple(test.exchanges), tuple(watched), tuple(test.awards)).readable()
 
     def _add(self, event: events.Event) -> Change:
@@ -261,6 +266,12 @@ class Transcript:
                 self._open(event.test)
                 self.now = event.to
                 self._jumps = (*self._jumps, event)
+            case events.Night():
+                if event.turn != self.turns or self.waiting is not None:
+                    raise ValueError(f"a night before turn {event.turn}, after {self.turns} others")
+                self.now = event.to
+                self.nights.append(event)
+                self.used.extend(_used(event))
             case events.Award():
                 if event.turn >= self.turns:
                     raise ValueError(f"turn {event.turn} has not been played")
@@ -329,7 +340,8 @@ class Transcript:
             if message.kind != "filler":
                 self._add_to_test(message, test)
         self.now = message.sent_at
-        self.waiting = Turn(message, None, self._jumps)
+        nights = tuple(night for night in self.nights[-1:] if night.turn == message.turn)
+        self.waiting = Turn(message, None, self._jumps, nights)
         self._jumps = ()
         return self.waiting
 
@@ -363,7 +375,7 @@ class Transcript:
         turn, self.waiting = self.waiting._replace(reply=reply), None
         message, kind = turn.message, turn.message.kind
         self.used.extend(turn.used)
-        exchange = Exchange(reply.turn, message.text, reply.text, kind == "question", message.needle, told=not reply.asked)
+        exchange = Exchange(reply.turn, message.text, reply.text, kind == "question", message.needle, not reply.asked, message.sent_at)
         self.history.append(exchange)
         self._ends.append(_End(message.start + message.tokens, message.charged + message.tokens))
         self.refused += bool(reply.refused)

@@ -7,6 +7,7 @@ answers it from what was found. The answerer's prompt (`templates/answer.j2`), `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from time import monotonic
 from typing import Final, Literal, final
@@ -19,9 +20,10 @@ from longspan.agents.memory import trace
 from longspan.agents.memory.answerer import Answerer
 from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.batches import Batches
-from longspan.agents.memory.kinds import MemoryOptions, answerer_environment, core_of, make_memory
+from longspan.agents.memory.kinds import MemoryOptions, answerer_environment, answerer_of, make_memory
 from longspan.agents.memory.memory import Memory
 from longspan.agents.memory.pending import Pending
+from longspan.agents.memory.reader import Reader
 from longspan.agents.memory.turns import Turn, as_turn
 from longspan.agents.models.core import Core, clean
 from longspan.agents.models.dry import DryCore
@@ -60,7 +62,7 @@ class AnsweringAgent(BaseAgent):
 
     takes_target = True
 
-    def __init__(self, memory: Memory, answerer: Answerer | None, options: MemoryOptions, target: str = "") -> None:
+    def __init__(self, memory: Memory, answerer: Answerer | Reader | None, options: MemoryOptions, target: str = "") -> None:
         super().__init__(target)
         self.options = options
         self.memory = memory
@@ -84,8 +86,7 @@ class AnsweringAgent(BaseAgent):
         of_memory = self.memory.models
         if self._answerer is None:
             return of_memory
-        core = self._answerer.core
-        return {**(of_memory or {}), **({} if core.name.startswith("gguf/") else {"agent": core.priced_as})}
+        return of_memory if of_memory is None and not self._answerer.models else {**(of_memory or {}), **self._answerer.models}
 
     @property
     def without_model(self) -> Callable[[], DryMemoryAgent] | None:
@@ -109,7 +110,7 @@ class AnsweringAgent(BaseAgent):
         else:
             answer = await self._answerer.answer(message, found, whole=self.memory.whole)
             shown = {**answer.trace, **trace.shown(answer.shown, whole=self.memory.whole)}
-            reply = Reply(answer.text, answer.calls.usage, shown, refused=answer.calls.refusal is not None)
+            reply = Reply(answer.text, answer.usage, shown, refused=answer.refused)
         searched = self.memory.used()
         await self._asked(message, reply.text)
         told, self._pending = self._pending.told(searched, seconds), Pending()
@@ -124,6 +125,24 @@ class AnsweringAgent(BaseAgent):
         await self._catch_up()
         await self._asked(message, reply.text)
         self._pending = self._pending.only_costs()
+
+    @property
+    def consolidates(self) -> bool:
+        """Whether the memory does."""
+        return self.memory.consolidates
+
+    async def consolidate(self, at: datetime) -> Reply:
+        """Add all that was said, and let the memory put it in order."""
+        await self._catch_up()
+        made = await self.memory.consolidate(at)
+        used = self.memory.used()
+        written = [] if made is None else trace.written((), made)
+        return Reply("", trace={"written": written} if written else None, besides=used.usage, cost_usd=used.cost_usd or None)
+
+    async def size(self) -> int | None:
+        """Return the bytes of what the memory keeps once all that was said is added; None if unknown."""
+        await self._catch_up()
+        return await self.memory.size()
 
     async def mark(self) -> None:
         """Add all that was said. From now on, what is said is not added: the memory stays as it is until it is marked again."""
@@ -219,9 +238,7 @@ class MemoryAgent(AnsweringAgent):
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, MemoryOptions) else MemoryOptions()
         memory = make_memory(target, settings)
-        core = core_of(target, settings)
-        answerer = None if core is None else Answerer(core, settings.context, settings.on_refusal)
-        super().__init__(memory, answerer, settings, target)
+        super().__init__(memory, answerer_of(target, settings), settings, target)
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
@@ -233,10 +250,10 @@ class MemoryAgent(AnsweringAgent):
 class DryMemoryAgent(AnsweringAgent):
     """The agent without its models, for estimates: it gives the replies it is handed and counts the tokens it would have used."""
 
-    def __init__(self, memory: Memory, answerer: Answerer | None, options: MemoryOptions, target: str) -> None:
-        self._dry = None if answerer is None else DryCore(answerer.core)
+    def __init__(self, memory: Memory, answerer: Answerer | Reader | None, options: MemoryOptions, target: str) -> None:
+        self._dry = DryCore(answerer.core) if isinstance(answerer, Answerer) else None
         core: Core | None = self._dry
-        super().__init__(memory, None if core is None else Answerer(core, options.context, options.on_refusal), options, target)
+        super().__init__(memory, answerer if core is None else Answerer(core, options.context, options.on_refusal), options, target)
 
     def prompt(self, ideal: str) -> None:
         """Set the next reply."""

@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple, final
 
 from jinja2 import Template
 
-from longspan.agents.base import Message
+from longspan.agents.base import Message, Usage
 from longspan.agents.memory.calls import Calls
 from longspan.agents.memory.memory import MemoryItem
 from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, OnRefusal, clean, stamped
 from longspan.agents.models.thinking import traced
+from longspan.simulator.ledger import Rates
 from longspan.simulator.templating import environment
 
 __all__ = ["Answer", "Answerer"]
@@ -25,12 +26,13 @@ OVERFLOWS: Final = 4
 
 
 class Answer(NamedTuple):
-    """A reply, its calls, the memories that were shown for it, and what a trace tells besides."""
+    """A reply, the memories that were shown for it, what a trace tells besides, and what it used. `refused`: the model did."""
 
     text: str
-    calls: Calls
     shown: Sequence[MemoryItem]
     trace: Mapping[str, Any]
+    usage: Usage | None = None
+    refused: bool = False
 
 
 @final
@@ -41,6 +43,11 @@ class Answerer:
         self.core = core
         self._context = min(filter(None, (context, core.window)), default=None)
         self._on_refusal = on_refusal
+
+    @property
+    def models(self) -> Mapping[str, str | Rates]:
+        """The model, if it costs money: one that runs in this process does not."""
+        return {} if self.core.name.startswith("gguf/") else {"agent": self.core.priced_as}
 
     async def answer(self, message: Message, items: Sequence[MemoryItem], *, whole: bool) -> Answer:
         """Return the answer to a message. What does not fit is left out: the worst memories, or of a `whole` conversation the oldest.
@@ -66,7 +73,7 @@ class Answerer:
         told = {"prompt_tokens": tokens, "calls": calls.records} | traced(completion.thinking)
         if calls.refusal is not None:
             told["refusal"] = calls.refusal
-        return Answer(completion.text, calls, items[chosen], told)
+        return Answer(completion.text, items[chosen], told, calls.usage, calls.refusal is not None)
 
     def _fitting(self, asked: str, texts: Sequence[str], *, whole: bool) -> int:
         """Return how many of the texts fit into the context, the best first, or of a whole conversation the newest."""

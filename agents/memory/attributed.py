@@ -75,9 +75,20 @@ class Attributed(Memory):
         made = await self.inner.add(turns, at)
         for turn in turns:
             self._sources.keep(turn)
+        return self._noted(made, (turns[0].turn_id,) if len(turns) == 1 else ())
+
+    @property
+    def consolidates(self) -> bool:
+        """Whether the inner memory does."""
+        return self.inner.consolidates
+
+    async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
+        return self._noted(await self.inner.consolidate(at))
+
+    def _noted(self, made: Sequence[MemoryItem] | None, one: tuple[str, ...] = ()) -> Sequence[MemoryItem] | None:
+        """Note of which turns memories were made: all of `one` if that is known. Return them with their turns."""
         if made is None:
             return None
-        one = (turns[0].turn_id,) if len(turns) == 1 else ()
         known = [item if item.turns else replace(item, turns=one or self._sources.of(item.text)) for item in made]
         for item in known:
             if item.id is not None:
@@ -95,6 +106,9 @@ class Attributed(Memory):
 
     async def settle(self) -> None:
         await self.inner.settle()
+
+    async def size(self) -> int | None:
+        return await self.inner.size()
 
     async def reset(self) -> None:
         self._clear()

@@ -9,17 +9,19 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.agents.base import AgentOptions, InputError, Tokens
+from longspan.agents.memory.answerer import Answerer
 from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.batches import Batch
 from longspan.agents.memory.memory import Memory
-from longspan.agents.models.core import Core, OnRefusal, core_environment, make_core
+from longspan.agents.memory.reader import WORDS, Reader
+from longspan.agents.models.core import OnRefusal, core_environment, make_core
 from longspan.simulator.errors import first_problem
 from longspan.simulator.fields import is_option, option_names, validated
 from longspan.simulator.installed import installed
 from longspan.simulator.plugins import load
 from longspan.simulator.suggestions import meant
 
-__all__ = ["MEMORIES", "MemoryOptions", "answerer_environment", "core_of", "make_memory"]
+__all__ = ["MEMORIES", "MemoryOptions", "answerer_environment", "answerer_of", "make_memory"]
 
 MEMORIES: Final = "longspan.memories"
 """The entry-point group of memories: each is a class derived from `Memory`, whose arguments are its target and its options."""
@@ -31,9 +33,9 @@ _MEMORY: Final = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>.*))?", 
 
 
 class MemoryOptions(AgentOptions):
-    """`answerer`: the model that answers, as KIND/MODEL, or none. `k`: how many memories are searched for. `batch`: what is added
-    together. `probe`: at the end of what is told, a memory that does not tell what it stored is searched for each turn. `context`: the
-    maximum tokens of the answerer's prompt and answer. Options that are not declared here are the memory's."""
+    """`answerer`: the model that answers, as KIND/MODEL, or words (see `reader`), or none. `k`: how many memories are searched for.
+    `batch`: what is added together. `probe`: at the end of what is told, a memory that does not tell what it stored is searched for
+    each turn. `context`: the maximum tokens of the answerer's prompt and answer. Options that are not declared here are the memory's."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -53,23 +55,22 @@ def make_memory(target: str, options: MemoryOptions) -> Memory:
     return memory if memory.tells_turns else Attributed(memory)
 
 
-def core_of(target: str, options: MemoryOptions) -> Core | None:
-    """Return the model that answers, None if none shall. Raises InputError if that is not said, or if there is no such model."""
-    if options.answerer == "none":
-        if options.answerer_options:
-            raise InputError(
-                f"agent memory/{target!s:.60}: answerer=none has no options; got {PREFIX}{next(iter(options.answerer_options))}"
-            )
-        return None
+def answerer_of(target: str, options: MemoryOptions) -> Answerer | Reader | None:
+    """Return what answers, None if nothing shall. Raises InputError if that is not said, or if there is no such model."""
+    if options.answerer in ("none", WORDS):
+        given = [*(PREFIX + name for name in options.answerer_options), *(["context"] if options.context is not None else [])]
+        if given:
+            raise InputError(f"agent memory/{target!s:.60}: answerer={options.answerer} is no model and has no options; got {given[0]}")
+        return Reader() if options.answerer == WORDS else None
     core = make_core(
         f"memory/{target}?answerer={options.answerer}", options.answerer, options.answerer_options, option_names(MemoryOptions)
     )
     if core is None:
         raise InputError(
-            f"agent memory/{target!s:.60} needs answerer=KIND/MODEL, such as answerer=openai/gpt-4o-mini, or answerer=none, which only "
-            f"searches, for nothing; got {options.answerer!r:.60}"
+            f"agent memory/{target!s:.60} needs answerer=KIND/MODEL, such as answerer=openai/gpt-4o-mini, or for nothing answerer={WORDS}, "
+            f"which looks for words in what is found, or answerer=none, which only searches; got {options.answerer!r:.60}"
         )
-    return core
+    return Answerer(core, options.context, options.on_refusal)
 
 
 def answerer_environment(target: str, options: MemoryOptions) -> Mapping[str, str]:

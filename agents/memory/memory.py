@@ -22,6 +22,7 @@ from typing import ClassVar, NamedTuple, final
 
 from longspan.agents.base import AgentOptions, InputError, Usage
 from longspan.agents.memory.turns import Turn
+from longspan.simulator.agent import saved_size
 from longspan.simulator.ledger import Rates
 
 __all__ = ["Memory", "MemoryItem", "Used"]
@@ -106,9 +107,25 @@ class Memory(ABC):
     async def settle(self) -> None:  # noqa: B027
         """Return once all that was added can be found. The default returns at once."""
 
+    @property
+    def consolidates(self) -> bool:
+        """Whether the class overrides `consolidate`."""
+        return type(self).consolidate is not Memory.consolidate
+
+    async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
+        """Put in order what was stored, in a virtual night that is over at `at`. Return the memories made of others, None if unknown.
+
+        They are as those of `add`. The default raises NotImplementedError.
+        """
+        raise NotImplementedError
+
     async def forget(self, text: str) -> None:
         """Forget what is like `text`. The default raises NotImplementedError."""
         raise NotImplementedError
+
+    async def size(self) -> int | None:
+        """Return the bytes of what is kept, None if unknown. The default saves it to find out."""
+        return await saved_size(self.save) if self.has_snapshots else None
 
     async def reset(self) -> None:  # noqa: B027
         """Forget everything. The default does nothing."""

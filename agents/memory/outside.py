@@ -59,6 +59,17 @@ class RemoteMemory(Memory):
         self._spent.add(answer)
         return answer.found
 
+    @property
+    def consolidates(self) -> bool:
+        """Whether it supports `consolidate`."""
+        return self._link.consolidates
+
+    async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
+        await self._link.at(at)
+        answer = await self._link.ask("consolidate", AddAnswer, at=at.isoformat())
+        self._spent.add(answer)
+        return answer.found
+
     async def settle(self) -> None:
         await self._link.start()
         if self._link.can("settle"):

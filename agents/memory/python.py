@@ -86,8 +86,19 @@ class PythonMemory(Memory):
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
         return await self.memory.search(query, k, at)
 
+    @property
+    def consolidates(self) -> bool:
+        """Whether the class has a method `consolidate`."""
+        return self.memory.consolidates
+
+    async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
+        return await self.memory.consolidate(at)
+
     async def settle(self) -> None:
         await self.memory.settle()
+
+    async def size(self) -> int | None:
+        return await self.memory.size()
 
     async def reset(self) -> None:
         await self.memory.reset()
@@ -147,9 +158,20 @@ class _InProcessMemory(Memory):
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
         return self._read("search", SearchAnswer, await self._call("search", query, k, at)).found
 
+    @property
+    def consolidates(self) -> bool:
+        """Whether the class has a method `consolidate`."""
+        return self._object.consolidates if isinstance(self._object, Memory) else self._has("consolidate")
+
+    async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
+        return self._read("consolidate", AddAnswer, await self._call("consolidate", at)).found
+
     async def settle(self) -> None:
         if self._has("settle"):
             await self._call("settle")
+
+    async def size(self) -> int | None:
+        return await self._object.size() if isinstance(self._object, Memory) else await super().size()
 
     async def reset(self) -> None:
         if self._has("reset"):

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
-__all__ = ["Turn", "as_turn", "read_turns", "write_turns"]
+__all__ = ["Turn", "as_turn", "message_in", "read_turns", "write_turns"]
 
 
 @final
@@ -29,6 +29,12 @@ class Turn(NamedTuple):
     def entry(self) -> list[str]:
         """The turn as JSON: see `as_turn`."""
         return [self.turn_id, self.text, self.sent_at.isoformat(), self.reply]
+
+
+def message_in(document: str) -> str:
+    """Return the message in a turn's document, or in a piece of one."""
+    message, _, other = document.removeprefix("user: ").rpartition("\nassistant: ")
+    return message or other
 
 
 def as_turn(entry: Any) -> Turn:

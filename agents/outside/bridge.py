@@ -86,6 +86,9 @@ class Bridge:
             return as_items(self.call("add", [as_turn(turn) for turn in request["turns"]], datetime.fromisoformat(request["at"])))
         elif call == "search":
             return as_items(self.call("search", request["query"], request["k"], datetime.fromisoformat(request["at"])))
+        elif call == "consolidate":
+            worked = self.call("consolidate", datetime.fromisoformat(request["at"]))
+            return as_items(worked) if self.role == "memory" else as_work(worked)
         elif call == "settle":
             self.call("settle")
         elif call == "reset" and not self.has("reset"):
@@ -113,7 +116,7 @@ class Bridge:
 
     def hello(self) -> Any:
         can = ["reset", *["observe"] * self.has("observe"), *["save", "load"] * self.has("save", "load")]
-        can += ["mark", "rewind"] * self.has("mark", "rewind") + ["settle"] * self.has("settle")
+        can += ["mark", "rewind"] * self.has("mark", "rewind") + ["settle"] * self.has("settle") + ["consolidate"] * self.has("consolidate")
         return {"protocol": 1, "can": can, "repeatable": getattr(self.object, "repeatable", False) is True}
 
     def call(self, name: str, *arguments: Any) -> Any:
@@ -213,6 +216,16 @@ def as_item(item: Any) -> Any:
     if "score" in fields:
         fields["score"] = float(fields["score"])
     return fields
+
+
+def as_work(told: Any) -> Any:
+    """Return the result of `consolidate` (None, a dict, or an object with usage, trace and cost_usd) as an answer of the protocol."""
+    if told is None or isinstance(told, dict):
+        return told or {}
+    if not hasattr(told, "usage"):
+        raise TypeError(f"consolidate returned {type(told).__name__}; it must return nothing, or a dict with usage, cost_usd and trace")
+    answer = as_answer(told)
+    return {name: answer[name] for name in ("usage", "trace", "cost_usd")}
 
 
 def as_answer(reply: Any) -> Any:

@@ -11,7 +11,7 @@ import trio
 
 from longspan.agents.base import AgentError, Reply
 from longspan.agents.outside.counts import plain
-from longspan.agents.outside.protocol import ReplyAnswer, read
+from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read
 from longspan.agents.outside.remote import OutsideAgent, RemoteOptions, too_slow
 from longspan.simulator.errors import one_line
 from longspan.simulator.faults import is_fault
@@ -91,11 +91,11 @@ class InProcessAgent(OutsideAgent):
     def thread(self, thread: Home | None) -> None:
         self._process.thread = thread
 
-    def parsed(self, answer: dict[str, Any]) -> Reply:
-        """Return a dict as a Reply, validated as the answer of an agent in another process is. Raises AgentError."""
+    def parsed(self, answer: dict[str, Any], call: str = "reply", kind: type[WorkAnswer] = ReplyAnswer) -> Reply:
+        """Return the dict that a call returned as a Reply, validated as the answer of an agent in another process is. Raises AgentError."""
         try:
-            return read(json.dumps(answer, allow_nan=False, default=plain).encode(), ReplyAnswer).reply(self.rates)
+            return read(json.dumps(answer, allow_nan=False, default=plain).encode(), kind).reply(self.rates)
         except AgentError as error:
-            raise AgentError(f"{self.name}: reply: {error}") from error.__cause__
+            raise AgentError(f"{self.name}: {call}: {error}") from error.__cause__
         except (TypeError, ValueError, RecursionError) as error:
-            raise AgentError(f"{self.name}: reply returned a dict that is not JSON: {one_line(error)}") from None
+            raise AgentError(f"{self.name}: {call} returned a dict that is not JSON: {one_line(error)}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import trio
@@ -10,6 +11,7 @@ import trio
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
 from longspan.agents.outside.counts import DroppedReplies, priced
 from longspan.agents.outside.in_process import Home, InProcessAgent
+from longspan.agents.outside.protocol import WorkAnswer
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
 from longspan.simulator.agent import has_snapshots
 
@@ -92,6 +94,20 @@ class ObjectAgent(InProcessAgent):
         if not self.has_snapshots:
             raise AgentError(f"{self.name} has no snapshots: it needs both save(folder) and load(folder)")
         await self.call("load", folder)
+
+    @property
+    def consolidates(self) -> bool:
+        """Whether the object has a method `consolidate`."""
+        return self.has("consolidate") and getattr(self.object, "consolidates", True) is True
+
+    async def consolidate(self, at: datetime) -> Reply | None:
+        answer = await self.call("consolidate", at)
+        if answer is None or isinstance(answer, Reply):
+            return answer and priced(answer, self.rates)
+        if not isinstance(answer, dict):
+            what = f"consolidate returned {type(answer).__name__}"
+            raise AgentError(f"{self.name}: {what}; it must return nothing, or a dict with usage, cost_usd and trace")
+        return self.parsed(answer, "consolidate", WorkAnswer)
 
     async def mark(self) -> None:
         await self.call("mark")

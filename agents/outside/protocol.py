@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from math import isinf
-from typing import Any, Final, Literal, NoReturn, TypeVar, final
+from typing import Any, Final, Literal, NoReturn, Self, TypeVar, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -30,6 +31,7 @@ __all__ = [
     "RemoteError",
     "ReplyAnswer",
     "SaveAnswer",
+    "WorkAnswer",
     "decode",
     "encode_request",
     "printable",
@@ -56,7 +58,7 @@ MAX_TRACEBACK: Final = 10_000
 SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 """An escaped surrogate. Whether it is a lone one only shows when it is encoded."""
 
-Ability = Literal["observe", "reset", "save", "load", "mark", "rewind", "close", "settle"]
+Ability = Literal["observe", "reset", "save", "load", "mark", "rewind", "close", "settle", "consolidate", "forget"]
 """What an agent may support besides `reply`, or a memory besides `add` and `search`."""
 
 Call = Literal["hello", "reply", "add", "search", Ability]
@@ -96,18 +98,15 @@ class _Trace(Trace):
     calls: list[InnerCall] = Field(default_factory=list)
 
 
-@final
-class ReplyAnswer(Answer):
-    """The answer to `reply`."""
+class WorkAnswer(Answer):
+    """The answer to `consolidate`: what it took, and what it did."""
 
-    text: str
     usage: Counts | None = None
     cost_usd: Dollars | None = None
     trace: dict[str, Any] | None = None
-    refused: bool = False
 
     @model_validator(mode="after")
-    def _trace_is_valid(self) -> ReplyAnswer:
+    def _trace_is_valid(self) -> Self:
         if self.trace is not None:
             try:
                 _Trace.model_validate(self.trace)
@@ -118,10 +117,22 @@ class ReplyAnswer(Answer):
         return self
 
     def reply(self, rates: Rates | None = None) -> Reply:
-        """Return the engine's Reply, whose cost may be by `rates`."""
+        """Return the engine's Reply, whose cost may be by `rates`. Its text is empty."""
         counts = [self.usage] if self.usage is not None else []
         usage = self.usage.usage if self.usage is not None else None
-        return priced(Reply(self.text, usage, self.trace, refused=self.refused, cost_usd=self.cost_usd), rates, counts)
+        return priced(Reply("", usage, self.trace, cost_usd=self.cost_usd), rates, counts)
+
+
+@final
+class ReplyAnswer(WorkAnswer):
+    """The answer to `reply`."""
+
+    text: str
+    refused: bool = False
+
+    def reply(self, rates: Rates | None = None) -> Reply:
+        """Return the engine's Reply, whose cost may be by `rates`."""
+        return replace(super().reply(rates), text=self.text, refused=self.refused)
 
 
 @final

@@ -5,8 +5,8 @@
             return message.text              # or a dict with text, usage, cost_usd and trace, or a Reply
 
 `message` is a `longspan.simulator.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
-`observe(message, reply)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a thread of its own, with
-an asyncio loop, from its constructor on (see `loop_thread`); one of a class that derives from `BaseAgent` runs under Trio.
+`observe(message, reply)`, `consolidate(at)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a thread of
+its own, with an asyncio loop, from its constructor on (see `loop_thread`); one of a class that derives from `BaseAgent` runs under Trio.
 Without `observe`, the class is asked for a reply, which is dropped. Without `reset`, a new instance is created. Without `save`
 and `load` it has no snapshots, and is shown all turns again when a run is resumed. Options of the spec
 (`python:package.module:Class?name=value`) are passed to the class as keyword arguments, as strings. The exceptions are
@@ -20,6 +20,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
@@ -148,6 +149,14 @@ class PythonAgent(BaseAgent):
 
     async def load(self, folder: Path) -> None:
         await self.agent.load(folder)
+
+    @property
+    def consolidates(self) -> bool:
+        """Whether the class has a method `consolidate`."""
+        return self.agent.consolidates
+
+    async def consolidate(self, at: datetime) -> Reply | None:
+        return await self.agent.consolidate(at)
 
     async def mark(self) -> None:
         await self.agent.mark()

@@ -26,6 +26,7 @@ from longspan.agents.outside.protocol import (
     HelloAnswer,
     ReplyAnswer,
     SaveAnswer,
+    WorkAnswer,
     decode,
     encode_request,
     read,
@@ -178,6 +179,15 @@ class RemoteAgent(OutsideAgent):
             raise AgentError(f"{self.name} has no snapshots: it must support `save` and `load`")
         await self.ask("load", EmptyAnswer, state=state, **await self._files(folder))
 
+    @property
+    def consolidates(self) -> bool:
+        """Whether it supports `consolidate`."""
+        return self._hello is not None and self.can("consolidate")
+
+    async def consolidate(self, at: datetime) -> Reply:
+        await self.at(at)
+        return (await self.ask("consolidate", WorkAnswer, at=at.isoformat())).reply(self.rates)
+
     async def mark(self) -> None:
         await self.ask("mark", EmptyAnswer)
 
@@ -225,7 +235,7 @@ class RemoteAgent(OutsideAgent):
         """Return the agent's answer to a call. Raises AgentError that names the agent and the call."""
         if self.told_traceparent and (name := traceparent()) is not None:
             fields["traceparent"] = name
-        repeatable = call not in ("reply", "observe") or self.repeatable
+        repeatable = call not in ("reply", "observe", "consolidate") or self.repeatable
         request = Request(call, encode_request(call, self._conversation, fields), repeatable, self._now)
         answered, cause = False, None
         try:

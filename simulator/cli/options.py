@@ -131,6 +131,9 @@ class GridOptions:
         Literal["on", "off", "retell"],
         typer.Option(help="Ask each question about a history from the state at its end, one after another (off), or after a new telling."),
     ] = "on"
+    nights: Annotated[
+        int, typer.Option(help="Virtual nights in every span, in which an agent may consolidate.", parser=whole(0, 100), metavar="N")
+    ] = 0
     label: Annotated[str | None, typer.Option(help="Tells these runs from others of the same agent.", metavar="TEXT")] = None
     keep_prompts: Annotated[bool, typer.Option("--keep-prompts", help="Keep what models are sent, turn by turn.")] = False
     data: Annotated[list[str] | None, typer.Option(help="Your own data, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None

@@ -24,6 +24,7 @@ from longspan.simulator.gate import clear
 from longspan.simulator.grading.evidence_recall import evidence_metrics
 from longspan.simulator.grading.ingestion import Ingestion, ingestion_metrics
 from longspan.simulator.grading.needle_fates import NeedleFates
+from longspan.simulator.grading.nights import night_metrics
 from longspan.simulator.ledger import Spending, tally
 from longspan.simulator.manifest import Manifest, PlannedTest
 from longspan.simulator.plugins import make_scenario
@@ -308,6 +309,7 @@ class Gradebook:
             at_distance=_share(sum(test.at_distance for test in tests), len(tests)),
             metrics=evidence_metrics(test.evidence for test in tests if test.counts)
             | ingestion_metrics(self._ingestion.values())
+            | night_metrics(night for t in transcripts for night in t.nights)
             | {f"{name}: {what}": value for name, group in sorted(by_scenario.items()) for what, value in _metrics(scenarios[name], group)},
             tables=[table for name, group in sorted(by_scenario.items()) for table in tables_of(scenarios[name], {manifest.agent: group})],
             costs=tally([*(entry for t in transcripts for entry in t.used), *judge_costs(run)]),

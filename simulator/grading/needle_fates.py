@@ -57,6 +57,10 @@ class Traces:
         self._number[turn_id] = number
         if not asked:
             self._untraced[number] = None
+        self.add_written(turn_id, trace)
+
+    def add_written(self, turn_id: str, trace: Mapping[str, Any] | None) -> None:
+        """Add what a trace tells of memories that were written: that of a turn, or of the night before it."""
         if isinstance((trace or {}).get("written"), list):
             for traces in self._line:
                 traces._told = True
@@ -134,6 +138,8 @@ class NeedleFates:
         message, reply = turn.message, turn.reply
         if reply is None:
             return
+        for night in turn.nights:
+            self._traces.add_written("", night.trace)
         self._traces.add(reply.turn, message.turn_id, reply.trace, asked=reply.asked)
         if message.kind == "question" and message.test is not None:
             needles = {needle: transcript.history[needle].text for needle in message.needs or ()}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
-from typing import Any, final
+from typing import Any, Final, final
 
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.errors import ScenarioError
@@ -21,6 +21,9 @@ from longspan.simulator.script import Script, Segment
 from longspan.simulator.stage import AskJudge, Say, Stage, Tell, Verdict, Wait, Watch
 
 __all__ = ["Rehearsal", "rehearse", "rehearse_test"]
+
+BETWEEN: Final = 3
+"""The turns of others that a test which watches until its next segment is shown."""
 
 ReplyTo = Callable[[str, str], str]
 """Returns the reply to a message, given the message and its ideal reply."""
@@ -51,19 +54,24 @@ class _Conversation:
     def exchange(self, test: str | None, text: str, ideal: str, asks: bool, needle: bool) -> Turn:
         turn = self.turn(test, text, self.reply(text, ideal))
         if test is not None:
-            self.exchanges.append(Exchange(turn.number, text, turn.reply, asks, needle))
+            self.exchanges.append(Exchange(turn.number, text, turn.reply, asks, needle, sent_at=turn.sent_at))
         return turn
 
     def tell(self, test: str, told: Tell) -> None:
         self.now = max(self.now, told.at or self.now)
         turn = self.turn(test, told.text, told.reply, asked=False)
-        self.exchanges.append(Exchange(turn.number, told.text, turn.reply, needle=told.needle, told=True))
+        self.exchanges.append(Exchange(turn.number, told.text, turn.reply, needle=told.needle, told=True, sent_at=turn.sent_at))
 
     def turn(self, test: str | None, text: str, reply: str, *, asked: bool = True) -> Turn:
         turn = Turn(self.turns, test, text, readable(reply), self.now, start=0, end=0, asked=asked)
         self.turns += 1
         self.now += DEFAULT_PACE
         return turn
+
+    def go_on(self) -> None:
+        """Go on to the next segment."""
+        self.segment += 1
+        self.now += self.outline[self.segment].pause if self.segment < len(self.outline) else timedelta(0)
 
     def respond(self, test: str, request: object) -> Any:
         match request:
@@ -72,10 +80,12 @@ class _Conversation:
             case Tell():
                 return self.tell(test, request)
             case Wait():
-                self.segment += 1
-                self.now += self.outline[self.segment].pause if self.segment < len(self.outline) else timedelta(0)
+                self.go_on()
                 return None
             case Watch():
+                if request.until is None and self.outline[self.segment].watch == "next" and request.count > BETWEEN:
+                    self.go_on()
+                    return None
                 if request.until is None and request.turn >= 100:
                     return None
                 ideal = '["so", "so"]'

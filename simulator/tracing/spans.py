@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from importlib.metadata import version
 from typing import Any, Final, final
 
@@ -143,6 +144,12 @@ class _Spans:
             if told is not None:
                 about["gen_ai.output.messages"] = _as_message("assistant", told)
         with self._span("invoke_agent" if told is None else "observe", number, about) as span:
+            yield span
+
+    @contextmanager
+    def night(self, turn: int, to: datetime) -> Iterator[_Span]:
+        """Surround the agent's work in a night before a turn, which is over at the virtual time `to`."""
+        with self._span("consolidate", turn, {"longspan.turn": turn, "longspan.sent_at": to.isoformat()}) as span:
             yield span
 
     @contextmanager

@@ -23,6 +23,7 @@ from longspan.agents.memory.kept import Full
 from longspan.agents.memory.kinds import MemoryOptions
 from longspan.agents.memory.memory import Memory, MemoryItem
 from longspan.agents.memory.turns import Turn
+from longspan.agents.reference.notebook import Notebook
 from longspan.simulator.agent import Agent
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.fields import validated
@@ -184,6 +185,32 @@ def test_of_a_whole_conversation_the_oldest_is_left_out_and_the_trace_says_from_
     trio.run(scenario)
 
 
+def test_the_reader_by_words_answers_from_all_as_the_notebook_does_and_else_from_what_is_found_alone() -> None:
+    async def scenario() -> None:
+        full, found, notebook = agent("full", "answerer=words"), agent("bm25", "answerer=words&k=1"), Notebook()
+        facts = ["Ann has moved to Oslo.", "Ann's cat is called Tom.", "The cat of Ben is called Fay.", "Ann has moved to Rome now."]
+        for number, text in enumerate(facts):
+            for subject in (full, found, notebook):
+                await subject.observe(message(number, text), "OK.")
+        questions = [
+            "Where has Ann moved to?",
+            "What is Ann's cat called?",
+            'What are the cats called? Answer as JSON: {"cats": [...]}',
+            "Fine.",
+        ]
+        for number, text in enumerate(questions, len(facts)):
+            one, other = await full.reply(message(number, text)), await notebook.reply(message(number, text))
+            assert one.text == other.text
+            assert one.usage is None
+        assert full.models == {}
+        assert (await found.reply(message(9, "Where has Ann moved to?"))).text == "Ann has moved to Oslo.", (
+            "it is shorter: BM25 puts it first"
+        )
+        assert (await agent("none", "answerer=words").reply(message(0, questions[0]))).text == "I don't know."
+
+    trio.run(scenario)
+
+
 # Snapshots, and whole runs.
 
 
@@ -292,7 +319,8 @@ def test_an_estimate_prices_the_answerer(tmp_path: Path, openai_key: None) -> No
         ("memory/bm25/x?answerer=none", "memory bm25 takes no target, got 'x'"),
         ("memory/bm25?answerer=none&kk=3", "unknown option 'kk'; did you mean k?"),
         ("memory/bm25?answerer=none&batch=0", "batch: must be session, turn, or a number of turns"),
-        ("memory/bm25?answerer=none&answerer.seed=0", "answerer=none has no options; got answerer.seed"),
+        ("memory/bm25?answerer=none&answerer.seed=0", "answerer=none is no model and has no options; got answerer.seed"),
+        ("memory/bm25?answerer=words&context=2k", "answerer=words is no model and has no options; got context"),
         ("memory/bm25?answerer=openai/x&answerer.sed=0", "unknown option 'sed'; did you mean seed?"),
         ("memory/recent?answerer=none&tokens=x", "tokens: .*; its options are answerer, .*, tokens"),
     ],
@@ -304,8 +332,12 @@ def test_what_is_wrong_with_a_spec_is_said_at_once(spec: str, said: str) -> None
 
 def test_what_a_strangers_spec_could_do_is_known() -> None:
     asked = partial(map, lambda spec: getattr(danger(spec), "how", None))
-    harmless = ["memory/bm25?answerer=none", "memory/recent?tokens=2k&answerer=openai/gpt-4o&answerer.temperature=0"]
-    assert list(asked(harmless)) == [None, None]
+    harmless = [
+        "memory/bm25?answerer=none",
+        "memory/bm25?answerer=words",
+        "memory/recent?tokens=2k&answerer=openai/gpt-4o&answerer.temperature=0",
+    ]
+    assert list(asked(harmless)) == [None, None, None]
     assert list(
         asked(
             [

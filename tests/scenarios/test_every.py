@@ -1,4 +1,4 @@
-"""What holds for every scenario of the suite ltm."""
+"""What holds for every scenario of the suites ltm and memory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longspan.scenarios.shared.lists import words
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.record import Exchange, Record
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.suite import load_suite
 from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
 
-NAMES = list(load_suite("ltm").scenarios)
+LTM, MEMORY = (list(load_suite(suite).scenarios) for suite in ("ltm", "memory"))
+NAMES = [*LTM, *MEMORY]
 
 
 def scenario(name: str) -> Scenario:
@@ -40,8 +42,9 @@ def answered_by(name: str, seed: int, replies: Iterator[str]) -> Rehearsal:
     return rehearse(scenario(name), seed=seed, reply=lambda text, ideal: next(replies, "OK."))
 
 
-def test_there_are_eleven() -> None:
-    assert len(NAMES) == 11
+def test_the_paper_has_eleven() -> None:
+    assert len(LTM) == 11
+    assert not set(LTM) & set(MEMORY)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -107,3 +110,12 @@ def test_a_record_without_an_answer_is_no_crash_of_ours(name: str) -> None:
         except ScenarioError:
             continue
         assert not grade.score
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "reminder"])
+def test_a_reminder_at_the_end_of_an_ideal_reply_costs_nothing(name: str) -> None:
+    """Another test may have asked for it (reminder)."""
+    errands = list(words("errands").values())
+    for seed in range(10):
+        played = rehearse(scenario(name), seed=seed, reply=lambda text, ideal, seed=seed: f"{ideal}\nReminder: {errands[5 * seed]}.")
+        assert played.grade.score == 1, played.grade.reason

@@ -186,6 +186,24 @@ def test_what_is_said_during_a_watch_waits_for_its_end_and_the_watch_catches_up(
     assert len(said) == 1
 
 
+def test_a_watch_until_the_next_segment_shows_all_that_is_said_in_between(tmp_path: Path) -> None:
+    seen: list[tuple[int, bool]] = []
+
+    async def body(stage: Stage) -> None:
+        await stage.say("watching until I speak again")
+        async for turn in stage.watch():
+            seen.append((turn.number, turn.asked))
+        await stage.ask("is it over?", ideal="OK.")
+
+    tests = [dynamic(body, Segment(0, 10, 1, watch="next"), Segment(0.9, 10, 1)), scripted("a", 1), scripted("b", 2)]
+    path = tmp_path / "journal.jsonl"
+    transcript = play(tests, Echo(), setting(1500), path)
+    own = [entry["turn"] for entry in journal_of(path) if entry["type"] == "message" and entry.get("test") == "dynamic-1"]
+    assert [number for number, _ in seen] == list(range(own[0] + 1, own[1])) == transcript.tests["dynamic-1"].watched
+    assert {asked for _, asked in seen} == {True, False}, "filler is told as ever"
+    assert transcript.tests["dynamic-1"].status == "played"
+
+
 def test_an_unbounded_watch_ends_when_no_other_test_remains(tmp_path: Path) -> None:
     seen: list[str | None] = []
 

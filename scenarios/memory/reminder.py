@@ -1,0 +1,323 @@
+"""Reminders: errands are to be recalled once their time has come, by the virtual clock; some are moved, some are cancelled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from functools import lru_cache
+from random import Random
+from statistics import fmean
+from typing import Any, ClassVar, Final, Literal, NamedTuple, final
+
+from pydantic import Field
+
+from longspan.scenarios.memory.wording import Wording
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.errors import ScenarioError
+from longspan.simulator.grading.matching import plain, some
+from longspan.simulator.record import Exchange, Grade, Item, Marked, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Script, Segment
+from longspan.simulator.stage import Stage
+
+__all__ = ["Reminder"]
+
+Kind = Literal["kept", "moved", "cancelled"]
+Entry = Mapping[str, Any]
+"""A message of the test, in its facts: `what` it does, its `text`, and for an errand its `thing`, the `days` until it and its `time`."""
+
+TOLD: Final = 3
+"""The segments in which errands are told, moved and cancelled."""
+SLOTS: Final = (range(20, 28), range(50, 58))
+"""The days after which reminders are due, the soon ones and the late ones."""
+QUIET: Final = range(2, 6)
+"""The days after which the user is back for the first time, before anything is due."""
+AFTER: Final = 2
+"""The turns watched after the last message, in which nothing may be said again."""
+
+
+@final
+class Reminder(Scenario):
+    """Reminders are due at dates: `kept` stay as they are, `moved` get another date, `cancelled` are called off.
+
+    Dates are weeks away; the virtual clock jumps past them. A reminder belongs in the first reply that the agent gives after its date,
+    to whatever message of whatever test, and in no other. A due one is right if it is said there and nowhere else: not early, at a
+    former date, late, or twice. A cancelled one is right if it is never said. The score is the share of due ones that are right, less
+    as much for each cancelled one that is said. To announce a reminder, or to say that one is cancelled, is not to remind.
+    """
+
+    name: ClassVar[str] = "reminder"
+    skills: ClassVar[tuple[Skill, ...]] = ("prospective memory", "conflicting information")
+    topics: ClassVar[frozenset[str]] = frozenset({"reminder"})
+    early: ClassVar[bool] = False
+
+    kept: int = Field(default=1, ge=1, le=4)
+    moved: int = Field(default=1, ge=0, le=4)
+    cancelled: int = Field(default=1, ge=0, le=4)
+
+    def make(self, random: Random) -> Script:
+        wording = Wording(self.name)
+        kinds = ["kept"] * self.kept + ["moved"] * self.moved + ["cancelled"] * self.cancelled
+        things = random.sample(list(words("errands")), len(kinds))
+        order = [number for number, kind in enumerate(kinds) for _ in range(1 if kind == "kept" else 2)]
+        random.shuffle(order)
+        slots = {number: random.sample(SLOTS, 2) for number in range(len(kinds))}
+        told: list[Entry] = []
+        for at, number in enumerate(order):
+            again = number in order[:at]
+            told.append(_entry(random, wording, ("set", "move", "cancel")[again and 1 + (kinds[number] == "cancelled")], things[number]))
+            if told[-1]["what"] != "cancel":
+                when = {"days": random.choice(slots[number][again]), "time": f"{random.randint(8, 20)}:{random.choice(('00', '30'))}"}
+                told[-1] = {**told[-1], **when, "by": random.choice(("date", "days"))}
+        first: Entry = {"what": "rule", "text": wording.say(random, "rule")}
+        parts = [[first, *told[: -(-len(told) // TOLD)]], *_parts(told[-(-len(told) // TOLD) :], TOLD - 1)]
+        greetings = random.sample(wording.all("greeting"), 3)
+        segments = [*filter(None, parts), *([{"what": "greeting", "text": text}] for text in greetings)]
+        quiet = timedelta(days=random.choice(QUIET))
+        soon = timedelta(days=SLOTS[0].stop, hours=random.randint(1, 72)) - quiet
+        late = timedelta(days=SLOTS[1].stop - SLOTS[0].stop, hours=random.randint(1, 72))
+        pauses = [*[timedelta(0)] * (len(segments) - 3), quiet, soon, late]
+        return Script(
+            facts={"segments": segments},
+            outline=[_segment(segment, pause, last=segment is segments[-1]) for segment, pause in zip(segments, pauses, strict=True)],
+            farewell=wording.say(random, "farewell"),
+        )
+
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        """Return what it earns to name one errand of the list whenever the user is back: the right one, at that time alone."""
+        return 1 / len(words("errands")) * (1 - 1 / len(words("errands"))) ** 2
+
+    def guess(self, message: str) -> str | None:
+        if Wording(self.name).read("greeting", message) is None:
+            return None
+        return f"Hello. Reminder: {Random(message).choice(list(words('errands').values()))}."
+
+    async def play(self, stage: Stage) -> None:
+        diary = Diary()
+        segments = stage.facts["segments"]
+        needles: dict[str, list[int]] = {}  # of the rule (""), and of each thing
+        for segment in segments:
+            last = segment is segments[-1]
+            for entry in segment:
+                at = stage.now
+                if not diary.takes(entry, at):
+                    continue
+                diary.hear(entry, at)
+                due = diary.due(at)
+                if entry["what"] != "greeting":
+                    needles.setdefault(entry.get("thing", ""), []).append(sum(map(len, needles.values())))
+                    await stage.say(_text(entry, at), ideal=_reminding("OK.", due))
+                elif due or last:
+                    needs = [needle for thing in ("", *(errand.thing for errand in due)) for needle in needles[thing]]
+                    await stage.ask(_text(entry, at), needs=needs if due else None, ideal=_reminding("Hello.", due))
+                else:
+                    await stage.say(_text(entry, at), needle=False, ideal="Hello.")
+            async for _ in stage.watch(turns=AFTER if last else None, amend=lambda count, ideal: _reminding(ideal, diary.due(stage.now))):
+                pass  # watched turns are recorded, and `grade` decides
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        diary = Diary()
+        begun: dict[str, int] = {}
+        for entry, exchange in _said(facts, record.exchanges):
+            diary.hear(entry, exchange.sent_at or datetime.min)
+            begun.setdefault(entry.get("thing", ""), exchange.turn)
+        things = tuple(sorted({*diary.errands, *words("errands")}))
+        asked = sorted((each for each in (*record.exchanges, *record.watched) if not each.told), key=lambda each: each.turn)
+        replies = [_Read.of(each, things) for each in asked]
+        verdicts = [_verdict(errand, replies, begun[errand.thing], set(diary.errands)) for errand in diary.errands.values()]
+        due = [item for item in verdicts if item.labels["kind"] != "cancelled"]
+        if not due:
+            raise ScenarioError("the test ended before any reminder was asked for")
+        right = sum(item.score or 0 for item in due)
+        wrongly = sum(item.score == 0 for item in verdicts if item not in due)
+        cut_short = any(item.score is None for item in due)
+        return Grade(
+            score=None if cut_short else max(0.0, right - wrongly) / len(due),
+            reason=f"{right:.0f} of {len(due)} due reminders right, cancelled ones said: {wrongly}; "
+            + "; ".join(f"{item.labels['kind']}, {item.name}: {item.note}" for item in verdicts),
+            turns=tuple(sorted({item.turn for item in verdicts if item.turn is not None})),
+            items=tuple(verdicts),
+        )
+
+    def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
+        """Return the share of reminders that are right, of each kind."""
+        kinds: dict[str, list[float]] = {}
+        for item in (item for test in tests for item in test.items):
+            if item.score is not None:
+                kinds.setdefault(item.labels["kind"], []).append(item.score)
+        return {f"{kind} right": fmean(scores) for kind, scores in sorted(kinds.items())}
+
+
+@final
+@dataclass(slots=True)
+class Errand:
+    """What is to be recalled, and when: the last of `times` holds, unless it is cancelled."""
+
+    thing: str
+    times: list[datetime] = field(default_factory=list)
+    cancelled: bool = False
+    recalled: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return "cancelled" if self.cancelled else "moved" if len(self.times) > 1 else "kept"
+
+
+@final
+class Diary:
+    """What a perfect memory has of the errands so far."""
+
+    def __init__(self) -> None:
+        self.errands: dict[str, Errand] = {}
+
+    def takes(self, entry: Entry, at: datetime) -> bool:
+        """Return whether a message still makes sense: nobody moves or cancels what is over because another test made the clock jump."""
+        return entry["what"] not in ("move", "cancel") or self.errands[entry["thing"]].times[-1] > at
+
+    def hear(self, entry: Entry, at: datetime) -> None:
+        if entry["what"] in ("set", "move"):
+            self.errands.setdefault(entry["thing"], Errand(entry["thing"])).times.append(_due(entry, at))
+        elif entry["what"] == "cancel":
+            self.errands[entry["thing"]].cancelled = True
+
+    def due(self, at: datetime) -> list[Errand]:
+        """Return the errands to recall in a reply at that time, which counts as having done so."""
+        due = [errand for errand in self.errands.values() if not (errand.cancelled or errand.recalled) and errand.times[-1] <= at]
+        for errand in due:
+            errand.recalled = True
+        return due
+
+
+def _entry(random: Random, wording: Wording, what: str, thing: str) -> Entry:
+    """Return a message about an errand. Its text has a place for its time, which depends on when it is sent."""
+    values = {"do": words("errands")[thing]} | ({} if what == "cancel" else {"when": "{when}"})
+    return {"what": what, "thing": thing, "text": wording.say(random, what, **values)}
+
+
+def _parts(entries: Sequence[Entry], count: int) -> list[Sequence[Entry]]:
+    """Return entries in `count` parts, as equal as they can be, in order."""
+    size = -(-len(entries) // count)
+    return [entries[start : start + size] for start in range(0, len(entries), size)] if size else []
+
+
+def _segment(entries: Sequence[Entry], pause: timedelta, *, last: bool) -> Segment:
+    longest = datetime(2024, 9, 25)  # a Wednesday in September
+    tokens = sum(len(_text(entry, longest)) // 3 + 8 for entry in entries)  # English has over four letters a token
+    return Segment(None, tokens, len(entries), pause=pause, watch=AFTER if last else "next")
+
+
+def _due(entry: Entry, at: datetime) -> datetime:
+    """Return the time of an errand that is told at another."""
+    hour, minute = map(int, entry["time"].split(":"))
+    return datetime.combine(at.date() + timedelta(days=entry["days"]), time(hour, minute))
+
+
+def _text(entry: Entry, at: datetime) -> str:
+    """Return a message as it is sent at a time."""
+    if "days" not in entry:
+        return str(entry["text"])
+    due, wording = _due(entry, at), Wording("reminder")
+    if entry["by"] == "days":
+        (when,) = wording.all("days", days=entry["days"], time=entry["time"])
+    else:
+        (when,) = wording.all("date", weekday=f"{due:%A}", day=due.day, month=f"{due:%B}", time=entry["time"])
+    return str(entry["text"]).replace("{when}", when)
+
+
+def _reminding(ideal: str, due: Sequence[Errand]) -> str:
+    """Return an ideal reply with the reminders that belong in it."""
+    return "\n".join([ideal, *(f"Reminder: {words('errands')[errand.thing]}." for errand in due)])
+
+
+def _said(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> Iterator[tuple[Entry, Exchange]]:
+    """Yield the messages that were said, each with its turn."""
+    left = iter(exchanges)
+    exchange = next(left, None)
+    for entry in (entry for segment in facts["segments"] for entry in segment):
+        if exchange is not None and exchange.sent_at is not None and exchange.text == _text(entry, exchange.sent_at):
+            yield entry, exchange
+            exchange = next(left, None)
+
+
+# Reading replies.
+
+_SENTENCES = re.compile(r"(?<=[.!?])[\s\"'*_)]+(?=[A-Z\"'(*_])|[\n;]+|(?<=\w) [–—] ")
+_ANNOUNCES = re.compile(r"\b(?:will|shall|ill|well|going to) (?:\w+ )?(?:remind|mention|bring|tell|let you know)")
+"""What says that a reminder is to come."""
+_DENIES = re.compile(
+    r"\bcancel|\bcalled off\b|\bno (?:longer|need|reminders?)\b|\b(?:not|never|wont|dont|without|stop|stopped) (?:\w+ ){0,2}remind"
+    r"|\balready reminded\b|\b(?:was|is|has been|been|got|now) (?:moved|rescheduled|postponed|pushed|shifted|put off) (?:back )?to\b"
+)
+"""What says that there is none, that it is over, or that it has another time."""
+
+
+@final
+class _Read(NamedTuple):
+    """What a grader sees of a turn: the things that its message names, those that its reply names, and those that it reminds of."""
+
+    turn: int
+    sent_at: datetime
+    asked: AbstractSet[str]
+    named: AbstractSet[str]
+    recalled: AbstractSet[str]
+
+    @classmethod
+    def of(cls, exchange: Exchange, things: tuple[str, ...]) -> _Read:
+        named = _named(exchange.reply, things)
+        recalled = reminded(exchange.reply, things) if named else named
+        return cls(exchange.turn, exchange.sent_at or datetime.min, _named(exchange.text, things), named, recalled)
+
+
+def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
+    """Return the things that a reply reminds of: a sentence names them, and neither announces a reminder nor says that there is none."""
+    sentences = (plain(sentence) for sentence in _SENTENCES.split(reply))
+    kept = [sentence for sentence in sentences if not (_ANNOUNCES.search(sentence) or _DENIES.search(sentence))]
+    return _named("\n".join(kept), things)
+
+
+def _named(text: str, things: tuple[str, ...]) -> AbstractSet[str]:
+    """Return the things that a text names, in the singular or the plural."""
+    keys, pattern = _names(things)
+    return {keys[match] for match in pattern.findall(plain(text))}
+
+
+@lru_cache(maxsize=100)
+def _names(things: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[str]]:
+    keys = {plain(thing).removesuffix("s"): thing for thing in things}
+    return keys, re.compile(rf"\b({'|'.join(map(re.escape, sorted(keys, key=len, reverse=True)))})s?\b")
+
+
+def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: AbstractSet[str]) -> Item:
+    """Return how an errand was recalled in the replies from turn `since` on, in which it was told. `told`: all errands of the test."""
+    thing, due = errand.thing, errand.times[-1]
+    replies = [each for each in replies if each.turn >= since]
+    belongs = None if errand.cancelled else next((each for each in replies if each.sent_at >= due), None)
+    naming = [each for each in replies if thing in each.recalled and (each is belongs or thing not in each.asked)]
+    in_time = belongs is not None and belongs in naming
+    elsewhere = [_how(errand, belongs, each) for each in naming if each is not belongs]
+    others = sorted(belongs.named - belongs.asked - told) if belongs is not None and in_time else []
+    notes = [] if belongs is None else [f"{'said' if in_time else 'not said'} in turn {belongs.turn}"]
+    if others:
+        notes.append(f"among things nobody asked for ({some(others, 2)})")
+    notes += elsewhere[:3] + ([f"{len(elsewhere) - 3} times more"] if len(elsewhere) > 3 else [])
+    right = not elsewhere and (errand.cancelled or (in_time and not others))
+    return Item(
+        name=thing,
+        score=float(right) if errand.cancelled or belongs is not None else None,
+        labels={"kind": errand.kind},
+        note=", ".join(notes) or "never said",
+        turn=belongs.turn if belongs is not None else next((each.turn for each in naming), None),
+    )
+
+
+def _how(errand: Errand, belongs: _Read | None, said: _Read) -> str:
+    """Return what is wrong about saying a reminder in a turn."""
+    if errand.cancelled:
+        return f"said in turn {said.turn} though cancelled"
+    if belongs is not None and said.turn > belongs.turn:
+        return f"said {'again' if errand.thing in belongs.recalled else 'late'} in turn {said.turn}"
+    former = any(time <= said.sent_at for time in errand.times[:-1])
+    return f"said in turn {said.turn}, {'at its former time' if former else 'early'}"

@@ -1,0 +1,42 @@
+"""What agents did in virtual nights: how many passed, what working through them took, and how much was kept before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import fmean
+
+from longspan.simulator.events import Night
+from longspan.simulator.integers import is_finite
+from longspan.simulator.ledger import known_cost
+
+__all__ = ["night_metrics"]
+
+
+def night_metrics(nights: Iterable[Night]) -> dict[str, float]:
+    """Return how many nights passed, in how many the agent worked, and the means over these: seconds, tokens of its models, dollars, and
+    the bytes that it kept before and after. What no night tells is left out; all of it if there were no nights."""
+    passed = list(nights)
+    worked = [night for night in passed if night.consolidated]
+    if not passed:
+        return {}
+    found = {"nights": float(len(passed)), "nights_worked": float(len(worked))}
+    told = {
+        "night_seconds": [_measured(night, "consolidate_s") for night in worked],
+        "night_tokens": [_tokens(night) for night in worked],
+        "night_usd": [known_cost(night.cost_usd.values()) if night.cost_usd else None for night in worked],
+        "night_bytes_before": [_measured(night, "bytes_before") for night in worked],
+        "night_bytes_after": [_measured(night, "bytes_after") for night in worked],
+    }
+    known = {name: [value for value in values if value is not None] for name, values in told.items()}
+    return found | {name: round(fmean(values), 6) for name, values in known.items() if values}
+
+
+def _tokens(night: Night) -> float | None:
+    """Return the tokens that models read and wrote; None if that is not told."""
+    usages = [*([night.usage] if night.usage else []), *(night.besides or {}).values()]
+    return float(sum(usage.get("input_tokens", 0) + usage.get("output_tokens", 0) for usage in usages)) if usages else None
+
+
+def _measured(night: Night, name: str) -> float | None:
+    value = (night.measured or {}).get(name)
+    return float(value) if is_finite(value) else None
