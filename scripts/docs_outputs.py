@@ -29,6 +29,7 @@ GUIDES: Final = (
     "memory.md",
     "journal.md",
     "running.md",
+    "experiments.md",
     "comparing.md",
     "report.md",
     "debugging.md",

@@ -131,6 +131,13 @@ class GridOptions:
         Literal["on", "off", "retell"],
         typer.Option(help="Ask each question about a history from the state at its end, one after another (off), or after a new telling."),
     ] = "on"
+    twins: Annotated[
+        int, typer.Option(help="Play so many tests a second time without their needles.", parser=whole(0, 10_000), metavar="N")
+    ] = 0
+    lesion: Annotated[
+        int | None,
+        typer.Option(help="Ask tests' last questions again with only the last N tokens, such as 8k.", parser=size, metavar="N"),
+    ] = None
     nights: Annotated[
         int, typer.Option(help="Virtual nights in every span, in which an agent may consolidate.", parser=whole(0, 100), metavar="N")
     ] = 0

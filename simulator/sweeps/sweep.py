@@ -130,7 +130,7 @@ def _remove_half_made(path: Path) -> None:
 def finished(run: RunFolder) -> Result | None:
     """Return the results of a finished run, or None for any other."""
     try:
-        if not all(is_closed(run.journal(id)) for id in run.manifest.conversations):
+        if not all(is_closed(run.journal(id)) for id in run.manifest.played):
             return None
         return read_result(run)
     except (OSError, LongspanError):  # an unreadable run is resumed, which reports the problem

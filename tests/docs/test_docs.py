@@ -26,6 +26,8 @@ from tests.environments import Environment, build
 import longspan as longspan_itself
 from longspan.simulator import events
 from longspan.simulator.analysis.rows import TESTS, TURNS
+from longspan.simulator.experiment import Experiment
+from longspan.simulator.grading.effects import Contrast, Effect
 from longspan.simulator.grading.grades import Result, ScenarioResult, TestResult
 from longspan.simulator.grid import Grid
 from longspan.simulator.interop.dataset import EXPECTED, MESSAGES
@@ -372,7 +374,13 @@ def test_there_is_a_section_for_every_event_and_for_no_other() -> None:
 
 @pytest.mark.parametrize(
     ("model", "heading"),
-    [(Manifest, "`manifest.json`"), (Result, "`result.json`"), (ScenarioResult, "A scenario"), (TestResult, "A test")],
+    [
+        (Manifest, "`manifest.json`"),
+        (Result, "`result.json`"),
+        (ScenarioResult, "A scenario"),
+        (TestResult, "A test"),
+        (Effect, "An effect"),
+    ],
 )
 def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str) -> None:
     assert sorted(documented(section("journal.md", heading))) == sorted(model.model_fields)
@@ -408,6 +416,9 @@ def names_of(model: type[Any]) -> list[str]:
         ("`manifest.json`", "conversations", PlannedTest),
         ("A test", "evidence", Evidence),
         ("A test", "correction", Correction),
+        ("An effect", "tests", Contrast),
+        ("`begin`", "experiment", Experiment),
+        ("`manifest.json`", "experiments", Experiment),
     ],
 )
 def test_every_field_of_what_lies_within_is_described(heading: str, field: str, model: type[Any]) -> None:
