@@ -112,6 +112,7 @@ def meanings(key: str) -> list[str]:
 
 def strategies() -> Mapping[str, list[Strategy]]:
     colours, names, groceries = words("colours"), words("names"), list(words("groceries"))
+    gifts, places = (words("confidences")[kind]["values"] for kind in ("gift", "hiding"))
     containers, phrases = words("sally_anne")["containers"], [rule["phrase"] for rule in words("triggers")]
     errands = list(words("errands").values())
     return {
@@ -179,6 +180,14 @@ def strategies() -> Mapping[str, list[Strategy]]:
             always("Opening 6."),
             always("Not 1, not 2, not 3, not 4 and not 5."),
             always("1 or 2."),
+        ],
+        "forget": [
+            *(always(f"A {value}.") for value in (*gifts[:2], *places[:2])),
+            always(", ".join([*gifts, *places])),
+            always(f"Not a {', not a '.join(gifts[1:])}, but a {gifts[0]}."),
+            now_and_then(gifts[0], 3),
+            always(", ".join(map(str, range(4000, 4100)))),
+            always("I have forgotten it, as you asked."),
         ],
     }
 
