@@ -21,50 +21,56 @@ TOLD = [
     ["sell the piano", "decided"],
     ["paint the shed", "decided"],
     ["dig a pond", "decided"],
-    ["hang up a hammock", "decided after talk"],
+    ["put up a rope ladder", "decided after talk"],
     ["keep bees", "older"],
     ["adopt a donkey", "older"],
     ["oil the swing", "older"],
-    ["build a canoe", "reversed"],
-    ["set up a sundial", "talk"],
+    ["build a bread oven", "reversed"],
+    ["set up a birdbath", "talk"],
 ]
-RIGHT = "Sell the piano.\nPaint the shed.\nDig a pond.\nHang up a hammock."
+RIGHT = "Sell the piano.\nPaint the shed.\nDig a pond.\nPut up a rope ladder."
 
 REPLIES = [
     (4, RIGHT),
-    (4, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Hang up a hammock"),
-    (4, "1. **Sell the piano**\n2. **Paint the shed**\n3. **Dig a pond**\n4. **Hang up a hammock**"),
+    (4, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Put up a rope ladder"),
+    (4, "1. **Sell the piano**\n2. **Paint the shed**\n3. **Dig a pond**\n4. **Put up a rope ladder**"),
     (
         4,
-        "Here is what you have decided since 4 March:\n\n- To sell the piano\n- To paint the shed\n- To dig a pond\n- To hang up a hammock",
+        "What you decided since 4 March:\n\n- To sell the piano\n- To paint the shed\n- To dig a pond\n- To put up a rope ladder",
     ),
-    (4, "You've decided to sell the piano, paint the shed, dig a pond and hang up a hammock."),
-    (4, "Hammock, pond, shed, piano."),
-    (4, '["sell the piano", "paint the shed", "dig a pond", "hang up a hammock"]'),
-    (4, '{"decided": ["sell the piano", "paint the shed", "dig a pond", "hang up a hammock"], "not decided": ["set up a sundial"]}'),
-    (4, f"{RIGHT}\n\n(The canoe was called off, and the sundial is no more than an idea.)"),
-    (4, f"{RIGHT}\n\nNot included: the canoe (reversed), the sundial (only an idea), and the bees, the donkey and the swing (earlier)."),
+    (4, "You've decided to sell the piano, paint the shed, dig a pond and put up a rope ladder."),
+    (4, "Rope ladder, pond, shed, piano."),
+    (4, '["sell the piano", "paint the shed", "dig a pond", "put up a rope ladder"]'),
+    (4, '{"decided": ["sell the piano", "paint the shed", "dig a pond", "put up a rope ladder"], "not decided": ["set up a birdbath"]}'),
+    (4, f"{RIGHT}\n\n(The bread oven was called off, and the birdbath is no more than an idea.)"),
+    (
+        4,
+        f"{RIGHT}\n\nNot included: the bread oven (reversed), the birdbath (an idea), the bees, the donkey and the swing (earlier).",
+    ),
     (4, f"{RIGHT}\n\n**Earlier decisions (left out):**\n- Keep bees\n- Adopt a donkey\n- Oil the swing"),
-    (4, f"## Decided\n{RIGHT}\n\n## Reversed\n- Build a canoe\n\n## Not decided yet\n- Set up a sundial"),
+    (4, f"## Decided\n{RIGHT}\n\n## Reversed\n- Build a bread oven\n\n## Not decided yet\n- Set up a birdbath"),
     (4, f"Decisions since 4 March that still stand (leaving out what was dropped or only discussed):\n{RIGHT}"),
     (4, f"What you decided and have not gone back on:\n{RIGHT}"),
-    (4, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Hang up a hammock\n- Build a canoe (reversed later)"),
-    (4, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Hang up a hammock\n- ~~Build a canoe~~ – you went back on that"),
-    (4, "You decided to sell the piano, to paint the shed and to dig a pond, and to hang up a hammock, but not to build a canoe."),
-    (4, "You decided to build a canoe, but went back on it. What stands: sell the piano, paint the shed, dig a pond, hang up a hammock."),
+    (4, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Put up a rope ladder\n- Build a bread oven (reversed later)"),
+    (4, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Put up a rope ladder\n- ~~Build a bread oven~~ – you went back on that"),
+    (4, "You decided to sell the piano, to paint the shed and to dig a pond, and to put up a rope ladder, but not to build a bread oven."),
+    (
+        4,
+        "You decided on a bread oven, but went back on it. What stands: sell the piano, paint the shed, dig a pond, put up a rope ladder.",
+    ),
     (4, f"{RIGHT}\nNo other decisions were made."),
-    (4, f"{RIGHT}\nYou haven't decided on the sundial."),
-    (4, "* Selling the piano\n  * agreed on 6 March 2024\n* Painting the shed\n* Digging a pond\n* Hanging up a hammock"),
-    (4, "Earlier: bees, a donkey, the swing. Since then: sell the piano, paint the shed, dig a pond, hang up a hammock."),
+    (4, f"{RIGHT}\nYou haven't decided on the birdbath."),
+    (4, "* Selling the piano\n  * agreed on 6 March 2024\n* Painting the shed\n* Digging a pond\n* Putting up a rope ladder"),
+    (4, "Earlier: bees, a donkey, the swing. Since then: sell the piano, paint the shed, dig a pond, put up a rope ladder."),
     (4, RIGHT.upper()),
     (3, "Sell the piano.\nPaint the shed.\nDig a pond."),
-    (3, f"{RIGHT}\nBuild a canoe."),
-    (3, f"{RIGHT}\nSet up a sundial."),
+    (3, f"{RIGHT}\nBuild a bread oven."),
+    (3, f"{RIGHT}\nSet up a birdbath."),
     (3, f"{RIGHT}\nKeep bees."),
     (3, f"{RIGHT}\nFrame the tapestry."),
-    (3, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Hang up a hammock\n- Invite the mayor to dinner"),
-    (2, "Sell the piano.\nPaint the shed.\nDig a pond.\nBuild a canoe."),
-    (2, "You decided to sell the piano and paint the shed; you haven't decided on the pond, and the hammock is just an idea."),
+    (3, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Put up a rope ladder\n- Invite the mayor to dinner"),
+    (2, "Sell the piano.\nPaint the shed.\nDig a pond.\nBuild a bread oven."),
+    (2, "You decided to sell the piano and paint the shed; you haven't decided on the pond, and the rope ladder is just an idea."),
     (1, "The piano."),
     (1, f"{RIGHT}\nKeep bees.\nAdopt a donkey.\nOil the swing."),
     (0, ""),
@@ -91,10 +97,10 @@ def test_digests_in_any_wording(there: int, reply: str) -> None:
 
 
 def test_the_reason_says_what_is_missing_and_what_does_not_belong() -> None:
-    reason = graded("- Sell the piano\n- Dig a pond\n- Keep bees\n- Build a canoe\n- Frame the tapestry\n- Buy some new chairs").reason
+    reason = graded("- Sell the piano\n- Dig a pond\n- Keep bees\n- Build a bread oven\n- Frame the tapestry\n- Buy some new chairs").reason
     assert reason == (
-        "2 of 4 decisions are there; missing: paint the shed, hang up a hammock; does not belong there: keep bees (older), "
-        "build a canoe (reversed), frame the tapestry (never told), Buy some new chairs (never told)"
+        "2 of 4 decisions are there; missing: paint the shed, put up a rope ladder; does not belong there: keep bees (older), "
+        "build a bread oven (reversed), frame the tapestry (never told), Buy some new chairs (never told)"
     )
 
 
