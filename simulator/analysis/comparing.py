@@ -39,7 +39,7 @@ from longspan.simulator.ledger import total_cost
 from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.tables import Table
 
-__all__ = ["Cell", "Comparison", "Pair", "cells_of", "compare", "load_comparison", "load_comparisons"]
+__all__ = ["Cell", "Comparison", "Pair", "cells_of", "compare", "load_comparison", "load_comparisons", "load_counted"]
 
 UNCOUNTED: Final = "none of its tests counts toward a score"
 
@@ -155,7 +155,7 @@ class _Played(NamedTuple):
 
 def load_comparison(paths: Sequence[Path]) -> Comparison:
     """Compare all runs in `paths`, each a run's folder or a folder of runs. Raises InputError."""
-    return compare(*_loaded(paths))
+    return compare(*load_counted(paths))
 
 
 def load_comparisons(paths: Sequence[Path]) -> dict[str, Comparison]:
@@ -163,12 +163,12 @@ def load_comparisons(paths: Sequence[Path]) -> dict[str, Comparison]:
 
     Runs that cannot be used are in the first. Raises InputError.
     """
-    runs, unusable = _loaded(paths)
+    runs, unusable = load_counted(paths)
     groups = comparable(runs)
     return {name: compare(group, [] if number else unusable) for number, (name, group) in enumerate(groups.items())}
 
 
-def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
+def load_counted(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     """Load runs and those that cannot be used, such as one of which no test counts: it has no score. Raises InputError."""
     runs, unusable = load(paths)
     counted = [run for run in runs if run.result.max_score]
