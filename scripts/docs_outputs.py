@@ -29,6 +29,7 @@ GUIDES: Final = (
     "memory.md",
     "journal.md",
     "running.md",
+    "experiments.md",
     "comparing.md",
     "report.md",
     "debugging.md",
@@ -38,6 +39,7 @@ GUIDES: Final = (
     "calibration.md",
     "summhay.md",
     "histories.md",
+    "memory-suite.md",
     "tracing.md",
 )
 """The pages in docs/ whose files and commands belong together."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
+from random import Random
 from typing import Any, Final, NamedTuple, TypeVar, final
 
 import trio
@@ -20,6 +22,7 @@ from longspan.simulator.conductor import CHARGE, Conductor, End, Fill, Phase, Sp
 from longspan.simulator.errors import AgentError, JournalError, ReplayError, StoppedError, journal_text
 from longspan.simulator.faults import is_fault
 from longspan.simulator.filler.filler import Distraction, Filler
+from longspan.simulator.forks import Fork
 from longspan.simulator.journal import Journal
 from longspan.simulator.ledger import Costs
 from longspan.simulator.live_agent import LiveAgent
@@ -47,6 +50,11 @@ OPENING: Final = (
 )
 """The first message, which explains the situation (GoodAI, section 3.1)."""
 
+MAX_REPLACEMENT: Final = 40
+"""Tokens of what a twin says in the place of a needle, at most."""
+REPLACEMENTS: Final = 40
+"""How many such remarks are tried until one has no word of the needle's."""
+
 SNAPSHOT_EVERY: Final = 100
 SNAPSHOT_SHARE: Final = 0.1
 """Turns after which the agent is saved if no test has ended, at least, and as a share of all turns so far: what is saved grows with
@@ -60,7 +68,8 @@ class Setting:
 
     `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has a conversation to
     itself. `alone`: its test has one in any run, and the conversation begins with the test's first line. `branched`: others branch from
-    its end, where the agent is saved. `nights`: how many fall in every span of a conversation that has one.
+    its end, where the agent is saved. `pinned`: tests of which others branch from the first needle, where it is saved too. `nights`:
+    how many fall in every span of a conversation that has one.
     """
 
     id: str
@@ -69,6 +78,7 @@ class Setting:
     isolated: bool = False
     alone: bool = False
     branched: bool = False
+    pinned: frozenset[str] = frozenset()
     tokenizer: Tokenizer
     filler: Filler
     starts_at: datetime = DEFAULT_START
@@ -153,6 +163,15 @@ class _Utterance:
     ready: _Ready | None = None
 
 
+def _turn_name(conversation: str) -> str:
+    """Return what the turn ids of a conversation begin with. Its id may be a test's name, which the agent must not see."""
+    return hashlib.sha256(conversation.encode()).hexdigest()[:8]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w{4,}", text.lower()))
+
+
 def _told(reply: Reply, costs: Costs | None) -> dict[str, Any]:
     """Return what an agent told of its work, as events have it."""
     return {
@@ -183,7 +202,8 @@ class Conversation:
 
     A journal that already has events is replayed from the beginning, with its replies instead of the agent's. At its end, the
     agent catches up and is asked from then on. `on_fault` is called with a test's id, its error as journaled, and the exception,
-    before an error of its own ends a test that is not replayed. A branch goes on from the end of its `trunk`.
+    before an error of its own ends a test that is not replayed. A branch goes on from the end of its `trunk`. An experiment goes on from
+    its `fork`, and ends with its test; `journal` then has what it shares with the other conversation.
     """
 
     def __init__(
@@ -198,10 +218,10 @@ class Conversation:
         before_turn: Callable[[], Awaitable[None]] | None = None,
         on_fault: Callable[[str, str, BaseException], object] | None = None,
         trunk: Trunk | None = None,
+        fork: Fork | None = None,
     ) -> None:
         self._setting = setting
-        # The id may be a test's name, which the agent must not see in turn ids.
-        self._name = hashlib.sha256(setting.id.encode()).hexdigest()[:8]
+        self._name = _turn_name(setting.id)
         self._agent = agent
         self._journal = journal
         self._judge = judge
@@ -211,6 +231,9 @@ class Conversation:
         self._clock = VirtualClock(setting.starts_at if trunk is None else trunk.now, setting.pace)
         self._count = setting.tokenizer.count
         self._trunk = trunk
+        self._fork = fork
+        self._unpinned = set(setting.pinned)
+        self._replaced: set[int] = set()
         self._first, self._position, self._dealt = (0, 0, 0) if trunk is None else (trunk.turns, trunk.position, trunk.dealt)
         self._history: list[Turn] = []
         self._saved = self._first
@@ -269,7 +292,8 @@ class Conversation:
                 tokenizer=setting.tokenizer.name,
                 starts_at=self.now,
                 pace_s=setting.pace.total_seconds(),
-                trunk=self._trunk.point if self._trunk is not None else None,
+                trunk=self._fork.point if self._fork is not None else self._trunk.point if self._trunk is not None else None,
+                experiment=self._fork.experiment if self._fork is not None else None,
             )
         )
         if not setting.alone:
@@ -283,6 +307,8 @@ class Conversation:
                     await self._give_floor(state, jump, nursery)
                 case End(state):
                     await self._end(state)
+                    if self._fork is not None and state.test.id == self._fork.experiment.test:
+                        break
                 case Fill(tokens, asked):
                     await self._fill(tokens, asked)
         if setting.branched:
@@ -414,10 +440,33 @@ class Conversation:
             self._jump(task.test, request.at)
             if request.asks:
                 kind, needs = "question", task.needles if request.needs is None else [task.needles[number] for number in request.needs]
-        turn = await self._exchange(_Utterance(kind, request.text, tokens, ideal, task.test.id, request.needle, needs, ready))
+        utterance = _Utterance(kind, request.text, tokens, ideal, task.test.id, request.needle, needs, ready)
+        if request.needle and kind == "line":
+            await self._pin(task.test)
+            utterance = self._replacement(task.test, utterance)
+        turn = await self._exchange(utterance)
         if request.needle:
             task.needles.append(turn.number)
         return turn.reply
+
+    async def _pin(self, test: Test) -> None:
+        """Save the agent before the first needle of a test that others branch from there."""
+        if test.id in self._unpinned:
+            self._unpinned.remove(test.id)
+            self._agent.pin()
+            await self._snapshot()
+
+    def _replacement(self, test: Test, needle: _Utterance) -> _Utterance:
+        """Return what is said in the place of a needle: in a twin, of its test, small talk that depends on the test's seed alone."""
+        fork = self._fork
+        if fork is None or fork.experiment.kind != "twin" or test.id != fork.experiment.test:
+            return needle
+        self._replaced.add(self.turns)
+        random = Random(f"{test.seed}/twin/{len(self._replaced)}")
+        size, shuffled = min(needle.tokens, MAX_REPLACEMENT), random.sample(range(REPLACEMENTS), REPLACEMENTS)
+        remarks = (self._setting.filler.remark(size, number) for number in shuffled)
+        text = next((text for text in remarks if _words(text).isdisjoint(_words(needle.text))), "Well.")
+        return replace(needle, text=text, tokens=self._count(text), needle=False)
 
     async def _verdict(self, test: Test, request: AskJudge) -> Verdict:
         recorded = self._journal.recorded()
@@ -486,7 +535,10 @@ class Conversation:
             self._journal.sync()
             raise StoppedError(f"stopped after turn {self.turns - 1}")
         number, start = self.turns, self._position
-        message = Message(utterance.text, self.now, f"{self._name}-{number}")
+        name = self._name
+        if self._fork is not None and number < self._fork.point.turn:
+            name = _turn_name(self._fork.point.conversation)
+        message = Message(utterance.text, self.now, f"{name}-{number}")
         sent_before = self._journal.replaying
         self._write(
             events.Message(
@@ -500,7 +552,7 @@ class Conversation:
                 start=start,
                 dealt=self._dealt,
                 sent_at=message.sent_at,
-                needs=utterance.needs,
+                needs=utterance.needs and [turn for turn in utterance.needs if turn not in self._replaced],
             )
         )
         event = await self._reply(message, utterance, sent_before)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from longspan.simulator.experiment import Experiment
 from longspan.simulator.script import Placement
 
 __all__ = [
@@ -42,8 +43,8 @@ class _Event(BaseModel):
 
 @final
 class BranchPoint(BaseModel):
-    """Where a conversation branches from another: at the end of `conversation`, before turn `turn`. `sum` is the checksum of the last
-    line of its journal, which covers all lines before it."""
+    """Where a conversation branches from another: from `conversation`, before turn `turn`. `sum` is the checksum of the line of its journal
+    after which it does, the last one unless it is an experiment. It covers all lines before."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -56,7 +57,8 @@ class BranchPoint(BaseModel):
 class Begin(_Event):
     """The start of a conversation. `pace_s`: virtual seconds per turn. `format` is 1 in runs of 0.2.
 
-    A branch's turns, positions and times go on from those of its `trunk`; its journal has its own events alone.
+    A branch's turns, positions and times go on from those of its `trunk`; its journal has its own events alone. So has that of an
+    `experiment`, which branches before the trunk's end.
     """
 
     type: Literal["begin"] = "begin"
@@ -69,6 +71,7 @@ class Begin(_Event):
     starts_at: datetime
     pace_s: float
     trunk: BranchPoint | None = None
+    experiment: Experiment | None = None
 
 
 @final

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator import events
 from longspan.simulator.errors import DamageError, JournalError, ReplayError, StoppedError
@@ -17,7 +17,7 @@ from longspan.simulator.journal_lines import REMEDY, JournalLines, as_line, fiel
 from longspan.simulator.json_lines import cut_torn
 from longspan.simulator.packed import is_packed, open_journal
 
-__all__ = ["Journal", "check_journal", "is_closed", "last_sum", "read_journal"]
+__all__ = ["Journal", "Shared", "check_journal", "is_closed", "last_sum", "read_journal", "read_lines", "read_shared"]
 
 MAX_LINE_BYTES: Final = 2**30
 """A longer line, in bytes, cannot be an event."""
@@ -34,6 +34,26 @@ def read_journal(path: Path) -> Iterator[events.Event]:
     lines = JournalLines(path)
     for line in _complete_lines(path):
         yield lines.read(line)
+
+
+def read_lines(path: Path) -> Iterator[tuple[bytes, events.Event, str]]:
+    """Yield the lines of a journal as `read_journal` does, each with its event and its checksum."""
+    lines = JournalLines(path)
+    for line in _complete_lines(path):
+        yield line, lines.read(line), lines.sum
+
+
+def read_shared(path: Path, sum: str) -> Iterator[events.Event]:
+    """Yield what a branch shares with the journal at `path`: the events after the first, up to the line with a checksum.
+
+    Raises JournalError if there is no such line, and as `read_journal` does.
+    """
+    for _, event, reached in read_lines(path):
+        if not isinstance(event, events.Begin):
+            yield event
+        if reached == sum:
+            return
+    raise JournalError(f"{path}: it is not as it was when another conversation branched from it: restore both from a copy")
 
 
 def check_journal(path: Path) -> None:
@@ -86,20 +106,32 @@ def _complete_lines(path: Path) -> Iterator[bytes]:
 
 
 @final
+class Shared(NamedTuple):
+    """The lines, after the first, that a branch shares with the journal at `path`."""
+
+    path: Path
+    lines: Sequence[bytes] = ()
+
+
+@final
 class Journal:
     """A journal being written. An existing journal is first replayed.
 
     While `replaying`, `write` compares the event with the recorded one instead of writing it, and `recorded` returns the
     recorded event, such as the agent's reply. So playing, resuming and replaying share one code path. `torn`: an incomplete last
     line, left by a crash, was cut off. With `replay_only` nothing is written, and the end of the journal raises StoppedError.
+
+    `shared`: after the first event come those of another journal, which are replayed too, and not written to this one.
     """
 
-    def __init__(self, path: Path, *, replay_only: bool = False) -> None:
+    def __init__(self, path: Path, *, replay_only: bool = False, shared: Shared | None = None) -> None:
         self.path = path
         self.seq = 0
         self.torn = False
         self._recorded: list[bytes] = []
         self._lines = JournalLines(path)
+        self._shared = shared or Shared(path)
+        self._again = 0  # how many of the shared lines have been replayed
         try:
             for line in _complete_lines(path) if path.exists() else ():
                 self._lines.check(line)
@@ -116,7 +148,12 @@ class Journal:
 
     @property
     def replaying(self) -> bool:
-        return self.seq < len(self._recorded)
+        return self._shares or self.seq < len(self._recorded)
+
+    @property
+    def _shares(self) -> bool:
+        """Whether the next event is one of the shared ones."""
+        return self.seq > 0 and self._again < len(self._shared.lines)
 
     @property
     def sum(self) -> str:
@@ -125,6 +162,8 @@ class Journal:
 
     def recorded(self) -> events.Event | None:
         """Return the recorded event at this position, or None after the last one. Raises StoppedError there if nothing is written."""
+        if self._shares:
+            return parse_line(self._shared.lines[self._again], self._again + 1, self._shared.path)
         if self._replay_only and not self.replaying:
             raise self._end()
         return parse_line(self._recorded[self.seq], self.seq, self.path) if self.replaying else None
@@ -134,10 +173,12 @@ class Journal:
 
         Raises ReplayError if it differs, JournalError if it cannot be written.
         """
+        if self._shares:
+            self._again += 1
+            _compare(self._shared.lines[self._again - 1], as_line(event, self._again), self._shared.path)
+            return
         if self.replaying:
-            recorded, again = fields_of(self._recorded[self.seq]), as_line(event, self.seq)
-            if recorded != again:
-                _compare(json.loads(recorded + b"}"), json.loads(again + b"}"), self.path)
+            _compare(self._recorded[self.seq], as_line(event, self.seq), self.path)
         elif self._replay_only:
             raise self._end()
         else:
@@ -184,8 +225,13 @@ class Journal:
         self._file.close()
 
 
-def _compare(old: dict[str, Any], new: dict[str, Any], path: Path) -> None:
-    """Compare two events as JSON, because JSON is what was recorded. Raises ReplayError."""
+def _compare(line: bytes, again: bytes, path: Path) -> None:
+    """Compare a recorded line and an event's, as JSON, because JSON is what was recorded. Raises ReplayError."""
+    recorded = fields_of(line)
+    if recorded == again:
+        return
+    old: dict[str, Any] = json.loads(recorded + b"}")
+    new: dict[str, Any] = json.loads(again + b"}")
     if old == new:
         return
     key = min(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))

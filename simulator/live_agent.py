@@ -35,7 +35,8 @@ class LiveAgent:
     turns after that, with the nights between them: a snapshot before a turn has the night before that turn. Any exception of the
     agent becomes an AgentError that names the turn.
 
-    In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`.
+    In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`. It is not shown the turns before
+    number `since`.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class LiveAgent:
         give_ideal: Callable[[str], None] | None = None,
         spans: Spans = SILENT,
         trunk: TrunkAgent | None = None,
+        since: int = 0,
     ) -> None:
         self.agent = agent
         self._snapshots = snapshots
@@ -54,6 +56,7 @@ class LiveAgent:
         self._give_ideal = give_ideal
         self._spans = spans
         self._trunk = trunk
+        self._since = since
         self._turns = trunk.turns if trunk is not None else 0
         self._replayed: list[PastTurn] = []
         self._nights: list[datetime] = []
@@ -84,7 +87,7 @@ class LiveAgent:
             return
         self._caught_up = True
         with self._spans.catch_up(self._turns) if self._turns else nullcontext():
-            first = restored = 0
+            first, restored = 0, self._since
             if self._trunk is not None:
                 first = restored = await self._reach(self._trunk)
             elif self._snapshots is not None:
@@ -186,13 +189,18 @@ class LiveAgent:
 
     async def save(self) -> bool:
         """Take a snapshot. Return whether there is one: not all agents support snapshots, and not all conversations keep them."""
-        if self._snapshots is None:
+        if self._snapshots is None or self._snapshots.copied:
             return False
         await self.catch_up()  # first, because an agent in another process reports its capabilities only then
         if not has_snapshots(self.agent):
             return False
         await self._call(self._snapshots.save(self.agent, self._turns))
         return True
+
+    def pin(self) -> None:
+        """Keep the snapshot that is taken before the next turn."""
+        if self._snapshots is not None:
+            self._snapshots.pin(self._turns)
 
     async def save_progress(self) -> None:
         """Take a snapshot if the agent was needed at all."""

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, final
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
+from longspan.simulator.experiment import Experiment
 from longspan.simulator.settings import Branch, RunSettings
 
 __all__ = ["ImportSource", "Manifest", "PlannedTest", "commit", "versions"]
@@ -59,7 +60,8 @@ class Manifest(RunSettings):
     """A run's settings and its plan. `format` is 1 in runs of 0.2, whose conversations followed the agent's replies.
 
     `conversations`: the tests of each conversation, in the order they were created. `left_out`: why tests were left out. `late`:
-    the scenarios that do not allow the early placement that was asked for.
+    the scenarios that do not allow the early placement that was asked for. `experiments`: conversations that are played besides, and
+    are no part of the score, by id.
 
     `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit`). Published before the run, it
     proves afterwards which tests were played. An `imported` run has no valid commitment and cannot be resumed.
@@ -76,6 +78,7 @@ class Manifest(RunSettings):
     definitions_sha256: str | None = None
     imported: ImportSource | None = None
     conversations: dict[Name, list[PlannedTest]]
+    experiments: dict[Name, Experiment] = Field(default_factory=dict)
     left_out: list[str]
     late: list[str]
     nonce: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -113,7 +116,22 @@ class Manifest(RunSettings):
             if id in self.trunks and self.trunks[id] not in before - self.trunks.keys():
                 raise ValueError(f"conversation {id} branches from {self.trunks[id]}, which must come before it and be no branch")
             before.add(id)
+        for id, experiment in self.experiments.items():
+            tests = [planned.id for planned in self.conversations.get(experiment.conversation, [])]
+            if id in before or experiment.test not in tests:
+                raise ValueError(f"experiment {id} must have an id of its own, and a test that is planned in its conversation")
+            if (experiment.tokens is None) != (experiment.kind == "twin"):
+                raise ValueError(f"experiment {id}: a lesion says how many tokens it leaves, and a twin does not")
         return self
+
+    @property
+    def played(self) -> Sequence[str]:
+        """The conversations that have a journal: the run's, then those of its experiments."""
+        return [*self.conversations, *self.experiments]
+
+    def experiments_in(self, conversation: str) -> Sequence[str]:
+        """The experiments that share the beginning of a conversation, by id, in the order in which they are played."""
+        return [id for id, experiment in self.experiments.items() if experiment.conversation == conversation]
 
     @cached_property
     def trunks(self) -> Mapping[str, str]:

@@ -13,10 +13,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, final
 
-from longspan.simulator.agent import Agent, has_snapshots, rewinds
+from longspan.simulator.agent import Agent, has_snapshots, observes, rewinds
 from longspan.simulator.agent_spec import AgentSpec, make_agent, source
 from longspan.simulator.agent_spec import resolved as resolved_spec
-from longspan.simulator.branching import conversations_of
+from longspan.simulator.branching import conversations_of, experiments_of
 from longspan.simulator.conversation import Setting
 from longspan.simulator.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.errors import InputError
@@ -133,6 +133,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         filler_sha256=digest(settings.filler) if settings.filler else None,
         definitions_sha256=definitions.sha256 if definitions else None,
         conversations=_planned(conversations),
+        experiments=experiments_of(conversations, settings),
         left_out=left_out,
         late=_late(settings.suite) if settings.placement == "early" else [],
         nonce=nonce,
@@ -209,6 +210,9 @@ def plan_some(manifest: Manifest, chosen: Collection[str], out: Path, parent: st
     definitions = {test.id: test.definition() for group in tests.values() for test in group}
     new = {
         "conversations": kept,
+        "experiments": {},
+        "twins": 0,
+        "lesion": None,
         "nonce": nonce,
         "commitment": commit(nonce, manifest.seed, definitions.values()),
         "versions": versions(),
@@ -221,7 +225,9 @@ def plan_some(manifest: Manifest, chosen: Collection[str], out: Path, parent: st
 
 
 def check_branches(plan: Plan, agent: Agent) -> None:
-    """Raise InputError if an agent cannot be asked several questions from the same state. Some tell only once they are started."""
+    """Raise InputError if an agent cannot be asked several questions from the same state, or brought to where an experiment begins. Some
+    tell only once they are started."""
+    _check_experiments(plan, agent)
     if has_snapshots(agent) or rewinds(agent):
         return
     for trunk, branches in Counter(plan.manifest.trunks.values()).items():
@@ -233,6 +239,17 @@ def check_branches(plan: Plan, agent: Agent) -> None:
                 "cannot each be asked from the same state: --branch off asks them one after another, where one may give away another's "
                 f"answer; --branch retell tells the {tokens:,} tokens again for each"
             )
+
+
+def _check_experiments(plan: Plan, agent: Agent) -> None:
+    kinds = {experiment.kind for experiment in plan.manifest.experiments.values()}
+    if observes(agent) or not kinds or (kinds == {"twin"} and has_snapshots(agent)):
+        return
+    need, option = ("observe, nor save and load", "--twins") if kinds == {"twin"} else ("observe", "--lesion")
+    raise InputError(
+        f"agent {plan.agent} has no {need}, so that the turns before a test's branch could only be sent to it again, for it to answer: "
+        f"give it {need.replace('nor', 'or')}, or leave out {option}"
+    )
 
 
 def agent_for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
@@ -284,11 +301,16 @@ def _late(suite: Suite) -> list[str]:
 def setting_of(manifest: Manifest, conversation: str) -> Setting:
     """Return the setting of one conversation of a run. Raises InputError for what the user has not allowed (see `gate`)."""
     clear(manifest, "sources")
-    alone = any(planned.alone for planned in manifest.conversations[conversation])
-    return _setting(manifest, conversation, alone=alone, branched=conversation in manifest.trunks.values())
+    experiment = manifest.experiments.get(conversation)
+    like = experiment.conversation if experiment is not None else conversation
+    alone = any(planned.alone for planned in manifest.conversations[like])
+    pinned = frozenset(each.test for each in manifest.experiments.values() if each.kind == "twin" and each.conversation == like)
+    return _setting(manifest, conversation, alone=alone, branched=like in manifest.trunks.values(), pinned=pinned)
 
 
-def _setting(settings: RunSettings, id: str, *, alone: bool = False, branched: bool = False) -> Setting:
+def _setting(
+    settings: RunSettings, id: str, *, alone: bool = False, branched: bool = False, pinned: frozenset[str] = frozenset()
+) -> Setting:
     tokenizer = Tokenizer(settings.tokenizer)
     source: Source = Trivia(settings.filler, seed=settings.seed) if settings.filler else Talk(settings.seed)
     return Setting(
@@ -298,6 +320,7 @@ def _setting(settings: RunSettings, id: str, *, alone: bool = False, branched: b
         isolated=settings.isolated,
         alone=alone,
         branched=branched,
+        pinned=pinned,
         tokenizer=tokenizer,
         filler=Filler(source, tokenizer, max_tokens=settings.filler_size),
         starts_at=settings.starts_at,

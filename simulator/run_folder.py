@@ -17,7 +17,7 @@ from longspan.simulator.events import Begin, Event
 from longspan.simulator.files import write_json
 from longspan.simulator.folders import inside, read_file
 from longspan.simulator.gate import remember
-from longspan.simulator.journal import check_journal, last_sum, read_journal
+from longspan.simulator.journal import check_journal, last_sum, read_journal, read_shared
 from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.keys import redacted
 from longspan.simulator.locks import locked
@@ -137,43 +137,51 @@ class RunFolder:
         return self.journal(conversation).with_name(PROMPTS)
 
     def events(self, conversation: str) -> Iterator[Event]:
-        """Yield the events of a conversation's journal; none if it has not begun. Raises JournalError for a damaged journal."""
+        """Yield the events of a conversation; none if it has not begun. An experiment's come after those that it shares with another, but
+        for its first. Raises JournalError for a damaged journal, and for a branch whose trunk is not as it was."""
         path = self.journal(conversation)
-        return read_journal(path) if path.exists() else iter(())
+        for event in read_journal(path) if path.exists() else ():
+            if isinstance(event, Begin):
+                self._check_trunk(conversation, event)
+            yield event
+            if isinstance(event, Begin) and event.experiment is not None and event.trunk is not None:
+                yield from read_shared(self.journal(event.trunk.conversation), event.trunk.sum)
 
     def fold(self, conversation: str, add: Callable[[Event], Change]) -> Iterator[Change]:
-        """Pass each event of a conversation's journal to `add` and yield the changes. Raises JournalError for a damaged journal, and for a
-        branch whose trunk is not as it was."""
+        """Pass each of a conversation's `events` to `add` and yield the changes. Raises JournalError as they do, and if `add` does."""
         for number, event in enumerate(self.events(conversation), 1):
-            self._check_trunk(conversation, event)
             try:
                 yield add(event)
             except JournalError as error:
-                raise JournalError(f"{self.journal(conversation)}, line {number}: {error}") from error
+                where = f", line {number}" if conversation in self.manifest.conversations else ""
+                raise JournalError(f"{self.journal(conversation)}{where}: {error}") from error
 
-    def _check_trunk(self, conversation: str, event: Event) -> None:
+    def _check_trunk(self, conversation: str, begin: Begin) -> None:
         """Raise JournalError if a conversation begins as the branch of another than the manifest says, or of one that has changed."""
-        if not isinstance(event, Begin):
-            return
-        point, trunk = event.trunk, self.manifest.trunks.get(conversation)
+        point, trunk = begin.trunk, self.manifest.trunks.get(conversation)
         named = point.conversation if point is not None else None
+        experiment = self.manifest.experiments.get(conversation)
+        if begin.experiment != experiment or (experiment is not None and named != experiment.conversation):
+            raise JournalError(f"{self.journal(conversation)}: it is not the experiment that the manifest says: restore both from a copy")
+        if experiment is not None:
+            return  # that the trunk is as it was, is seen when it is read up to there
         if named != trunk or (trunk is not None and point is not None and last_sum(self.journal(trunk)) != point.sum):
             what = f"{trunk} as it is in {self.journal(trunk)}" if trunk is not None else "nothing"
             raise JournalError(f"{self.journal(conversation)}: it does not branch from {what}: restore both from a copy")
 
     def check(self) -> None:
         """Check the journals' checksums. Raises DamageError for a line that is not as it was written."""
-        for id in self.manifest.conversations:
+        for id in self.manifest.played:
             if self.journal(id).exists():
                 check_journal(self.journal(id))
 
-    def transcripts(self, on_change: Callable[[str, Transcript, Change], None] | None = None) -> Transcripts:
-        """Return the transcripts of the conversations that have begun, by id.
+    def transcripts(self, on_change: Callable[[str, Transcript, Change], None] | None = None, *, experiments: bool = False) -> Transcripts:
+        """Return the transcripts of the conversations that have begun, by id, with those of `experiments` if they are wanted.
 
         `on_change` is called with the id, the transcript and each change. Raises JournalError for a damaged journal.
         """
         transcripts = Transcripts()
-        for id in self.manifest.conversations:
+        for id in self.manifest.played if experiments else self.manifest.conversations:
             for change in self.fold(id, partial(transcripts.add, id)):
                 if on_change is not None:
                     on_change(id, transcripts[id], change)

@@ -24,6 +24,7 @@ from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.coherence import check_coherence
 from longspan.simulator.conversation import Conversation, Trunk
 from longspan.simulator.errors import AgentError, LongspanError, StoppedError
+from longspan.simulator.forks import Fork, fork_of
 from longspan.simulator.gate import clear
 from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
 from longspan.simulator.grading.worker import GradingWorker
@@ -163,7 +164,7 @@ def spent_so_far(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
     """Return what runs have taken so far, as far as it is known, including their judges, and the most that a reply has taken."""
     spent, dearest = [], NOTHING
     for run in runs:
-        for transcript in run.transcripts().values():
+        for transcript in run.transcripts(experiments=True).values():
             for part, usage, cost in transcript.used:
                 spent.append(_amount(usage, cost))
                 dearest = dearest.most(spent[-1]) if part != DROPPED else dearest
@@ -180,7 +181,7 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
 
     Raises AgentError if the agent cannot be started.
     """
-    if all(is_closed(run.journal(id)) for id in run.manifest.conversations):
+    if all(is_closed(run.journal(id)) for id in run.manifest.played):
         return "the run is finished: it is only replayed and compared with its journals", False
     transcripts, trunks = run.transcripts(), run.manifest.trunks
     unfinished = [id for id in run.manifest.conversations if id not in transcripts or not transcripts[id].closed]
@@ -311,9 +312,20 @@ class _Player:
                         for id in branches:
                             if not await played(group, id) and group.failures >= MAX_FAILURES:
                                 break
+                        if plan.manifest.experiments_in(trunk):
+                            await play_experiments(group, trunk)
                 finally:
-                    if group.agent is not None:
-                        await close(group.agent)
+                    await group.close()
+
+        async def play_experiments(group: _Group, trunk: str) -> None:
+            """Play the experiments of a conversation, each with an agent of its own."""
+            experiments = plan.manifest.experiments_in(trunk)
+            for id in experiments:
+                await group.close()
+                if not await played(group, id) and group.failures >= MAX_FAILURES:
+                    return
+            if all(is_closed(run.journal(id)) for id in experiments):
+                Snapshots(run.snapshots(trunk)).prune()
 
         async def played(group: _Group, id: str) -> bool:
             """Play a conversation. Return whether it was played to its end."""
@@ -362,22 +374,25 @@ class _Player:
         def on_fault(test: str, error: str, cause: BaseException) -> None:
             run.incident(conversation=id, type="scenario_error", test=test, error=error, traceback="".join(format_exception(cause)))
 
+        experiment = plan.manifest.experiments.get(id)
+        fork = fork_of(experiment, run.journal(experiment.conversation)) if experiment is not None else None
         live = LiveAgent(
             agent,
-            snapshots=Snapshots(run.snapshots(id)) if group.trunk_agent is None else None,
+            snapshots=_snapshots(run, id, fork) if group.trunk_agent is None else None,
             ledger=self._ledger,
             give_ideal=_ideal_channel(plan.agent, agent),
             spans=_spans(plan, run, id, agent),
             trunk=group.trunk_agent,
+            since=fork.since if fork is not None else 0,
         )
         with (
-            Journal(run.journal(id)) as journal,
+            Journal(run.journal(id), shared=fork.shared if fork is not None else None) as journal,
             prompts.kept() if prompts is not None else nullcontext(),
             trio.CancelScope() as scope,
         ):
             conversation = Conversation(
                 setting_of(plan.manifest, id),
-                plan.tests[id],
+                plan.tests[id if experiment is None else experiment.conversation],
                 live,
                 journal,
                 judge=judging.judge if judging is not None else None,
@@ -385,11 +400,12 @@ class _Player:
                 before_turn=hearing.catch_up,
                 on_fault=on_fault,
                 trunk=group.trunk,
+                fork=fork,
             )
             self._conversations.add(conversation)
             self._scopes.add(scope)
             try:
-                if group.trunk is None:
+                if group.trunk is None and fork is None:
                     await group.check(live, id)
                 await conversation.play()
                 await hearing.catch_up()
@@ -440,8 +456,10 @@ class _Group:
     failures: int = 0
 
     async def check(self, live: LiveAgent, id: str) -> None:
-        """Start the agent, if it will be needed, and raise InputError if it cannot be asked the branches' questions from the same state."""
-        if len(self.branches) > 1 and not all(is_closed(self.run.journal(each)) for each in (id, *self.branches)):
+        """Start the agent, if it will be needed, and raise InputError if it cannot be brought to where the branches begin."""
+        branches = [*self.branches, *self.plan.manifest.experiments_in(id)]
+        several = len(self.branches) > 1 or len(branches) > len(self.branches)
+        if several and not all(is_closed(self.run.journal(each)) for each in (id, *branches)):
             await live.start()
             check_branches(self.plan, live.agent)
 
@@ -454,6 +472,12 @@ class _Group:
             snapshots, past = Snapshots(self.run.snapshots(id)), partial(past_turns, self.run, id)
             self.trunk_agent = TrunkAgent(live.agent, snapshots, self.trunk.turns, past)
             await live.end_trunk(self.trunk_agent)
+
+    async def close(self) -> None:
+        """Close the agent, if there is one."""
+        agent, self.agent = self.agent, None
+        if agent is not None:
+            await close(agent)
 
     def incident(self, id: str, error: LongspanError) -> None:
         """Record what interrupted a conversation."""
@@ -498,6 +522,14 @@ class _Hearing:
             self._listener(event)
 
 
+def _snapshots(run: RunFolder, id: str, fork: Fork | None) -> Snapshots | None:
+    """Return the snapshots of a conversation's agent: in a twin, those of the other before they part; in a lesion, none."""
+    if fork is None:
+        return Snapshots(run.snapshots(id))
+    trunk = run.snapshots(fork.point.conversation)
+    return Snapshots(trunk, copied=True, until=fork.point.turn) if fork.experiment.kind == "twin" else None
+
+
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
     """Return the method that gives the agent ideal replies, which only the kind `oracle` receives, or None."""
     return agent.prompt if spec.kind == "oracle" and isinstance(agent, IdealReplyAgent) else None
@@ -535,4 +567,11 @@ async def replay(run: RunFolder) -> Result:
             await conversation.play()
             if setting.branched:
                 trunks[id] = conversation.end()
+    for id, experiment in plan.manifest.experiments.items():
+        if not run.journal(id).exists():
+            raise StoppedError(f"{run.path}: conversation {id} has not begun; `longspan resume` plays it")
+        fork = fork_of(experiment, run.journal(experiment.conversation))
+        with Journal(run.journal(id), replay_only=True, shared=fork.shared) as journal:
+            setting, tests = setting_of(plan.manifest, id), plan.tests[experiment.conversation]
+            await Conversation(setting, tests, LiveAgent(NoAgent()), journal, listener=partial(gradebook.add, id), fork=fork).play()
     return gradebook.result(run)

@@ -37,19 +37,22 @@ class Scoring:
     def add(self, conversation: str, event: Event) -> Change:
         """Add a conversation's next event. Raises JournalError if it contradicts those before."""
         change = self.gradebook.add(conversation, event)
-        self._reading.heard(conversation, self.gradebook.transcripts[conversation], change)
+        if conversation in self._run.manifest.conversations:
+            self._reading.heard(conversation, self.gradebook.transcripts[conversation], change)
         return change
 
     def read(self) -> None:
         """Read the journals that have events not yet added. Raises DamageError for a damaged journal, unless `before_damage`."""
-        trunks = self._run.manifest.trunks
-        for id in self._run.manifest.conversations:
+        manifest = self._run.manifest
+        trunks = {**manifest.trunks, **{id: experiment.conversation for id, experiment in manifest.experiments.items()}}
+        for id in manifest.played:
             if trunks.get(id) in self.gradebook.damage:  # the sentence about the trunk says so
                 continue
             transcript = self.gradebook.transcripts.get(id)
-            if transcript is None or transcript.events != _lines(self._run.journal(id)):
+            if transcript is None or transcript.events - transcript.shared != _lines(self._run.journal(id)):
                 self.gradebook.forget(id)
-                self._reading.forget(id)
+                if id in manifest.conversations:
+                    self._reading.forget(id)
                 try:
                     for _ in self._run.fold(id, partial(self.add, id)):
                         pass

@@ -11,6 +11,7 @@ from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.fields import Label, Seed, Span, StartsAt, Whole
 from longspan.simulator.nights import MAX_NIGHTS
 from longspan.simulator.script import Placement
+from longspan.simulator.sizes import Tokens
 from longspan.simulator.suite import Suite
 from longspan.simulator.tokens import EncodingName
 
@@ -28,8 +29,10 @@ class Conditions(BaseModel):
     file of trivia questions to use instead of the built-in source. `filler_size`: maximum tokens of a filler message. `definitions`: a
     folder of published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: what
     models are sent is kept. `branch`: each question about a history is asked from the state at the history's end (on), one after the
-    other in an order drawn by the seed (off), or after a telling of its own (retell). `label`: what tells these runs from
-    others of the same agent. `nights`: how many virtual nights fall in every span, in which an agent may put its memory in order.
+    other in an order drawn by the seed (off), or after a telling of its own (retell). `twins`: how many tests are played a second time
+    without their needles; `lesion`: the tokens before its last question that are left of the conversation when a test is asked it again
+    (see `Experiment`). `label`: what tells these runs from others of the same agent. `nights`: how many
+    virtual nights fall in every span, in which an agent may put its memory in order.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,6 +47,8 @@ class Conditions(BaseModel):
     starts_at: StartsAt = DEFAULT_START
     keep_prompts: bool = False
     branch: Branch = "on"
+    twins: Whole = Field(default=0, ge=0, le=10_000)
+    lesion: Tokens | None = None
     label: Label | None = None
     nights: Whole = Field(default=0, ge=0, le=MAX_NIGHTS)
 

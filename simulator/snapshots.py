@@ -50,16 +50,19 @@ class Snapshots:
     complete, before its folder gets its name. Only subfolders that it names are deleted, and only those with a digest in it are
     loaded. Every method raises JournalError for a damaged record.
 
-    `copied`: agents are restored from copies, and nothing in the folder is changed.
+    `copied`: agents are restored from copies, nothing in the folder is changed, and none is saved. `until`: those before later turns are
+    not used.
     """
 
-    def __init__(self, folder: Path, *, copied: bool = False) -> None:
+    def __init__(self, folder: Path, *, copied: bool = False, until: int | None = None) -> None:
+        self.copied = copied
         self._folder = folder
-        self._copied = copied
+        self._until = until
+        self._pinned: set[int] = set()
         self._lines = JsonLines(folder.with_name(RECORD))
 
     async def save(self, agent: Agent, turn: int) -> None:
-        """Save the agent before turn `turn`, and delete all but the newest two snapshots.
+        """Save the agent before turn `turn`, and delete all but the newest two snapshots and those that are pinned.
 
         Raises AgentError if the agent fails, JournalError for a disk error and for anything in the way.
         """
@@ -77,7 +80,8 @@ class Snapshots:
         Return the turn it was taken before, or 0 if there is none.
         """
         turns = self.turns()
-        if self._copied:
+        turn = turn if self._until is None else min(turn, self._until)
+        if self.copied:
             return await self._restore_copy(agent, [number for number in turns if number <= turn])
         for newer in (number for number in turns if number > turn):
             remove(self.path(newer))
@@ -123,9 +127,18 @@ class Snapshots:
         """Return the turns of the snapshots that exist, in order."""
         return sorted(int(path.name) for path in self._own() if path.name.isdecimal())
 
+    def pin(self, turn: int) -> None:
+        """Keep the snapshot before turn `turn`, which may be still to be saved, until `unpin`."""
+        self._pinned.add(turn)
+
+    def unpin(self) -> None:
+        """Keep the newest two snapshots alone."""
+        self._pinned.clear()
+        self.prune()
+
     def prune(self) -> None:
-        """Delete all but the newest two snapshots. Disk errors are ignored."""
-        for turn in self.turns()[:-KEPT]:
+        """Delete all but the newest two snapshots and those that are pinned. Disk errors are ignored."""
+        for turn in [number for number in self.turns() if number not in self._pinned][:-KEPT]:
             remove(self.path(turn))
 
     def clear(self) -> None:

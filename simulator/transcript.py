@@ -180,7 +180,8 @@ class Transcript:
     """The state of a conversation after the events added so far, from which its results are derived.
 
     A branch goes on from its `trunk`: turns, positions and history are counted from the trunk's beginning, and all else from its own.
-    `before` and `before_tokens` are the trunk's turns and tokens; 0 if there is none.
+    `before` and `before_tokens` are the trunk's turns and tokens; 0 if there is none. An experiment's events begin with those that it
+    shares with another conversation, `shared` of them, and its own turns come `before` these; it has neither costs nor refusals of theirs.
 
     `events` is the number of events added. `history` are the turns that have a reply; `waiting` is the turn that has none yet.
     `tests` are by id, in the order in which they opened; `open` are the ids of those that have not ended. `turns`, `tokens` and
@@ -202,12 +203,13 @@ class Transcript:
         self.waiting: Turn | None = None
         self.history: list[Exchange] = []
         self._ends: list[_End] = []
-        self.before = self.before_tokens = 0
+        self.before = self.before_tokens = self.shared = 0
         if trunk is not None:
             self.before = self.turns = trunk.turns
             self.before_tokens = self.tokens = trunk.tokens
             self.history, self._ends = list(trunk.history), list(trunk._ends)
         self._trunk = trunk
+        self._alone = False
         self.nights: list[events.Night] = []
         self._jumps: tuple[events.Jump, ...] = ()
         self._last: str | None = None
@@ -248,9 +250,14 @@ class Transcript:
         if self.begin is None:
             if not isinstance(event, events.Begin):
                 raise ValueError("a journal must begin with an event of type begin")
-            self._check_trunk(event.trunk)
+            if event.experiment is None:
+                self._check_trunk(event.trunk)
+            elif event.trunk is not None:
+                self.before = event.trunk.turn
             self.begin, self.now = event, event.starts_at
             return None
+        if self._shares(event):
+            self.shared = self.events
         if self.closed:
             raise ValueError("there is an event after the conversation's close")
         match event:
@@ -271,7 +278,7 @@ class Transcript:
                     raise ValueError(f"a night before turn {event.turn}, after {self.turns} others")
                 self.now = event.to
                 self.nights.append(event)
-                self.used.extend(_used(event))
+                self.used.extend(_used(event) if self._alone or self.begin.experiment is None else ())
             case events.Award():
                 if event.turn >= self.turns:
                     raise ValueError(f"turn {event.turn} has not been played")
@@ -300,6 +307,15 @@ class Transcript:
             case events.Snapshot():
                 pass
         return None
+
+    def _shares(self, event: events.Event) -> bool:
+        """Return whether an event of an experiment is one that it shares with another conversation."""
+        if self.begin is None or self.begin.experiment is None or self._alone:
+            return False
+        own = isinstance(event, events.Close) or (isinstance(event, events.Message) and event.turn >= self.before)
+        if own:
+            self._alone, self.before_tokens = True, self.tokens
+        return not own
 
     def _check_trunk(self, point: events.BranchPoint | None) -> None:
         if point is None:
@@ -374,18 +390,19 @@ class Transcript:
             raise ValueError(f"a reply to turn {reply.turn}, which was not asked")
         turn, self.waiting = self.waiting._replace(reply=reply), None
         message, kind = turn.message, turn.message.kind
-        self.used.extend(turn.used)
+        own = turn.number >= self.before
+        self.used.extend(turn.used if own else ())
         exchange = Exchange(reply.turn, message.text, reply.text, kind == "question", message.needle, not reply.asked, message.sent_at)
         self.history.append(exchange)
         self._ends.append(_End(message.start + message.tokens, message.charged + message.tokens))
-        self.refused += bool(reply.refused)
+        self.refused += own and bool(reply.refused)
         if message.test is not None and kind not in ("farewell", "filler"):
             self.tests[message.test].exchanges.append(exchange)
             self.tests[message.test].refused += bool(reply.refused)
             self.tests[message.test].unanswered += kind == "question" and (reply.trace or {}).get("answers") is False
         self.turns += 1
         self.tokens = reply.end
-        if kind == "filler":
+        if kind == "filler" and own:
             self.filler_tokens += reply.end - message.start
         return turn
 
@@ -399,7 +416,8 @@ class Transcripts(dict[str, Transcript]):
         transcript = self.get(conversation)
         if transcript is None:
             point = event.trunk if isinstance(event, events.Begin) else None
-            transcript = self[conversation] = Transcript(self.get(point.conversation) if point is not None else None)
+            shares = isinstance(event, events.Begin) and event.experiment is not None
+            transcript = self[conversation] = Transcript(self.get(point.conversation) if point is not None and not shares else None)
         return transcript.add(event)
 
 

@@ -20,6 +20,7 @@ from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import cut, print_table
 from longspan.simulator.errors import AgentError, InputError, JournalError
 from longspan.simulator.gate import is_trusted
+from longspan.simulator.grading.effects import Effect
 from longspan.simulator.grading.evidence_recall import PLACES
 from longspan.simulator.grading.grades import LEAKS, Result, TestResult
 from longspan.simulator.ledger import total_cost
@@ -209,6 +210,17 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
         told = used.input_tokens or used.output_tokens or not used.cost_usd  # some agents tell their cost alone
         tokens = f" read {used.input_tokens:,} tokens{cached}, wrote {used.output_tokens:,}" if told else ""
         console.say(f"cost    {dollars}: {part}{tokens}")
+    _print_effect("twins", result.twins, console)
+    _print_effect("lesions", result.lesions, console)
+
+
+def _print_effect(name: str, effect: Effect | None, console: Console) -> None:
+    """Print what experiments of a kind show, and what they took."""
+    if effect is None:
+        return
+    dollars = [part.cost_usd for part in effect.costs.values()]
+    cost = f"; ${total:.4f}" if dollars and (total := total_cost(dollars)) is not None else ""
+    console.say(f"{name:8}{effect.sentence}{cost}")
 
 
 def _print_kinds(result: Result, console: Console) -> None:

@@ -144,6 +144,10 @@ class Filler:
         entries[-1] = self._without_comma(entries[-1])
         return self._list(SHORT_REQUEST, entries, self._closings.single(min(left, MAX_CLOSING_TOKENS), self._number))
 
+    def remark(self, tokens: int, number: int) -> str:
+        """Return small talk that asks nothing, of at most `tokens` tokens, or else of the fewest possible. It depends on `number` alone."""
+        return self._asides.compose(tokens, number).text
+
     def share(self, gap: int) -> int:
         """Return the tokens of a gap that one message fills."""
         if gap <= self._max_tokens:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import fsum
+from math import fsum, isfinite
 from statistics import fmean, pstdev
 from traceback import format_exception
 from types import MappingProxyType
@@ -17,10 +17,12 @@ from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.checksums import checked
 from longspan.simulator.errors import InputError, first_problem, one_line
 from longspan.simulator.events import Event
+from longspan.simulator.experiment import ExperimentKind
 from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.folders import read_file
 from longspan.simulator.gate import clear
+from longspan.simulator.grading.effects import Contrast, Effect, effect_of
 from longspan.simulator.grading.evidence_recall import evidence_metrics
 from longspan.simulator.grading.ingestion import Ingestion, ingestion_metrics
 from longspan.simulator.grading.needle_fates import NeedleFates
@@ -83,6 +85,8 @@ class TestResult(_Frozen):
     `tags` are words to select and group tests by. A test that does not count (`counts`) is no part of its scenario's score. `trunk`:
     the conversation that its own branches from, None if it does not. `certified` is None for a test about a history that is told.
 
+    `numbers` is what was planted in it, such as `similar` facts and `updates` (see `Scenario.numbers`).
+
     A person's `correction` overrides the grader's `machine_score`.
     """
 
@@ -90,6 +94,7 @@ class TestResult(_Frozen):
     scenario: str
     skills: list[str]
     tags: list[str] = []
+    numbers: dict[str, float] = {}
     counts: bool = True
     status: Status
     score: float | None
@@ -136,7 +141,8 @@ class ScenarioResult(_Frozen):
 class Result(_Frozen):
     """A run's results, as written to result.json. docs/journal.md describes every field.
 
-    `leaks`: the questions about a history were asked one after another, so that one may give away another's answer.
+    `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins` and `lesions`
+    are what experiments show, None without any: nothing else counts them.
     """
 
     suite: str
@@ -162,6 +168,8 @@ class Result(_Frozen):
     damage: list[str] = []
     refused: int = 0
     leaks: bool = False
+    twins: Effect | None = None
+    lesions: Effect | None = None
 
     @property
     def chance(self) -> float:
@@ -210,7 +218,7 @@ class Gradebook:
     def of(cls, run: RunFolder) -> Gradebook:
         """Return the gradebook of a run's journals. Raises JournalError for a damaged journal."""
         book = cls(run.manifest)
-        for id in run.manifest.conversations:
+        for id in run.manifest.played:
             for _ in run.fold(id, partial(book.add, id)):
                 pass
         return book
@@ -232,6 +240,11 @@ class Gradebook:
         self._fates.pop(conversation, None)
         self._ingestion.pop(conversation, None)
         self._grades = {key: grade for key, grade in self._grades.items() if key[0] != conversation}
+
+    def grades(self, conversation: str, test: str) -> bool:
+        """Return whether a test of a conversation is graded: of an experiment, only the one that it is about."""
+        experiment = self.manifest.experiments.get(conversation)
+        return experiment is None or experiment.test == test
 
     def known(self, conversation: str, test: PlayedTest) -> Grade | None:
         """Return the grade of a test by rules alone, None if it has not been graded yet."""
@@ -308,7 +321,7 @@ class Gradebook:
             certified=_share(sum(kept), len(kept)) if kept else None,
             at_distance=_share(sum(test.at_distance for test in tests), len(tests)),
             metrics=evidence_metrics(test.evidence for test in tests if test.counts)
-            | ingestion_metrics(self._ingestion.values())
+            | ingestion_metrics(found for id, found in self._ingestion.items() if id in manifest.conversations)
             | night_metrics(night for t in transcripts for night in t.nights)
             | {f"{name}: {what}": value for name, group in sorted(by_scenario.items()) for what, value in _metrics(scenarios[name], group)},
             tables=[table for name, group in sorted(by_scenario.items()) for table in tables_of(scenarios[name], {manifest.agent: group})],
@@ -319,6 +332,44 @@ class Gradebook:
             damage=list(self.damage.values()),
             refused=sum(t.refused for t in transcripts),
             leaks=manifest.asked == "off",
+            twins=self._effect("twin", tests, answers),
+            lesions=self._effect("lesion", tests, answers),
+        )
+
+    def _effect(self, kind: ExperimentKind, tests: Sequence[TestResult], answers: JudgeAnswers) -> Effect | None:
+        """Return what the experiments of a kind show beside the results of the run's own tests; None if there are none."""
+        planned = {id: experiment for id, experiment in self.manifest.experiments.items() if experiment.kind == kind}
+        if not planned:
+            return None
+        results = {test.id: test for test in tests}
+        transcripts = [self.transcripts[id] for id in planned if id in self.transcripts]
+        return effect_of(
+            [self._contrast(id, results[experiment.test], answers) for id, experiment in planned.items()],
+            tokens=next(iter(planned.values())).tokens,
+            turns=sum(t.own_turns for t in transcripts),
+            conversation_tokens=sum(t.own_tokens for t in transcripts),
+            costs=tally(entry for t in transcripts for entry in t.used),
+        )
+
+    def _contrast(self, id: str, test: TestResult, answers: JudgeAnswers) -> Contrast:
+        """Return a test's score beside that in an experiment."""
+        transcript = self.transcripts.get(id)
+        played = transcript.tests.get(test.id) if transcript is not None else None
+        grade = Grade(score=None, reason="it was not played to the end of the test")
+        if played is not None and played.status == "played":
+            grade = self.grade(id, played, answers)
+        elif played is not None and played.status == "scenario_error":
+            grade = Grade(score=None, reason=f"the test failed: {played.error}")
+        known = test.score is not None and grade.score is not None
+        return Contrast(
+            test=test.id,
+            scenario=test.scenario,
+            conversation=id,
+            turn=transcript.before if transcript is not None else None,
+            score=test.score,
+            score_without=grade.score,
+            difference=_rounded((test.score or 0.0) - (grade.score or 0.0)) if known else None,
+            reason=grade.reason,
         )
 
     def _outcome(
@@ -339,6 +390,7 @@ class Gradebook:
             scenario=planned.scenario,
             skills=planned.skills,
             tags=planned.tags,
+            numbers=_numbers(self.scenarios[planned.scenario], played) if played else {},
             counts=planned.counts,
             status="scored" if correction else status,
             score=correction.score if correction else grade.score,
@@ -375,6 +427,19 @@ def _metrics(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str,
         if not is_fault(error):
             raise
         return []
+
+
+def _numbers(scenario: Scenario, test: PlayedTest) -> dict[str, float]:
+    """Return what was planted in a test; nothing if that is unknown or the scenario raises."""
+    if test.definition.facts is None:
+        return {}
+    try:
+        found = {str(name): float(value) for name, value in scenario.numbers(test.definition.facts).items()}
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        return {}
+    return {name: value for name, value in found.items() if isfinite(value)}
 
 
 def _marked(tests: Sequence[TestResult]) -> list[Marked]:

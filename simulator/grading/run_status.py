@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, final
 from longspan.simulator.dry_run import Length
 from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.ledger import Spending, total_cost
-from longspan.simulator.transcript import Change, PlayedTest, Turn
+from longspan.simulator.transcript import Change, PlayedTest, Transcript, Turn
 
 __all__ = ["EndedTest", "RunProgress", "RunStatus"]
 
@@ -81,11 +81,14 @@ class RunStatus:
         self._scores: dict[str, list[float]] = defaultdict(list)
 
     def add(self, conversation: str, change: Change) -> EndedTest | None:
-        """Add the next change of a conversation. Return the test that ended with it, if any."""
+        """Add the next change of a conversation. Return the test that ended with it, if any. Of an experiment, only its cost counts."""
+        if conversation in self._manifest.experiments:
+            if isinstance(change, Turn) and change.number >= self._gradebook.transcripts[conversation].before:
+                self._spend(change)
+            return None
         match change:
             case Turn():
-                for part, usage, cost in change.used:
-                    self._spent[part] = self._spent[part].plus(usage, cost)
+                self._spend(change)
                 self._seconds[conversation] += change.seconds or 0.0
                 if change.reply is not None:
                     asked = self._played[conversation].asked + change.reply.asked
@@ -102,9 +105,13 @@ class RunStatus:
                 return EndedTest(change.id, None, 0.0, f"the test failed: {change.error}")
         return None
 
+    def _spend(self, turn: Turn) -> None:
+        for part, usage, cost in turn.used:
+            self._spent[part] = self._spent[part].plus(usage, cost)
+
     def figures(self) -> RunProgress:
         """Return the current progress. May be called from another thread."""
-        transcripts = list(self._gradebook.transcripts.values())
+        transcripts = self._own()
         times = [transcript.now for transcript in transcripts if transcript.now is not None]
         spent = list(self._spent.values())
         seconds = fsum(list(self._seconds.values()))
@@ -127,6 +134,10 @@ class RunStatus:
             closed=len(transcripts) == len(self._manifest.conversations) and all(transcript.closed for transcript in transcripts),
         )
 
+    def _own(self) -> list[Transcript]:
+        """The transcripts of the run's conversations, without those of experiments."""
+        return [transcript for id, transcript in list(self._gradebook.transcripts.items()) if id in self._manifest.conversations]
+
     def _played_of(self, lengths: Mapping[str, Length]) -> dict[str, Length]:
         """Return how much of each conversation has been played: all of one that is closed."""
         closed = {id for id, transcript in list(self._gradebook.transcripts.items()) if transcript.closed}
@@ -146,12 +157,12 @@ class RunStatus:
 
     def _at_once(self) -> int:
         """The number of conversations that are being played."""
-        return max(1, sum(not transcript.closed for transcript in list(self._gradebook.transcripts.values())))
+        return max(1, sum(not transcript.closed for transcript in self._own()))
 
     def _left(self) -> float | None:
         """Estimate the seconds of replies to come from the replies so far, assuming that a test takes about a span of tokens."""
         done = float(self.ended)
-        transcripts = list(self._gradebook.transcripts.values())
+        transcripts = self._own()
         for transcript in transcripts:
             for test in map(transcript.tests.__getitem__, list(transcript.open)):
                 begun = test.start if test.start is not None else transcript.tokens

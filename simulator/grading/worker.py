@@ -38,6 +38,10 @@ class GradingWorker:
         """Whether a grader is running, perhaps one that was left behind."""
         return self._one_at_a_time.borrowed_tokens > 0
 
+    def grades(self, conversation: str, test: str) -> bool:
+        """Return whether a test of a conversation is graded (see `Gradebook.grades`)."""
+        return self._gradebook.grades(conversation, test)
+
     async def do(self, work: Callable[[], T]) -> T:
         """Do work that calls graders, and return what it returns."""
         return await trio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._one_at_a_time)
@@ -56,7 +60,9 @@ class GradingWorker:
 
     async def on_change(self, conversation: str, change: Change) -> None:
         """Grade the test that ended with a change, if one did and its scenario is known. Call this with each change."""
-        if isinstance(change, PlayedTest) and change.status == "played" and change.definition.scenario in self._gradebook.scenarios:
+        if not isinstance(change, PlayedTest) or change.status != "played" or not self.grades(conversation, change.id):
+            return
+        if change.definition.scenario in self._gradebook.scenarios:
             await self.grade(conversation, change)
 
     def hurry(self) -> None:

@@ -43,7 +43,9 @@ class Judging:
 
     def on_change(self, conversation: str, change: Change) -> None:
         """Start judging a test when it ends. Call this with each change of a conversation."""
-        if isinstance(change, PlayedTest) and change.status == "played" and self._nursery is not None:
+        if not isinstance(change, PlayedTest) or change.status != "played" or not self._worker.grades(conversation, change.id):
+            return
+        if self._nursery is not None:
             self._nursery.start_soon(self._judge_test, conversation, change)
 
     async def _judge_test(self, conversation: str, played: PlayedTest) -> None:

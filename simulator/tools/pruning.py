@@ -58,7 +58,7 @@ def prunable(folder: Path, *, replicates: bool = False, packing: bool = False) -
     finished: list[RunFolder] = []
     for run in _runs(folder):
         try:
-            if all(is_closed(run.journal(id)) for id in run.manifest.conversations):
+            if all(is_closed(run.journal(id)) for id in run.manifest.played):
                 finished.append(run)
         except (LongspanError, OSError) as error:
             left.append(f"{run.path}: left alone: {error}")
@@ -70,7 +70,7 @@ def prunable(folder: Path, *, replicates: bool = False, packing: bool = False) -
                 continue
             if folders := list(_snapshots(run)):
                 found.append(Prunable(run, "snapshots of a finished run", sum(map(_size, folders)), folders))
-            if packing and (journals := [path for id in run.manifest.conversations if not is_packed(path := run.journal(id))]):
+            if packing and (journals := [path for id in run.manifest.played if not is_packed(path := run.journal(id))]):
                 found.append(Prunable(run, "journals to pack", sum(path.stat().st_size for path in journals), journals=journals))
         except (LongspanError, OSError) as error:
             left.append(f"{run.path}: left alone: {error}")
@@ -88,7 +88,7 @@ def _runs(folder: Path) -> list[RunFolder]:
 
 def _snapshots(run: RunFolder) -> Iterator[Path]:
     """Yield the folders of a run's snapshots that its records name."""
-    for id in run.manifest.conversations:
+    for id in run.manifest.played:
         if (folder := run.snapshots(id)).is_dir():
             snapshots = Snapshots(folder)
             yield from map(snapshots.path, snapshots.turns())
@@ -116,7 +116,7 @@ def _is_ours(run: RunFolder) -> bool:
     """Return whether a run's folder holds nothing but what longspan wrote and can write again. Raises JournalError for links."""
     known = {run.path / name for name in OURS} | {inside(run.path, "conversations")}
     snapshots = set(_snapshots(run))
-    for id in run.manifest.conversations:
+    for id in run.manifest.played:
         journal = run.journal(id)
         known |= {journal, journal.parent, run.snapshots(id), *map(partial(journal.with_name), OF_CONVERSATIONS)}
     return all(path in known or not snapshots.isdisjoint((path, *path.parents)) for path in below(run.path))

@@ -104,7 +104,7 @@ class RunList:
         run = RunFolder(path)
         for file in FILES:
             check_file(path / file)
-        for id in run.manifest.conversations:
+        for id in run.manifest.played:
             check_file(run.journal(id))
         return run
 
@@ -116,7 +116,7 @@ class RunList:
     def _entry(self, name: str, sweeping: bool) -> Entry:
         try:
             run = self.run(name)
-            files = [run.path / MANIFEST, run.path / "result.json", *map(run.journal, run.manifest.conversations)]
+            files = [run.path / MANIFEST, run.path / "result.json", *map(run.journal, run.manifest.played)]
             state = tuple((status.st_mtime_ns, status.st_size) if status else None for status in map(_status, files))
             if self._cache.get(name, (None,))[0] != state:
                 self._cache[name] = (state, self._read(name, run, max(time for time, _ in filter(None, state)) / 1e9))
@@ -214,7 +214,7 @@ def _backwards(file: BinaryIO) -> Iterator[bytes]:
 
 
 def journals_of(run: RunFolder) -> Iterator[Path]:
-    return map(run.journal, run.manifest.conversations)
+    return map(run.journal, run.manifest.played)
 
 
 def matching(entries: Iterable[Entry], *, suite: str, span: str, agent: str, text: str) -> list[Entry]:

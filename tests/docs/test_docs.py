@@ -25,7 +25,10 @@ from tests.environments import Environment, build
 
 import longspan as longspan_itself
 from longspan.simulator import events
+from longspan.simulator.analysis import contrasts
 from longspan.simulator.analysis.rows import TESTS, TURNS
+from longspan.simulator.experiment import Experiment
+from longspan.simulator.grading.effects import Contrast, Effect
 from longspan.simulator.grading.grades import Result, ScenarioResult, TestResult
 from longspan.simulator.grid import Grid
 from longspan.simulator.interop.dataset import EXPECTED, MESSAGES
@@ -144,7 +147,11 @@ def test_every_key_and_option_of_a_sweep_is_described_and_no_other(site: Path, t
     there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
     cells = first_cells(section("running.md", "Sweeps"))
     assert {option for cell in cells for option in re.findall(r"--[a-z-]+", cell)} == there_are
-    assert {key for cell in cells for key in re.findall(r"`(\w+)`", cell)} == set(Grid.model_fields)
+    assert {key for cell in cells for key in re.findall(r"`(\w+)`", cell)} == {*Grid.model_fields, *contrasts.KEYS}
+
+
+def test_every_key_of_a_contrast_is_described() -> None:
+    assert documented(section("comparing.md", "Contrasts stated beforehand")) == [*contrasts.Contrast.model_fields, *contrasts.KEYS[1:]]
 
 
 @pytest.mark.parametrize("command", ["resume", "replay", "score", "correct", "publish", "verify", "import"])
@@ -372,7 +379,13 @@ def test_there_is_a_section_for_every_event_and_for_no_other() -> None:
 
 @pytest.mark.parametrize(
     ("model", "heading"),
-    [(Manifest, "`manifest.json`"), (Result, "`result.json`"), (ScenarioResult, "A scenario"), (TestResult, "A test")],
+    [
+        (Manifest, "`manifest.json`"),
+        (Result, "`result.json`"),
+        (ScenarioResult, "A scenario"),
+        (TestResult, "A test"),
+        (Effect, "An effect"),
+    ],
 )
 def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str) -> None:
     assert sorted(documented(section("journal.md", heading))) == sorted(model.model_fields)
@@ -394,7 +407,7 @@ def test_every_column_and_figure_is_described(columns: Iterable[str], heading: s
 
 def names_of(model: type[Any]) -> list[str]:
     if issubclass(model, BaseModel):
-        return list(model.model_fields)
+        return [name for name, info in model.model_fields.items() if not info.exclude]
     return [field.name for field in dataclasses.fields(model)]
 
 
@@ -408,6 +421,9 @@ def names_of(model: type[Any]) -> list[str]:
         ("`manifest.json`", "conversations", PlannedTest),
         ("A test", "evidence", Evidence),
         ("A test", "correction", Correction),
+        ("An effect", "tests", Contrast),
+        ("`begin`", "experiment", Experiment),
+        ("`manifest.json`", "experiments", Experiment),
     ],
 )
 def test_every_field_of_what_lies_within_is_described(heading: str, field: str, model: type[Any]) -> None:
