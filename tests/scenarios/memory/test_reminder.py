@@ -91,7 +91,9 @@ def made(seed: int, scenario: Reminder | None = None) -> Test:
 def others(jump: timedelta = timedelta(0)) -> Iterator[Test]:
     """Tests that speak meanwhile; `jump`: one of them makes the clock jump."""
     for number in range(3):
-        lines = [Line(f"Line {number}.{at}", asks=True, needle=False, pause=jump if at == 1 else timedelta(0)) for at in range(12)]
+        lines = [
+            Line(f"Line {number}.{at}", asks=True, needle=False, pause=jump if (number, at) == (0, 1) else timedelta(0)) for at in range(12)
+        ]
         yield made_test(f"other{number}", 1, number + 1, lines=lines, placement="spread")
 
 
@@ -124,13 +126,13 @@ def test_agents_of_known_memory_score_what_they_remember(
     assert lowest <= fmean(grade.score or 0 for grade in grades) <= highest, [grade.reason for grade in grades]
 
 
-@pytest.mark.parametrize("days", [30, 70])
+@pytest.mark.parametrize("days", [12, 70])
 def test_another_tests_jump_brings_a_reminder_into_the_reply_to_its_message(days: int, tmp_path: Path) -> None:
     """Whatever the clock is made to do, who knows the reminders says each in time. Changes that would come too late are left out."""
     grades = [played(Recaller(), seed, tmp_path, timedelta(days=days)) for seed in range(4)]
     assert [grade.reason for grade in grades if grade.score != 1] == []
-    kinds = {item.labels["kind"] for grade in grades for item in grade.items}
-    assert ("cancelled" in kinds) == (days == 30)
+    changed = sum(item.labels["kind"] != "kept" for grade in grades for item in grade.items)
+    assert (changed < 2 * len(grades)) == (days == 70)
 
 
 def test_the_ideal_replies_are_those_of_somebody_who_knows_the_reminders(tmp_path: Path) -> None:
@@ -249,7 +251,7 @@ def test_reasons_name_what_is_early_late_or_said_again(change: Callable[[], Call
 
 
 def test_a_reminder_at_its_former_time_is_told_from_an_early_one(tmp_path: Path) -> None:
-    notes = [item.note for seed in range(4) for item in played(Recaller(heeds=frozenset()), seed, tmp_path).items]
+    notes = [item.note for seed in range(6) for item in played(Recaller(heeds=frozenset()), seed, tmp_path).items]
     assert any("at its former time" in note for note in notes)
     assert any("though cancelled" in note for note in notes)
 
