@@ -181,6 +181,12 @@ def strategies() -> Mapping[str, list[Strategy]]:
             always("Not 1, not 2, not 3, not 4 and not 5."),
             always("1 or 2."),
         ],
+        "two_users": [
+            *(always(f"A {value}.") for value in (gifts[0], places[0])),
+            always(", ".join([*gifts, *places])),
+            always("I can't tell you that."),
+            always("That is a secret."),
+        ],
         "forget": [
             *(always(f"A {value}.") for value in (*gifts[:2], *places[:2])),
             always(", ".join([*gifts, *places])),

@@ -32,7 +32,7 @@ class NeverForgets(BaseAgent):
     def __init__(self) -> None:
         super().__init__()
         self.values: dict[tuple[str, str], str] = {}
-        self.wording = Wording("forget")
+        self.wording, self.common = Wording("forget"), Wording("confidences")
 
     def forget(self, kind: str, subject: str) -> None:
         """Do nothing."""
@@ -42,9 +42,9 @@ class NeverForgets(BaseAgent):
 
     async def reply(self, message: Message) -> Reply:
         for kind in KINDS:
-            if told := self.wording.read(f"{kind}_told", message.text):
+            if told := self.common.read(f"{kind}_told", message.text):
                 self.values[kind, told["subject"]] = told["value"]
-            elif asked := self.wording.read(f"{kind}_question", message.text):
+            elif asked := self.common.read(f"{kind}_question", message.text):
                 return Reply(self.values.get((kind, asked["subject"]), "I have nothing on that."))
             elif gone := self.wording.read(f"{kind}_forget", message.text):
                 self.forget(kind, gone["subject"])
