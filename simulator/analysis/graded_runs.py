@@ -34,6 +34,10 @@ class Column(NamedTuple):
     span: int
     branch: Branch = "on"
 
+    @classmethod
+    def of(cls, manifest: Manifest) -> Column:
+        return cls(True, 0, manifest.asked) if manifest.alone else cls(manifest.isolated, manifest.span, manifest.asked)
+
     @property
     def at(self) -> str:
         """The end of a heading, such as " at 32k", or an empty string without a span."""
@@ -74,8 +78,7 @@ class Graded:
 
     @property
     def column(self) -> Column:
-        manifest = self.manifest
-        return Column(True, 0, manifest.asked) if manifest.alone else Column(manifest.isolated, manifest.span, manifest.asked)
+        return Column.of(self.manifest)
 
     @cached_property
     def conversations(self) -> dict[str, str]:

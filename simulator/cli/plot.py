@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from longspan.simulator.cli.compare import RunsArgument
+from longspan.simulator.cli.options import RunsArgument
 from longspan.simulator.terminal import complain, say
 
 if TYPE_CHECKING:
