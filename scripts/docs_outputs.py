@@ -39,6 +39,7 @@ GUIDES: Final = (
     "calibration.md",
     "summhay.md",
     "histories.md",
+    "memory-suite.md",
     "tracing.md",
 )
 """The pages in docs/ whose files and commands belong together."""

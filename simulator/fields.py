@@ -11,9 +11,10 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from longspan.simulator.integers import PLAIN, parse_integer
-from longspan.simulator.sizes import MAX_TOKENS, is_size
+from longspan.simulator.lists import listed, seeds_in, spans_in
+from longspan.simulator.sizes import MAX_TOKENS, Tokens, is_size
 
-__all__ = ["MAX_START", "Label", "Seed", "Span", "StartsAt", "Whole", "is_option", "option_names", "validated"]
+__all__ = ["MAX_START", "Label", "Names", "Seed", "Seeds", "Span", "Spans", "StartsAt", "Whole", "is_option", "option_names", "validated"]
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -25,6 +26,15 @@ Seed = Annotated[Whole, Field(ge=-(2**63), lt=2**63)]
 
 Span = Annotated[Whole, Field(ge=1, le=MAX_TOKENS)]
 """The span of a run's tests in tokens."""
+
+Names = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str | int) else value)]
+"""A list of names, or a single one."""
+
+Spans = Annotated[list[Tokens], BeforeValidator(lambda values: listed(values, spans_in))]
+"""A list of spans in tokens, or a text with several."""
+
+Seeds = Annotated[list[Seed], BeforeValidator(lambda values: listed(values, seeds_in))]
+"""A list of seeds, or a text with several."""
 
 MAX_LABEL: Final = 40
 """Characters of a label."""

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Annotated, Final, Literal, final
+from typing import Literal, final
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from longspan.simulator.clock import DEFAULT_PACE
 from longspan.simulator.definitions import read_definitions
 from longspan.simulator.errors import InputError
-from longspan.simulator.fields import Seed
-from longspan.simulator.lists import listed, seeds_in, spans_in
+from longspan.simulator.fields import Names, Seeds, Spans
 from longspan.simulator.settings import Conditions, RunSettings
-from longspan.simulator.sizes import Tokens
 from longspan.simulator.suite import Tests, load_suite
 
 __all__ = ["Grid"]
-
-_LISTED: Final = BeforeValidator(lambda value: [value] if isinstance(value, str | int) else value)
-"""Accepts a single value as a list of one."""
-
-Names = Annotated[list[str], _LISTED]
-Spans = Annotated[list[Tokens], BeforeValidator(lambda values: listed(values, spans_in))]
-Seeds = Annotated[list[Seed], BeforeValidator(lambda values: listed(values, seeds_in))]
 
 
 @final

@@ -68,6 +68,11 @@ class Scenario(BaseModel, ABC):
         """Return the expected score, in [0, 1], of an agent without memory: of one that answers as `guess` does."""
         return 0.0
 
+    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        """Return what was planted in a test to make it harder, by name: `similar`, the similar facts told before the question, and
+        `updates`, how often what is asked for was changed. Results carry it, and scores are grouped by it."""
+        return {}
+
     def guess(self, message: str) -> str | None:
         """Return the best reply to a message of this scenario for one who knows nothing but this message and public lists.
 

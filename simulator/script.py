@@ -40,11 +40,12 @@ class Line:
     """One line of a scripted test.
 
     `ideal` is the reply of a perfect agent, which only `oracle` ever sees. `asks` makes the line a question, which needs the
-    needles numbered in `needs` (from 0 in the order they are said; None for all said before it). A line that is neither a
-    needle nor a question does not matter to any question. `pause` is virtual time that must pass before the line. `at` is the
-    share of the span before which the line is not said; None leaves it to the run's placement. `together` keeps the line
-    directly after the one before, with no other test between them. A line with a `reply` is a turn that took place, at `sent_at`: the
-    agent is told of it, not asked (see `Stage.tell`). A question of a script that is `alone` may have a date too, on which it is asked.
+    needles numbered in `needs` (from 0 in the order they are said; None for all said before it). A line that is neither a needle
+    nor a question does not matter to any question; between others it is an aside, which moves none of them. `pause` is virtual time
+    that must pass before the line. `at` is the share of the span before which the line is not said; None leaves it to the run's
+    placement. `together` keeps the line directly after the one before, with no other test between them. A line with a `reply` is a
+    turn that took place, at `sent_at`: the agent is told of it, not asked (see `Stage.tell`). A question of a script that is
+    `alone` may have a date too, on which it is asked.
     """
 
     text: str
@@ -158,7 +159,7 @@ class Script:
 
         `spread` draws the places of the others with `random`, twice GAP or more between a question and a needle that it needs (any
         segment of a dynamic test may be either). `uniform` puts them at equal distances. `early` puts lines that ask nothing
-        in the first tenth.
+        in the first tenth. Asides come last, into the spaces between: the other lines are placed as they would be without any.
         """
         if self.outline:
             needed = [[number - 1] if number else [] for number in range(len(self.outline))]
@@ -167,12 +168,24 @@ class Script:
             if placement == "spread":
                 outline[1:] = [replace(segment, gap=GAP) for segment in outline[1:]]
             return replace(self, outline=outline)
-        heads = self.heads()
-        fixed = [self.lines[head].at for head in heads]
+        heads, asides = self.heads(), {head for head in self._asides() if self.lines[head].at is None}
+        others = [head for head in heads if head not in asides]
+        fixed = [self.lines[head].at for head in others]
         if placement == "early":
-            fixed = _early(fixed, [self.lines[head].asks for head in heads])
-        at = dict(zip(heads, _places(fixed, self._needed(), placement, random), strict=True))
+            fixed = _early(fixed, [self.lines[head].asks for head in others])
+        order = {heads.index(head): number for number, head in enumerate(others)}
+        needed = [[order[segment] for segment in group] for number, group in enumerate(self._needed()) if number in order]
+        at = dict(zip(others, _places(fixed, needed, placement, random), strict=True))
+        for before, after in pairwise(others):
+            between = [head for head in heads if before < head < after]
+            at |= zip(between, _between(at[before], at[after], len(between), placement, random), strict=True)
         return replace(self, lines=[replace(line, at=at.get(number)) for number, line in enumerate(self.lines)])
+
+    def _asides(self) -> set[int]:
+        """Return the numbers of the lines that are a segment of their own, between others, and are neither needle nor question."""
+        heads = self.heads()
+        alone = {head for head, after in pairwise([*heads, len(self.lines)]) if after - head == 1}
+        return {head for head in heads[1:-1] if head in alone and not self.lines[head].needle and not self.lines[head].asks}
 
     def _needed(self) -> list[list[int]]:
         """Return, for each segment of the lines, the earlier segments with needles that its questions need."""
@@ -202,7 +215,8 @@ class Script:
             else:
                 segments.append(Segment(line.at, tokens, replies, pause=line.pause, told=dates))
         if placement == "early":
-            told = [not self.lines[head].asks for head in self.heads()]
+            asides = self._asides()
+            told = [not self.lines[head].asks and head not in asides for head in self.heads()]
             return [replace(s, by=EARLY + 0.04) if early else s for s, early in zip(segments, told, strict=True)] or list(self.outline)
         if placement == "spread":
             for question, needed in enumerate(self._needed()):
@@ -236,6 +250,13 @@ def _places(fixed: Sequence[float | None], needed: Sequence[Sequence[int]], plac
         if apart and places == sorted(places):
             return places
     return even
+
+
+def _between(start: float, end: float, count: int, placement: Placement, random: Random) -> list[float]:
+    """Return `count` places in their order from `start` to `end`: drawn if they are spread, else at equal distances."""
+    if placement == "spread":
+        return sorted(round(random.uniform(start, end), 4) for _ in range(count))
+    return [start + (end - start) * number / (count + 1) for number in range(1, count + 1)]
 
 
 def _problem(line: object) -> str | None:

@@ -38,7 +38,7 @@ class Suite(BaseModel):
     """Scenarios by name, with their parameters.
 
     `tests` is how many tests of each scenario a run plays, `each` the scenarios with a different number, and `span` the default
-    span in tokens.
+    span in tokens. `reference` is BibTeX of what its tests are from; manifests do without.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -48,6 +48,7 @@ class Suite(BaseModel):
     tests: Tests = 3
     span: Span = 2000
     each: dict[str, Tests] = {}
+    reference: str = Field(default="", max_length=10_000, exclude=True)
     scenarios: dict[str, dict[str, Any]] = Field(min_length=1)
 
     def changed(self, settings: Sequence[str], data: Sequence[str], only: Sequence[str], tests: int | None) -> Suite:

@@ -173,7 +173,7 @@ def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> N
     """Another module may be added here only if what it opens was named by the user, is longspan's own, or is being made."""
     named = {"analysis/commitment", "arena/summaries", "filler/trivia", "judging/labels", "suite"}
     own = {"cache", "filler/draws", "filler/wordnet", "report/page", "terminal", "tokens", "view/pages"}
-    made = {"analysis/export", "cli/compare", "cli/plot", "files", "snapshots", "sweeps/ray/node"}
+    made = {"analysis/export", "cli/compare", "cli/plot", "files", "report/outcome", "snapshots", "sweeps/ray/node"}
     openers = callers("open", "opened", "read_bytes", "read_text", "read_packed", "write_bytes")
     found = {path for path in openers if path.startswith("simulator/")}
     assert found == {f"simulator/{name}.py" for name in named | own | made | {"folders"}}

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from longspan.scenarios.ltm import paper_rules as paper
+from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides, without_others
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import plain, some
@@ -29,7 +30,8 @@ class Colours(Scenario):
     The reply must name it as a word, in either spelling (grey, gray), and settle on it. A reply that names several
     colours hedges and scores 0, unless it denies the others or reports them as past ("it was blue, now it is red"; see
     settled_words). Any colour counts as another one, whether the test could have named it or not. An adjective does not
-    make another colour ("dark blue" is blue), but a name of its own does ("navy blue" is not).
+    make another colour ("dark blue" is blue), but a name of its own does ("navy blue" is not). After the last change, `similar`
+    other people's favourite colours are told, none of them the right one; what a reply says of these people does not count.
     """
 
     name: ClassVar[str] = "colours"
@@ -37,6 +39,7 @@ class Colours(Scenario):
     topics: ClassVar[frozenset[str]] = frozenset({"colour"})
 
     changes: int = Field(default=3, ge=1, le=50)
+    similar: Similar = 0
     rules: paper.Rules = "longspan"
 
     def make(self, random: Random) -> Script:
@@ -46,11 +49,20 @@ class Colours(Scenario):
             colours.append(random.choice([colour for colour in words("colours") if colour not in colours[-1:]]))
         lines = [Line(wording.say(random, "change", colour=colour)) for colour in colours]
         lines.append(Line(wording.say(random, "question"), ideal=f"{colours[-1].capitalize()}.", asks=True, needs=(len(colours) - 1,)))
-        return Script(
-            facts={"colour": colours[-1], "told": colours},
-            lines=lines,
-            farewell=wording.say(random, "farewell"),
-        )
+        facts: dict[str, Any] = {"colour": colours[-1], "told": colours}
+        farewell = wording.say(random, "farewell")
+        if self.similar:
+            free = [colour for colour in words("colours") if colour not in colours]
+            free = free or [colour for colour in words("colours") if colour != colours[-1]]
+            facts["similar"], asides = [], []
+            for who in people(random, self.similar):
+                facts["similar"].append([who, random.choice(free)])
+                asides.append(wording.say(random, "similar", who=who, colour=facts["similar"][-1][1]))
+            lines = with_asides(lines, asides)
+        return Script(facts=facts, lines=lines, farewell=farewell)
+
+    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        return planted(facts, "told")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         return 1 / len(words("colours"))
@@ -63,8 +75,11 @@ class Colours(Scenario):
         if self.rules == "paper":
             return paper.colours(facts, record)
         expected = _spelled(facts["colour"])
-        answered = _answered(record.answer.reply, facts)
+        others = {who: _spelled(colour) for who, colour in facts.get("similar", ())}
+        answered = _answered(without_others(record.answer.reply, others), facts)
         verdict = ": it hedges" if len(answered) > 1 else ""
+        if whose := [who for who, colour in others.items() if colour in answered]:
+            verdict += f", which is the favourite of the user's {some(whose, 3)}"
         return Grade(
             score=float(answered == [expected]),
             reason=f"expected {facts['colour']}, the reply settles on {some(answered) or 'no colour'}{verdict}",

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from longspan.scenarios.ltm import paper_rules as paper
+from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
@@ -31,6 +32,7 @@ class NameList(Scenario):
     The JSON list that the reply calls the complete one counts; without one, those of past and current names together or
     the last that is no part of another. Objects are read too: one for each name ({"name": ...}) or one around the list.
     Names in running text score 0: the question asks for JSON, and the agent may be naming those it rules out.
+    After the last name, `similar` other people's names are told, none of them the user's.
     """
 
     name: ClassVar[str] = "name_list"
@@ -38,6 +40,7 @@ class NameList(Scenario):
     topics: ClassVar[frozenset[str]] = frozenset({"user's name"})
 
     names: int = Field(default=5, ge=1, le=50)
+    similar: Similar = 0
     rules: paper.Rules = "longspan"
 
     def make(self, random: Random) -> Script:
@@ -45,7 +48,19 @@ class NameList(Scenario):
         names = random.sample(words("names"), self.names)
         lines = [Line(wording.say(random, "change", name=name)) for name in names]
         lines.append(Line(wording.say(random, "question"), ideal=json.dumps(names), asks=True))
-        return Script(facts={"names": names}, lines=lines, farewell=wording.say(random, "farewell"))
+        facts: dict[str, Any] = {"names": names}
+        farewell = wording.say(random, "farewell")
+        if self.similar:
+            free = [name for name in words("names") if name not in names]
+            facts["similar"], asides = [], []
+            for who in people(random, self.similar):
+                facts["similar"].append([who, free.pop(random.randrange(len(free)))])
+                asides.append(wording.say(random, "similar", who=who, name=facts["similar"][-1][1]))
+            lines = with_asides(lines, asides)
+        return Script(facts=facts, lines=lines, farewell=farewell)
+
+    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        return planted(facts, "names")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         return len(facts["names"]) / len(words("names"))
@@ -64,9 +79,11 @@ class NameList(Scenario):
         missing = [name for key, name in expected.items() if key not in given]
         wrong = [name for name in answered if plain(name) not in expected]
         hits = len(expected) - len(missing)
+        whose = {plain(name): who for who, name in facts.get("similar", ())}
+        others = [f"{name} (the user's {whose[plain(name)]})" for name in wrong if plain(name) in whose]
         return Grade(
             score=hits / max(len(expected), len(answered), 1),
-            reason=_reason(list(expected.values()), answered, missing, wrong),
+            reason=_reason(list(expected.values()), answered, missing, wrong) + (f"; other people's: {some(others)}" if others else ""),
             turns=(record.answer.turn,),
         )
 

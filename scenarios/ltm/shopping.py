@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, final
 from pydantic import Field
 
 from longspan.scenarios.ltm import paper_rules as paper
+from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
@@ -53,6 +54,7 @@ class Shopping(Scenario):
     packaging ("Bags of carrots"), written together or apart. Repeated items are summed, and those that come to zero are
     ignored. The JSON list that the reply calls the current or the complete one counts, else the last. Other keys, mappings
     of items to quantities, quantities in words or with a unit, and strings such as "3 carrots" are read too.
+    After the last change, `similar` items on other people's lists are told, none of them ever on the user's.
     """
 
     name: ClassVar[str] = "shopping"
@@ -60,6 +62,7 @@ class Shopping(Scenario):
     topics: ClassVar[frozenset[str]] = frozenset({"shopping"})
 
     changes: int = Field(default=6, ge=1, le=50)
+    similar: Similar = 0
     rules: paper.Rules = "longspan"
 
     def make(self, random: Random) -> Script:
@@ -78,7 +81,21 @@ class Shopping(Scenario):
             lines.append(Line(wording.say(random, what, count=count, things=item if count == 1 else plurals[item])))
         ideal = json.dumps([{"item": item, "quantity": count} for item, count in basket.items()])
         lines.append(Line(wording.say(random, "question"), ideal=ideal, asks=True))
-        return Script(facts={"list": basket, "changes": changes}, lines=lines, farewell=wording.say(random, "farewell"))
+        facts: dict[str, Any] = {"list": basket, "changes": changes}
+        farewell = wording.say(random, "farewell")
+        if self.similar:
+            listed = {item for _, item, _ in changes}
+            free = [item for item in plurals if item not in listed]
+            facts["similar"], asides = [], []
+            for who in people(random, self.similar):
+                item, count = random.choice(free), random.randint(1, MAX_COUNT)
+                facts["similar"].append([who, item, count])
+                asides.append(wording.say(random, "similar", who=who, count=count, things=item if count == 1 else plurals[item]))
+            lines = with_asides(lines, asides)
+        return Script(facts=facts, lines=lines, farewell=farewell)
+
+    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        return planted(facts, "changes")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return what a list of one item earns: with more, something invented is nearly certain."""
@@ -104,7 +121,10 @@ class Shopping(Scenario):
         shares = (len(present) + len(right)) / len(expected) * min(1, len(present) / max(1, len(invented)))
         wrong = [f"{expected[key]} ({_shown(answered[key].quantity)})" for key in present if key not in right]
         missing = [item for key, item in expected.items() if key not in present]
-        notes = [f"{what} {some(items)}" for what, items in (("missing", missing), ("wrong", wrong), ("invented", invented)) if items]
+        whose = {_thing(item): who for who, item, _ in facts.get("similar", ())}
+        others = [f"{item} (the user's {whose[_thing(item)]})" for item in invented if _thing(item) in whose]
+        found = (("missing", missing), ("wrong", wrong), ("invented", invented), ("on other people's lists:", others))
+        notes = [f"{what} {some(items)}" for what, items in found if items]
         hits = f"{len(present)} of {len(expected)} listed, {len(right)} in the right quantity" if answered else "no list of items found"
         return Grade(
             score=(shares + clean) / 3,

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, ClassVar, final
 
 from longspan.scenarios.ltm import paper_rules as paper
+from longspan.scenarios.ltm.similar import Similar, planted, with_asides
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.dates import dates, hours
@@ -30,13 +31,15 @@ class SpyMeeting(Scenario):
     """Three people are announced, each sends a coded message, and the agent is asked what the messages mean.
 
     An entry of the pool has a `code` and the `names` of what it means. Answers accepted `also` are too vague to show that
-    messages were confused ("morning" for dawn), unless a reply has several of them.
+    messages were confused ("morning" for dawn), unless a reply has several of them. After the last message, `similar` messages
+    for other spies about other meetings are passed on, none with the meaning of one for the agent.
     """
 
     name: ClassVar[str] = "spy_meeting"
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "information integration")
     topics: ClassVar[frozenset[str]] = frozenset({"spies"})
 
+    similar: Similar = 0
     rules: paper.Rules = "longspan"
 
     def make(self, random: Random) -> Script:
@@ -50,15 +53,25 @@ class SpyMeeting(Scenario):
             lines.append(Line(wording.say(random, kind, sender=sender, code=meant[kind]["code"])))
         ideal = "Place: {place}. Time: {time}. Bring: {thing}.".format_map({kind: meant[kind]["names"][0] for kind in KINDS})
         lines.append(Line(wording.say(random, "question"), ideal=ideal, asks=True))
-        return Script(
-            facts={
-                "accepted": [[*meant[kind]["names"], *meant[kind]["also"]] for kind in KINDS],
-                "foreign": [entry["names"] for kind in KINDS for entry in pool[kind] if entry is not meant[kind]],
-                "vague": [entry["also"] for kind in KINDS for entry in pool[kind] if entry is not meant[kind]],
-            },
-            lines=lines,
-            farewell=wording.say(random, "farewell"),
-        )
+        facts: dict[str, Any] = {
+            "accepted": [[*meant[kind]["names"], *meant[kind]["also"]] for kind in KINDS],
+            "foreign": [entry["names"] for kind in KINDS for entry in pool[kind] if entry is not meant[kind]],
+            "vague": [entry["also"] for kind in KINDS for entry in pool[kind] if entry is not meant[kind]],
+        }
+        farewell = wording.say(random, "farewell")
+        if self.similar:
+            others = [sender for sender in pool["senders"] if sender not in senders]
+            facts["similar"], asides = [], []
+            for number in range(self.similar):
+                kind, sender = KINDS[number % len(KINDS)], random.choice(others)
+                entry = random.choice([entry for entry in pool[kind] if entry is not meant[kind]])
+                facts["similar"].append([sender, entry["names"][0]])
+                asides.append(wording.say(random, "similar", message=wording.say(random, kind, sender=sender, code=entry["code"])))
+            lines = with_asides(lines, asides)
+        return Script(facts=facts, lines=lines, farewell=farewell)
+
+    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        return planted(facts)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         return (1 + MAX_VAGUE) / len(words("spy_meeting")["time"]) / len(KINDS)
@@ -90,11 +103,13 @@ class SpyMeeting(Scenario):
                 text = re.sub(f" {phrase}(?= )", " |", text)
         strays = [stray for phrases in facts["foreign"] if (stray := _first(text, phrases))]
         strays += [stray for phrases in facts.get("vague", ()) if (stray := _first(text, phrases))][MAX_VAGUE:]
+        told = {phrase: sender for sender, name in facts.get("similar", ()) for phrase in _entry(name) or (name,)}
+        whose = [f"{stray} (from {told[stray]}, for another spy)" if stray in told else stray for stray in strays]
         named = [phrase for phrase in found if phrase]
         return Grade(
             score=max(0, len(named) - len(strays)) / len(found),
             reason=f"expected {_listed([phrases[0] for phrases in facts['accepted']])}; the reply names {_listed(named) or 'none of them'}"
-            + (f"; from other messages: {_listed(strays)}" if strays else ""),
+            + (f"; from other messages: {_listed(whose)}" if strays else ""),
             turns=(record.answer.turn,),
         )
 

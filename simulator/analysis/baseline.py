@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from statistics import NormalDist, fmean, stdev
 from typing import Final, Literal, NamedTuple, final
 
-from longspan.simulator.analysis.comparable import check_comparable, differences, pooled, test_key
+from longspan.simulator.analysis.comparable import check_comparable, differences, pooled
 from longspan.simulator.analysis.graded_runs import Graded, Unusable, load
+from longspan.simulator.analysis.pairing import paired
 from longspan.simulator.analysis.statistics import ALPHA, POWER, Difference, by_conversation, fall_p, student
 from longspan.simulator.errors import InputError
-from longspan.simulator.grading.grades import TestResult
 
 __all__ = ["LEAST", "Fall", "ScenarioFall", "fall", "load_fall"]
 
@@ -21,8 +21,6 @@ LEAST: Final = 5
 """The fewest paired conversations with which a fall can be shown: a permutation test of n has no one-sided p below 1 / 2**n."""
 
 Verdict = Literal["worse", "not worse", "undecided"]
-
-_Key = tuple[Hashable, ...]
 
 
 class ScenarioFall(NamedTuple):
@@ -102,51 +100,24 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
         if len(agents := sorted({run.agent for run in runs})) > 1:
             raise InputError(f"{name} are of {len(agents)} agents ({', '.join(agents)}): name the runs of one"[:300])
     check_comparable([*new, *old])
-    mine, theirs = _by_test(new), _by_test(old)
-    shared = [key for key in mine if key in theirs]
-    apart = [
-        Difference(_scenario(key, shared), key[:3], fmean(test.lowest for test in theirs[key]) - fmean(test.lowest for test in mine[key]))
-        for key in shared
-    ]
-    groups: dict[str, list[_Key]] = {}
-    for key in shared:
-        groups.setdefault(_scenario(key, shared), []).append(key)
-    scenarios = [ScenarioFall(name, _mean(theirs, keys), _mean(mine, keys)) for name, keys in sorted(groups.items())]
+    both = paired(old, new)
+    apart = [each.difference for each in both]
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for each in both:
+        groups.setdefault(each.scenario, []).append(each.scores)
+    scenarios = [ScenarioFall(name, *map(fmean, zip(*scores, strict=True))) for name, scores in sorted(groups.items())]
     return Fall(
         old=fmean(each.old for each in scenarios) if scenarios else 0.0,
         new=fmean(each.new for each in scenarios) if scenarios else 0.0,
         margin=margin,
         conversations=len({each.conversation for each in apart}),
-        tests=len(shared),
-        unscored=sum(any(test.score is None for test in (*mine[key], *theirs[key])) for key in shared),
+        tests=len(both),
+        unscored=sum(each.unscored for each in both),
         p=fall_p(apart, margin) if apart else 1.0,
         detectable=_detectable(apart, margin, len(scenarios)),
         scenarios=scenarios,
         warnings=[*differences([*new, *old]), *pooled(new), *pooled(old), *(f"left out: {run.why}" for run in unusable)],
     )
-
-
-def _by_test(runs: Sequence[Graded]) -> dict[_Key, list[TestResult]]:
-    """Group tests that count by column, seed and conversation, scenario, and what makes them the same test in other runs.
-
-    Tests that branch from one conversation are taken for tests of that conversation.
-    """
-    tests: dict[_Key, list[TestResult]] = {}
-    for run in runs:
-        for test in run.result.tests:
-            if test.counts:
-                key = (run.column, run.manifest.seed, run.manifest.roots[test.id], test.scenario, test_key(run, test.id))
-                tests.setdefault(key, []).append(test)
-    return tests
-
-
-def _scenario(key: _Key, shared: Sequence[_Key]) -> str:
-    several = len({column for column, *_ in shared}) > 1
-    return f"{key[3]} ({key[0]})" if several else str(key[3])
-
-
-def _mean(tests: Mapping[_Key, Sequence[TestResult]], keys: Sequence[_Key]) -> float:
-    return fmean(fmean(test.lowest for test in tests[key]) for key in keys)
 
 
 def _detectable(apart: Sequence[Difference], margin: float, scenarios: int) -> float | None:

@@ -11,8 +11,9 @@ from longspan.simulator.agent_spec import AgentSpec
 from longspan.simulator.analysis.changes import changed_parameters, chosen_scenarios
 from longspan.simulator.analysis.graded_runs import Column, Graded
 from longspan.simulator.errors import InputError
+from longspan.simulator.manifest import Manifest
 
-__all__ = ["check_comparable", "comparable", "differences", "pooled", "test_key"]
+__all__ = ["check_comparable", "comparable", "differences", "key_in", "played", "pooled", "test_key"]
 
 OFF: Final = ("false", "0", "no", "off", "f", "n")
 """The strings that pydantic reads as false."""
@@ -30,14 +31,16 @@ def check_comparable(runs: Sequence[Graded]) -> None:
     The parameter `rules` does not change the tests; `differences` reports it.
     """
     first = runs[0]
+    mine = _parameters(first.manifest)
     for other in runs[1:]:
+        theirs = _parameters(other.manifest)
         if other.manifest.suite.name != first.manifest.suite.name:
             what = f"one plays suite {first.manifest.suite.name}, the other {other.manifest.suite.name}"
-        elif only := sorted(set(_parameters(first)) ^ set(_parameters(other))):
+        elif only := sorted(set(mine) ^ set(theirs)):
             what = f"only one plays {', '.join(only)}"[:200]
-        elif differing := [name for name, given in _parameters(first).items() if given != _parameters(other)[name]]:
-            what = _differing_parameter(differing[0], _parameters(first)[differing[0]], _parameters(other)[differing[0]])
-        elif _reruns(first) != _reruns(other):
+        elif differing := [name for name, given in mine.items() if given != theirs[name]]:
+            what = _differing_parameter(differing[0], mine[differing[0]], theirs[differing[0]])
+        elif _reruns(first.manifest) != _reruns(other.manifest):
             what = "one plays only tests that had failed in another run"
         else:
             continue
@@ -52,12 +55,16 @@ def comparable(runs: Sequence[Graded]) -> dict[str, list[Graded]]:
     """
     groups: dict[str, list[Graded]] = {}
     for run in runs:
-        key = json.dumps([run.manifest.suite.name, _parameters(run), _reruns(run)], sort_keys=True, default=str)
-        groups.setdefault(key, []).append(run)
+        groups.setdefault(played(run.manifest), []).append(run)
     ordered = sorted(groups.values(), key=lambda group: (group[0].manifest.suite.name, -len(group)))
     names = [_name(group[0]) for group in ordered]
     numbers = [names[:place].count(name) + 1 for place, name in enumerate(names)]
     return {f"{name} ({number})" if number > 1 else name: group for name, number, group in zip(names, numbers, ordered, strict=True)}
+
+
+def played(manifest: Manifest) -> str:
+    """A key that is equal for runs that play the same suite, scenarios and parameters, so that they can be compared."""
+    return json.dumps([manifest.suite.name, _parameters(manifest), _reruns(manifest)], sort_keys=True, default=str)
 
 
 def _name(run: Graded) -> str:
@@ -68,9 +75,9 @@ def _name(run: Graded) -> str:
     return f"{manifest.suite.name}{': ' * bool(changed or failed)}{', '.join([*changed, *failed])}"[:MAX_NAME]
 
 
-def _reruns(run: Graded) -> list[str] | None:
+def _reruns(manifest: Manifest) -> list[str] | None:
     """Return the tests of a run that plays those that failed in another."""
-    return None if run.manifest.parent is None else sorted(run.conversations)
+    return None if manifest.parent is None else sorted(planned.id for _, planned in manifest.graded)
 
 
 def _differing_parameter(scenario: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -81,7 +88,12 @@ def _differing_parameter(scenario: str, one: Mapping[str, Any], other: Mapping[s
 
 def test_key(run: Graded, test: str) -> Hashable:
     """A key that is equal for the same test in two runs of a column: seed, name, definitions and version of longspan."""
-    return (run.manifest.seed, test, run.manifest.definitions_sha256, _version(run))
+    return key_in(run.manifest, test)
+
+
+def key_in(manifest: Manifest, test: str) -> Hashable:
+    """The `test_key` of a test in a run with this manifest."""
+    return (manifest.seed, test, manifest.definitions_sha256, manifest.versions.get("longspan"))
 
 
 def differences(runs: Sequence[Graded]) -> list[str]:
@@ -157,9 +169,9 @@ def _seeds(runs: Sequence[Graded]) -> list[str]:
     return sentences
 
 
-def _parameters(run: Graded) -> dict[str, dict[str, Any]]:
+def _parameters(manifest: Manifest) -> dict[str, dict[str, Any]]:
     """Return the parameters of each scenario that determine its tests."""
-    return {name: {key: value for key, value in given.items() if key != "rules"} for name, given in run.manifest.suite.scenarios.items()}
+    return {name: {key: value for key, value in given.items() if key != "rules"} for name, given in manifest.suite.scenarios.items()}
 
 
 def _rules(run: Graded) -> str:

@@ -39,7 +39,7 @@ from longspan.simulator.ledger import total_cost
 from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.tables import Table
 
-__all__ = ["Cell", "Comparison", "Pair", "cells_of", "compare", "load_comparison", "load_comparisons"]
+__all__ = ["Cell", "Comparison", "Pair", "cells_of", "compare", "load_comparison", "load_comparisons", "load_finished"]
 
 UNCOUNTED: Final = "none of its tests counts toward a score"
 
@@ -176,6 +176,16 @@ def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     if not counted:
         raise InputError(f"no run can be compared: {unusable[-1].why}")
     return counted, unusable
+
+
+def load_finished(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
+    """Load runs that were played to their end. What an agent has not been asked counts neither for nor against it. Raises InputError."""
+    runs, unusable = _loaded(paths)
+    left = [run for run in runs if any(test.status in ("unfinished", "agent_error") for test in run.result.tests)]
+    unusable += [Unusable(run.folder.path, f"{run.folder.path}: not finished; `longspan resume` continues it") for run in left]
+    if len(left) == len(runs):
+        raise InputError(f"no run is finished: {unusable[-1].why}")
+    return [run for run in runs if run not in left], unusable
 
 
 def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Comparison:

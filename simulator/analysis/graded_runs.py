@@ -34,6 +34,10 @@ class Column(NamedTuple):
     span: int
     branch: Branch = "on"
 
+    @classmethod
+    def of(cls, manifest: Manifest) -> Column:
+        return cls(True, 0, manifest.asked) if manifest.alone else cls(manifest.isolated, manifest.span, manifest.asked)
+
     @property
     def at(self) -> str:
         """The end of a heading, such as " at 32k", or an empty string without a span."""
@@ -74,8 +78,7 @@ class Graded:
 
     @property
     def column(self) -> Column:
-        manifest = self.manifest
-        return Column(True, 0, manifest.asked) if manifest.alone else Column(manifest.isolated, manifest.span, manifest.asked)
+        return Column.of(self.manifest)
 
     @cached_property
     def conversations(self) -> dict[str, str]:
@@ -150,7 +153,9 @@ def _result(folder: RunFolder) -> Result:
     pairs = [pair for test in result.tests for pair in test.evidence]
     sizes = [result.span, *(pair.tokens for pair in pairs), *(pair.dealt for pair in pairs if pair.dealt is not None)]
     sizes += [size for test in result.tests for size in (test.span_dealt, test.span_used)]
+    planted = [number for test in result.tests for number in test.numbers.values()]
     dollars = [entry.cost_usd for entry in result.costs.values() if entry.cost_usd is not None]
-    if not all(0 <= value <= limit for values, limit in ((shares, 1), (sizes, MAX_VALUE), (dollars, MAX_VALUE)) for value in values):
+    limits = ((shares, 1), *((values, MAX_VALUE) for values in (sizes, planted, dollars)))
+    if not all(0 <= value <= limit for values, limit in limits for value in values):
         raise InputError(f"{folder.path / RESULT}: a score, cost or distance is out of range; `longspan score` rewrites it")
     return result

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.distances import asked
 from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.analysis.interference import CAUSES
 from longspan.simulator.errors import JournalError
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.run_folder import RunFolder
@@ -37,6 +38,8 @@ TESTS: Final[dict[str, type]] = {
     "scenario": str,
     "skills": str,
     "tags": str,
+    "similar": float,
+    "updates": float,
     "counts": bool,
     "status": str,
     "score": float,
@@ -161,6 +164,7 @@ def test_row(name: str, run: Graded, test: TestResult) -> Row:
         "scenario": test.scenario,
         "skills": "; ".join(test.skills),
         "tags": "; ".join(test.tags),
+        **{cause: test.numbers.get(cause) for cause in CAUSES},
         "counts": test.counts,
         "status": test.status,
         "score": test.score,

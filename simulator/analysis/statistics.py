@@ -26,6 +26,8 @@ __all__ = [
     "interval",
     "intervals",
     "least_conversations",
+    "least_p",
+    "limits",
     "more_conversations",
     "paired_p",
     "permutation_p",
@@ -51,6 +53,9 @@ With less, two conversations cover too few cases, and with more, three of them t
 
 SIGNS: Final = 20_000
 """Maximum sign patterns of a permutation test, which is exact if there are no more than that."""
+
+STEPS: Final = 20
+"""Halvings by which the ends of `limits` are found: to a millionth."""
 
 TIE: Final = 1e-6
 """The weight of what decides between sign patterns with the same difference of totals (see `paired_p`)."""
@@ -299,6 +304,37 @@ def _blocks(rows: int, width: int) -> Iterable[int]:
     return (min(block, rows - start) for start in range(0, rows, block))
 
 
+def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float] | None:
+    """Return the lowest and the highest mean difference that the one-sided permutation tests of conversations do not reject at the level
+    `tail` each: an interval at the level 1 - 2 `tail`. -1 and 1 are its ends where conversations are too few to reject anything.
+
+    It is a share of full marks, the mean over the scenarios. None if all conversations differ by the same, since they then tell nothing of
+    how others would.
+    """
+    import numpy as np
+
+    parts, sizes = np.array(by_conversation(differences)), Counter(each.scenario for each in differences)
+    shares = np.array(by_conversation([each._replace(value=1.0) for each in differences]))
+    means = parts / shares
+    if len(sizes) == 0 or np.ptp(means) < 1e-9:
+        return None
+
+    def rejects(margin: float, sign: int) -> bool:
+        return permutation_p([float(part) for part in sign * (parts - margin * shares)], one_sided=True) < tail
+
+    def end(sign: int) -> float:
+        """The furthest margin from 0 on the side of `-sign` that is not rejected, found by halving."""
+        inside, outside = float(parts.sum() / shares.sum()), -float(sign)
+        if not rejects(outside, sign):
+            return outside
+        for _ in range(STEPS):
+            middle = (inside + outside) / 2
+            inside, outside = (inside, middle) if rejects(middle, sign) else (middle, outside)
+        return inside
+
+    return end(1), end(-1)
+
+
 def holm(ps: Sequence[float]) -> list[float]:
     """Correct the p-values of simultaneous tests by Holm's method (1979), in the same order. The probability of any false positive
     at a level is at most that level."""
@@ -310,12 +346,17 @@ def holm(ps: Sequence[float]) -> list[float]:
     return corrected
 
 
-def least_conversations(pairs: int) -> int:
+def least_conversations(pairs: int, *, sides: int = 2, alpha: float = ALPHA) -> int:
     """Return the fewest conversations with which one of so many pairs of agents can be significant: 6 for one pair.
 
-    A permutation test of n conversations has no p below 2 / 2**n, and the smallest p is multiplied by the number of pairs.
+    A permutation test of n conversations has no p below `least_p`, and the smallest p is multiplied by the number of pairs.
     """
-    return floor(log2(2 * pairs / ALPHA)) + 1
+    return floor(log2(sides * pairs / alpha)) + 1
+
+
+def least_p(conversations: int, sides: int) -> float:
+    """Return the lowest p-value that a permutation test of so many conversations can have: one-sided 1 / 2**n, two-sided twice that."""
+    return min(1.0, sides * 0.5**conversations)
 
 
 def more_conversations(differences: Sequence[Difference], pairs: int = 1) -> int | None:

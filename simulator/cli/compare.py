@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from longspan.simulator.cli import completion
+from longspan.simulator.cli.options import RunsArgument
 from longspan.simulator.terminal import say
 
 if TYPE_CHECKING:
     from typing import IO
 
     from longspan.simulator.analysis.comparing import Comparison
+    from longspan.simulator.report.contrasts import Family
 
-__all__ = ["RunsArgument", "compare"]
-
-RunsArgument = Annotated[
-    list[Path], typer.Argument(help="Folders of runs, or folders that contain some.", metavar="RUN", autocompletion=completion.runs)
-]
+__all__ = ["compare", "print_contrasts"]
 
 Format = Literal["terminal", "markdown", "csv", "html"]
 
@@ -44,17 +43,24 @@ def compare(
     fail_if_worse: Annotated[
         bool, typer.Option("--fail-if-worse", help="Exit with 1 if a fall is shown, with 3 if nothing can be shown.")
     ] = False,
+    contrasts: Annotated[
+        Path | None, typer.Option(help="A sweep's file: test the contrasts that it states; --out is a folder.", metavar="FILE")
+    ] = None,
 ) -> int:
     """Compare runs of the same tests.
 
     Runs that play different tests are compared in groups. Shows agents by span, in pairs, and by scenario, skill and evidence distance,
     with confidence intervals and significance tests. Damaged and unfinished runs are named and left out. With --baseline, says only
-    whether the runs are worse.
+    whether the runs are worse; with --contrasts, what the contrasts come to.
     """
     from longspan.simulator.analysis.comparing import load_comparisons
     from longspan.simulator.errors import InputError
     from longspan.simulator.files import writing
 
+    if contrasts is not None:
+        if baseline or fail_if_worse or margin or format is not None:
+            raise InputError("--contrasts: the file says what is tested; of the other options only --out goes with it")
+        return _contrast(runs, contrasts, out)
     if baseline:
         if out is not None or format is not None:
             raise InputError("--baseline: prints a sentence and a table; leave out --out and --format")
@@ -119,6 +125,49 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
         console.say(warning, "yellow")
     console.say(fall.sentence, "bold")
     return CODES[fall.verdict] if fail_if_worse else 0
+
+
+def _contrast(paths: list[Path], file: Path, out: Path | None) -> int:
+    """Test the contrasts that a sweep's file states in these runs, and print or write what they come to."""
+    from longspan.simulator.analysis.comparing import load_finished
+    from longspan.simulator.analysis.statements import statements
+    from longspan.simulator.cli.plot import print_unusable
+    from longspan.simulator.errors import InputError, LongspanError
+    from longspan.simulator.files import writing_folder
+    from longspan.simulator.folders import inside
+    from longspan.simulator.report.outcome import family_of, write_outcome
+    from longspan.simulator.run_folder import RunFolder
+    from longspan.simulator.sweeps.sweep import read_sweep
+
+    _, stated = read_sweep(file)
+    if stated is None:
+        raise InputError(f"sweep {file}: it states no contrasts; list them under the key contrasts")
+    runs, unusable = load_finished(paths)
+    planned = [run.manifest for run in runs]
+    for each in unusable:  # an agent whose runs have all failed is not unknown
+        with suppress(LongspanError):
+            planned.append(RunFolder(inside(each.path.parent, each.path.name)).manifest)
+    settled = stated.settled(planned, f"sweep {file}")
+    family = family_of(settled, runs, unusable, statements(paths[0]) if len(paths) == 1 else ())
+    print_unusable(unusable)
+    print_contrasts(family)
+    if out is not None:
+        with writing_folder(out) as folder:
+            write_outcome(folder, family, runs, unusable)
+        say(f"{out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
+    return 0
+
+
+def print_contrasts(family: Family) -> None:
+    """Print what contrasts came to, in sentences."""
+    from longspan.simulator.cli.console import Console
+    from longspan.simulator.report.contrasts import sentence
+
+    console = Console()
+    for line in [*family.history, *family.left_out]:
+        console.say(line, "yellow" if family.late else "dim")
+    for each in family.tested:
+        console.say(sentence(each, family.contrasts), "bold" if each.verdict in ("higher", "lower") else "")
 
 
 def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], folder: Path) -> str:

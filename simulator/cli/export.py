@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from longspan.simulator.cli.compare import RunsArgument
+from longspan.simulator.cli.options import RunsArgument
 from longspan.simulator.cli.plot import print_unusable
 from longspan.simulator.cli.runs import TrustOption, open_run
 from longspan.simulator.terminal import say

@@ -1,4 +1,4 @@
-"""The options of the commands that plan runs."""
+"""The options of the commands that plan runs, and what several commands share."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ from longspan.simulator.integers import whole
 if TYPE_CHECKING:
     from longspan.simulator.grid import Grid
 
-__all__ = ["GridOptions", "MaxTokens", "OtelOption", "RepliesOption", "SpecOption", "TimeLimit", "takes_grid"]
+__all__ = ["GridOptions", "MaxTokens", "OtelOption", "RepliesOption", "RunsArgument", "SpecOption", "TimeLimit", "takes_grid"]
 
 P = ParamSpec("P")
 
 SpecOption = Annotated[str, typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents)]
+
+RunsArgument = Annotated[
+    list[Path], typer.Argument(help="Folders of runs, or folders that contain some.", metavar="RUN", autocompletion=completion.runs)
+]
 
 OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/tracing.md).")]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from longspan.simulator.cli.compare import RunsArgument
+from longspan.simulator.cli.options import RunsArgument
 from longspan.simulator.terminal import complain, say
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def plot(
     runs: RunsArgument,
     out: Annotated[Path, typer.Option(help="The .svg, .png or .pdf file to write; without --figure, a folder.", metavar="PATH")],
     figure: Annotated[
-        Literal["bars", "spans", "distance", "cost", "heatmap", "card"] | None,
-        typer.Option(help="bars, spans, distance, cost, heatmap, or card.", metavar="FIGURE", show_default="all"),
+        Literal["bars", "spans", "distance", "cost", "interference", "heatmap", "card"] | None,
+        typer.Option(help="bars, spans, distance, cost, interference, heatmap, or card.", metavar="FIGURE", show_default="all"),
     ] = None,
     format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="The format of all figures.", show_default="svg")] = None,
     paper: Annotated[
@@ -34,8 +34,8 @@ def plot(
     """Draw figures of runs.
 
     Scores by span as bars or as lines with intervals, scores by evidence distance, scores against cost, and heatmaps of scenarios
-    that have shaded tables; or the card of one run, a picture of its result to share. The same runs give the same files, byte for
-    byte.
+    that have shaded tables; or the card of one run, a picture of its result to share; or, of runs that differ in parameters, scores by
+    distance, by similar facts and by updates. The same runs give the same files, byte for byte.
     """
     from longspan.simulator.analysis.comparing import load_comparison
     from longspan.simulator.errors import InputError
@@ -56,6 +56,9 @@ def plot(
         with writing(out) as partial:
             partial.write_bytes(card)
         say(str(out))
+        return 0
+    if figure == "interference":
+        _interference(runs, out, format_)
         return 0
     comparison = load_comparison(runs)
     print_unusable(comparison.unusable)
@@ -90,6 +93,27 @@ def _card(paths: Sequence[Path], format: Format) -> bytes:
     return draw_card(graded[0], format)
 
 
+def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
+    """Draw what disturbs agents, over runs that may differ in their parameters, and say it. Raises InputError if nothing tells."""
+    from longspan.simulator.analysis.graded_runs import load
+    from longspan.simulator.analysis.interference import interference
+    from longspan.simulator.files import writing
+    from longspan.simulator.report.interference_figure import draw_interference
+    from longspan.simulator.report.tables import one_line
+
+    graded, unusable = load(paths)
+    print_unusable(unusable)
+    found = interference(graded)
+    content = draw_interference(found, format)
+    with writing(out) as partial:
+        partial.write_bytes(content)
+    say(str(out))
+    for agent, each in found.items():
+        sentences = [each.distance.sentence] if each.distance is not None else []
+        for sentence in [*sentences, *(effect.sentence for effect in each.effects.values())]:
+            say(one_line(f"{agent}: {sentence}"))
+
+
 def _published(name: str, paths: Sequence[Path]) -> Sequence[Table]:
     """Return the heatmaps of a paper's published files. Raises InputError if there are none."""
     from longspan.simulator.errors import InputError
@@ -116,7 +140,9 @@ def _format(out: Path, single: bool, format: Format | None) -> Format:
     if single and (suffix is None or format not in (None, suffix)):
         raise InputError(f"--out {out}: with --figure the name must end in .svg, .png or .pdf, and match --format if that is given")
     if not single and suffix is not None:
-        raise InputError(f"--out {out}: without --figure all are drawn, into a folder; --figure {'|'.join(FIGURES)}|heatmap|card draws one")
+        raise InputError(
+            f"--out {out}: without --figure all are drawn, into a folder; --figure {'|'.join(FIGURES)}|interference|heatmap|card draws one"
+        )
     return format or suffix or "svg"
 
 

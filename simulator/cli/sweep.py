@@ -10,6 +10,7 @@ import typer
 
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 from longspan.simulator.integers import whole
+from longspan.simulator.terminal import say
 
 if TYPE_CHECKING:
     from longspan.simulator.amounts import Amount
@@ -41,12 +42,14 @@ def sweep(
     all runs at once, which suits agents that wait on a network; --jobs suits agents that compute.
     """
     from longspan.simulator.amounts import limit_of
+    from longspan.simulator.cli.compare import print_contrasts
     from longspan.simulator.cli.run import exit_code, finish
     from longspan.simulator.errors import InputError
     from longspan.simulator.gate import admit_file
     from longspan.simulator.locks import locked
     from longspan.simulator.runner import check_limit
     from longspan.simulator.suite import load_suite
+    from longspan.simulator.sweeps.stating import checked, conclude, declare
     from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
     from longspan.simulator.tracing import telling
 
@@ -62,13 +65,15 @@ def sweep(
         from longspan.simulator.sweeps.ray.driver import import_ray
 
         import_ray()
-    grids = read_sweep(file)
+    grids, contrasts = read_sweep(file)
     specs = [name for grid in grids for name in [*grid.agents, *grid.scenarios, *([grid.judge] if grid.judge else [])]]
     admit_file(file, specs, trust=trust)
-    for suite in {name for grid in grids for name in grid.suites}:
-        admit_file(suite, load_suite(suite).scenarios, trust=trust)
+    suites = {name: load_suite(name) for name in dict.fromkeys(name for grid in grids for name in grid.suites)}
+    for name, suite in suites.items():
+        admit_file(name, suite.scenarios, trust=trust)
     out = out or Path("runs") / file.stem
     plans = plans_of(grids, out)
+    contrasts = checked(contrasts, [planned.manifest for planned in plans.values()], file, out)
     limit = limit_of(max_cost, max_tokens)
     check_limit(list(plans.values()), limit)
     try:
@@ -77,15 +82,25 @@ def sweep(
         raise InputError(f"{out}: cannot create the sweep's folder: {error.strerror}; choose another with --out") from error
     with telling(otel), locked(out, "sweep") as lock:
         pairs = make_folders(plans, out)
-        write_index(out, pairs)
+        entries = write_index(out, pairs)
+        if contrasts is not None and declare(out, contrasts, entries, suites.values()) and not json_:
+            say(f"{len(contrasts.contrasts)} contrast{'s' * (len(contrasts.contrasts) > 1)} stated, SHA-256 {contrasts.sha256}")
         left, finished = left_to_play(pairs)
         outcomes = {outcome.folder: outcome for outcome in finished}
         outcomes |= {outcome.folder: outcome for outcome in _play(left, jobs, on, lock, limit, time_limit or inf, pairs, json_)}
         entries = write_index(out, pairs)
+        through = all(entry.state == "finished" for entry in entries)
+        concluded = conclude(out, contrasts, entries) if contrasts is not None and through else None
     ordered = [outcomes[run.path] for _, run in pairs]
     if json_:
         return finish(ordered, json_)
     _print_summary(out, entries, ordered, sum(outcome.error is None for outcome in finished))
+    if concluded is not None:
+        folder, family = concluded
+        print_contrasts(family)
+        say(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+    elif contrasts is not None:
+        say(f"contrasts are tested when all runs are finished; of those that are: longspan compare {out} --contrasts {file}")
     return exit_code(ordered)
 
 

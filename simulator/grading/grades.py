@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import fsum
+from math import fsum, isfinite
 from statistics import fmean, pstdev
 from traceback import format_exception
 from types import MappingProxyType
@@ -85,6 +85,8 @@ class TestResult(_Frozen):
     `tags` are words to select and group tests by. A test that does not count (`counts`) is no part of its scenario's score. `trunk`:
     the conversation that its own branches from, None if it does not. `certified` is None for a test about a history that is told.
 
+    `numbers` is what was planted in it, such as `similar` facts and `updates` (see `Scenario.numbers`).
+
     A person's `correction` overrides the grader's `machine_score`.
     """
 
@@ -92,6 +94,7 @@ class TestResult(_Frozen):
     scenario: str
     skills: list[str]
     tags: list[str] = []
+    numbers: dict[str, float] = {}
     counts: bool = True
     status: Status
     score: float | None
@@ -387,6 +390,7 @@ class Gradebook:
             scenario=planned.scenario,
             skills=planned.skills,
             tags=planned.tags,
+            numbers=_numbers(self.scenarios[planned.scenario], played) if played else {},
             counts=planned.counts,
             status="scored" if correction else status,
             score=correction.score if correction else grade.score,
@@ -423,6 +427,19 @@ def _metrics(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str,
         if not is_fault(error):
             raise
         return []
+
+
+def _numbers(scenario: Scenario, test: PlayedTest) -> dict[str, float]:
+    """Return what was planted in a test; nothing if that is unknown or the scenario raises."""
+    if test.definition.facts is None:
+        return {}
+    try:
+        found = {str(name): float(value) for name, value in scenario.numbers(test.definition.facts).items()}
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        return {}
+    return {name: value for name, value in found.items() if isfinite(value)}
 
 
 def _marked(tests: Sequence[TestResult]) -> list[Marked]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from longspan.simulator.analysis.distances import Distances, narrow, points, spans_kept, spans_said
 from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
+from longspan.simulator.analysis.interference import planted
 from longspan.simulator.analysis.kinds import by_kind, places
 from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.files import write_text
@@ -80,6 +81,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         all_evidence=Distances.of(result.tests, result.span),
         kinds=kinds,
         places=places(kinds.values()),
+        planted=planted(run.manifest, result),
         groups=[
             ("skills", "Skills", "A test counts for each skill of its scenario.", grouped(result.tests, by_skill)),
             ("distances", "Evidence distances", DISTANCES_NOTE, grouped(asked, by_distance)),

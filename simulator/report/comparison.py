@@ -15,6 +15,7 @@ from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.analysis.memory_losses import Answers, Needles
 from longspan.simulator.analysis.memory_losses import Lost as CellLost
 from longspan.simulator.analysis.test_matrix import Scored
+from longspan.simulator.report.contrasts import Family, corrected_by, sentence, table
 from longspan.simulator.report.figures import FIGURES, FigureName, draw, missing
 from longspan.simulator.report.inline_svg import inline_svg
 from longspan.simulator.report.memory import OUTCOMES, split
@@ -78,8 +79,8 @@ def links_from(folder: Path) -> Links:
     return Links(report)
 
 
-def as_html(comparison: Comparison, links: Links = NOWHERE) -> str:
-    """Return the page. Text from agents and files is escaped; in figures it is drawn as outlines."""
+def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | None = None) -> str:
+    """Return the page, with contrasts if there are some. Text from agents and files is escaped; in figures it is drawn as outlines."""
     left_out = missing(comparison)
     drawn = [name for name in FIGURES if name not in left_out and (name != "spans" or len(comparison.columns) > 1)]
     captions = {name: f"{CAPTIONS[name]}{SHARES if comparison.mixed and name != 'distance' else ''}" for name in drawn}
@@ -103,6 +104,10 @@ def as_html(comparison: Comparison, links: Links = NOWHERE) -> str:
     return template.render(
         comparison=comparison,
         home=links.home,
+        family=family,
+        contrasts=None if family is None else table(family),
+        sentences=[] if family is None else [sentence(each, family.contrasts) for each in family.tested],
+        correction="" if family is None else corrected_by(family.contrasts),
         reports=reports,
         test_in=test_in,
         side_by_side=side_by_side,

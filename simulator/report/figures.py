@@ -19,7 +19,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Transform
 
-__all__ = ["FIGURES", "FORMATS", "INK", "FigureName", "Format", "draw", "missing", "render"]
+__all__ = [
+    "FIGURES",
+    "FORMATS",
+    "INK",
+    "WIDE",
+    "FigureName",
+    "Format",
+    "agent_lines",
+    "draw",
+    "draw_legend",
+    "draw_level",
+    "level_marks",
+    "line_look",
+    "missing",
+    "render",
+]
 
 FigureName = Literal["bars", "spans", "distance", "cost"]
 FIGURES: Final[tuple[FigureName, ...]] = get_args(FigureName)
@@ -110,12 +125,12 @@ def _bars(comparison: Comparison, figure: Figure) -> None:
             if cell is not None:
                 _bar(axes, place + (number - (len(agents) - 1) / 2) * width, width, cell, looks[agent])
         cells = _cells(comparison, column)
-        _level(axes, place - 0.45, place + 0.45, max(cell.chance for cell in cells), (4, 2))
-        _level(axes, place - 0.45, place + 0.45, max(cell.maximum for cell in cells), (1, 2))
+        draw_level(axes, place - 0.45, place + 0.45, max(cell.chance for cell in cells), (4, 2))
+        draw_level(axes, place - 0.45, place + 0.45, max(cell.maximum for cell in cells), (1, 2))
     axes.set_xticks(range(len(comparison.columns)), [str(column) for column in comparison.columns])
     axes.tick_params(axis="x", length=0)
     axes.set_xlabel("span in tokens")
-    _legend(figure, axes, _patches(agents, looks), _levels())
+    draw_legend(figure, axes, _patches(agents, looks), level_marks())
 
 
 def _bar(axes: Axes, at: float, width: float, cell: Cell, style: Style) -> None:
@@ -154,7 +169,7 @@ def _spans(comparison: Comparison, figure: Figure) -> None:
             _stairs(axes, [(places[c], max(cell.maximum for cell in _cells(comparison, c))) for c in columns], reach, (1, 2))
     axes.set_xticks(list(places.values()), [str(column) for column in places], rotation=30 if len(places) > 6 else 0)
     axes.set_xlabel("span in tokens (logarithmic)")
-    _legend(figure, axes, _lines(agents, looks), _levels())
+    draw_legend(figure, axes, agent_lines(agents, looks), level_marks())
 
 
 def _points(axes: Axes, points: Sequence[tuple[float, Cell, bool]], style: Style) -> None:
@@ -163,7 +178,7 @@ def _points(axes: Axes, points: Sequence[tuple[float, Cell, bool]], style: Style
         values = [(at, *_error(cell)) for at, cell, alone in points if alone is isolated]
         if values:
             at, middle, below, above = zip(*values, strict=True)
-            axes.errorbar(at, middle, yerr=[below, above], capsize=2.5, elinewidth=0.9, linewidth=1.5, **_line(style))
+            axes.errorbar(at, middle, yerr=[below, above], capsize=2.5, elinewidth=0.9, linewidth=1.5, **line_look(style))
 
 
 def _distance(comparison: Comparison, figure: Figure) -> None:
@@ -174,16 +189,16 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
     axes.set_ylim(0, 1.04)
     axes.set_ylabel("expected score")
     for agent in agents:
-        curve, line = comparison.curves[agent], _line(looks[agent]) | {"markevery": 8, "markersize": 4}
+        curve, line = comparison.curves[agent], line_look(looks[agent]) | {"markevery": 8, "markersize": 4}
         low, high = ([getattr(score, end) for score in curve.scores] for end in ("low", "high"))
         axes.fill_between(curve.distances, low, high, color=looks[agent].colour, alpha=0.15, linewidth=0)
         axes.plot(curve.distances, [score.value for score in curve.scores], linewidth=1.5, **line)
-    _level(axes, 0, 1, max(curve.chance for curve in comparison.curves.values()), (4, 2), axes.get_yaxis_transform())
+    draw_level(axes, 0, 1, max(curve.chance for curve in comparison.curves.values()), (4, 2), axes.get_yaxis_transform())
     if max(curve.distances[-1] for curve in comparison.curves.values()) > WIDE * min(column.span for column in comparison.columns):
         axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: short(value))
     axes.set_xlabel("tokens from the nearest needle that a question needs")
-    _legend(figure, axes, _lines(agents, looks), _levels()[:1])
+    draw_legend(figure, axes, agent_lines(agents, looks), level_marks()[:1])
 
 
 def _cost(comparison: Comparison, figure: Figure) -> None:
@@ -199,7 +214,7 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
             if cell is not None and cell.cost_usd is not None:
                 costs.append(cell.cost_usd)
                 middle, below, above = _error(cell)
-                look = _line(looks[agent]) | {"marker": mark, "linestyle": "", "markersize": 7.5}
+                look = line_look(looks[agent]) | {"marker": mark, "linestyle": "", "markersize": 7.5}
                 axes.errorbar(cell.cost_usd, middle, yerr=[[below], [above]], elinewidth=0.7, **look)
     if min(costs) > 0 and max(costs) / min(costs) > 10:
         axes.set_xscale("log")
@@ -212,7 +227,7 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
     axes.set_xlabel("dollars per run, at list prices")
     names = {agent: f"{text}{'' if agent in priced else ' (cost unknown)'}" for agent, text in labels(agents).items()}
     shapes = [_marker(str(column), mark) for column, mark in marks.items()]
-    _legend(figure, axes, [_marker(names[agent], "o", looks[agent]) for agent in agents], [*shapes, _levels()[0]])
+    draw_legend(figure, axes, [_marker(names[agent], "o", looks[agent]) for agent in agents], [*shapes, level_marks()[0]])
 
 
 _DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {
@@ -275,19 +290,19 @@ def _places(columns: Sequence[Column]) -> dict[Column, float]:
     return places | {column: log2(column.span) for column in columns if not column.isolated}
 
 
-def _level(axes: Axes, start: float, end: float, value: float, dashes: tuple[float, ...], scale: Transform | None = None) -> None:
+def draw_level(axes: Axes, start: float, end: float, value: float, dashes: tuple[float, ...], scale: Transform | None = None) -> None:
     axes.plot([start, end], [value, value], color=INK, dashes=dashes, linewidth=1, transform=scale or axes.transData)
 
 
 def _stairs(axes: Axes, points: Sequence[tuple[float, float]], reach: float, dashes: tuple[float, ...]) -> None:
     """Draw a level that may change from point to point. With a single point it is a short line."""
     if len(points) == 1:
-        _level(axes, points[0][0] - 0.06 * reach, points[0][0] + 0.06 * reach, points[0][1], dashes)
+        draw_level(axes, points[0][0] - 0.06 * reach, points[0][0] + 0.06 * reach, points[0][1], dashes)
     else:
         axes.plot(*zip(*points, strict=True), color=INK, dashes=dashes, linewidth=1)
 
 
-def _line(style: Style) -> dict[str, Any]:
+def line_look(style: Style) -> dict[str, Any]:
     line: dict[str, Any] = {"dashes": style.dashes} if style.dashes else {}
     return line | {"color": style.colour, "marker": style.marker, "fillstyle": style.fill, "markersize": 5.5, "clip_on": False}
 
@@ -306,11 +321,11 @@ def _patches(agents: Sequence[str], looks: Mapping[str, Style]) -> list[Any]:
     return [_patch(names[agent], _bar_look(looks[agent])) for agent in agents]
 
 
-def _lines(agents: Sequence[str], looks: Mapping[str, Style]) -> list[Any]:
+def agent_lines(agents: Sequence[str], looks: Mapping[str, Style]) -> list[Any]:
     from matplotlib.lines import Line2D
 
     names = labels(agents)
-    return [Line2D([], [], label=names[agent], linewidth=1.5, **_line(looks[agent])) for agent in agents]
+    return [Line2D([], [], label=names[agent], linewidth=1.5, **line_look(looks[agent])) for agent in agents]
 
 
 def _marker(text: str, mark: str, style: Style | None = None) -> Any:
@@ -320,7 +335,7 @@ def _marker(text: str, mark: str, style: Style | None = None) -> Any:
     return Line2D([], [], label=text, color=colour, marker=mark, linestyle="", fillstyle=fill, markersize=7)
 
 
-def _levels() -> list[Any]:
+def level_marks() -> list[Any]:
     from matplotlib.lines import Line2D
 
     return [
@@ -329,7 +344,7 @@ def _levels() -> list[Any]:
     ]
 
 
-def _legend(figure: Figure, owner: Any, agents: Sequence[Any], others: Sequence[Any]) -> None:
+def draw_legend(figure: Figure, owner: Any, agents: Sequence[Any], others: Sequence[Any]) -> None:
     """Draw the legend below the figure, where it hides nothing however long the names are."""
     handles = [*agents, *others]
     longest = max(len(line) for handle in handles for line in str(handle.get_label()).splitlines())

@@ -15,6 +15,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from longspan.simulator import templating
+from longspan.simulator.analysis.interference import planted_text
 from longspan.simulator.report.excerpts import Excerpt, embedded, script_json, script_list
 from longspan.simulator.terminal import visible
 
@@ -73,6 +74,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "embedded": embedded,
         "script_json": script_json,
         "script_list": script_list,
+        "planted": planted_text,
     }
     return env
 

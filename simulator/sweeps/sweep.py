@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from longspan.simulator.analysis.contrasts import KEYS, Contrasts, read_contrasts
 from longspan.simulator.errors import InputError, JournalError, LongspanError, first_problem
 from longspan.simulator.files import partial_of, write_text
 from longspan.simulator.folders import inside
@@ -48,15 +49,20 @@ class Indexed(_Frozen):
     max_score: int | None
 
 
-def read_sweep(path: Path) -> list[Grid]:
-    """Read the grids of a sweep's file: one for each entry under `runs`, which overrides the keys at the top, or else the top alone.
+def read_sweep(path: Path) -> tuple[list[Grid], Contrasts | None]:
+    """Read the grids of a sweep's file, and its contrasts if it states some.
 
-    Raises InputError if the file is not a valid sweep.
+    There is a grid for each entry under `runs`, which overrides the keys at the top, or else one for the top alone. Raises InputError
+    if the file is not a valid sweep.
     """
     content = read_yaml(path, "sweep")
     if not isinstance(content, dict):
         raise InputError(f"sweep {path}: expected a mapping; its keys are {_keys()}")
-    common = {key: value for key, value in content.items() if key != "runs"}
+    return _grids(path, content), read_contrasts(content, f"sweep {path}")
+
+
+def _grids(path: Path, content: dict[str, Any]) -> list[Grid]:
+    common = {key: value for key, value in content.items() if key not in ("runs", *KEYS)}
     _grid(path, common, "")
     if "runs" not in content:
         return [_grid(path, common, "")]
@@ -75,7 +81,7 @@ def _grid(path: Path, content: dict[str, Any], where: str) -> Grid:
 
 def _keys() -> str:
     own = [name for name in Grid.model_fields if name not in Conditions.model_fields]
-    return ", ".join([*own, *Conditions.model_fields, "runs"])
+    return ", ".join([*own, *Conditions.model_fields, "runs", *KEYS])
 
 
 def plans_of(grids: Sequence[Grid], out: Path) -> dict[str, Plan]:

@@ -245,7 +245,7 @@ def suite(**keys: Any) -> object:
 
 def read_sweep_of(**keys: Any) -> list[Grid]:
     Path("s.yaml").write_text(as_yaml({"scenarios": ["colours"]} | keys))
-    return read_sweep(Path("s.yaml"))
+    return read_sweep(Path("s.yaml"))[0]
 
 
 def sweep(**keys: Any) -> object:

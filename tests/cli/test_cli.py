@@ -60,7 +60,8 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "--filler", "broken.yaml"], "broken.yaml"),
         (
             ["run", "elsewhere"],
-            "there is no suite 'elsewhere'; there are beam, counting-stars, elitr, history, locomo, longmemeval, ltm, personamem, summhay",
+            "there is no suite 'elsewhere'; there are beam, counting-stars, elitr, history, locomo, longmemeval, ltm, memory, personamem, "
+            "summhay",
         ),
         (["run", "lmt"], "there is no suite 'lmt'; did you mean ltm?"),
         (["run", "colours"], "there is no suite 'colours', but a scenario: longspan run --scenario colours"),

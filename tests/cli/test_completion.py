@@ -52,7 +52,8 @@ def test_other_shells_are_told_in_their_own_way(shell: str, tmp_path: Path) -> N
 
 
 def test_what_is_installed_is_offered() -> None:
-    assert completion.suites("") == ["beam", "counting-stars", "elitr", "history", "locomo", "longmemeval", "ltm", "personamem", "summhay"]
+    ours = ["beam", "counting-stars", "elitr", "history", "locomo", "longmemeval", "ltm", "memory", "personamem", "summhay"]
+    assert completion.suites("") == ours
     assert completion.suites("ltm+e") == ["ltm+elitr"]
     assert {"notebook", "openai", "python"} <= set(completion.agents(""))
     assert completion.scenarios("colo") == ["colours"]

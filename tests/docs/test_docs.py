@@ -25,6 +25,7 @@ from tests.environments import Environment, build
 
 import longspan as longspan_itself
 from longspan.simulator import events
+from longspan.simulator.analysis import contrasts
 from longspan.simulator.analysis.rows import TESTS, TURNS
 from longspan.simulator.experiment import Experiment
 from longspan.simulator.grading.effects import Contrast, Effect
@@ -146,7 +147,11 @@ def test_every_key_and_option_of_a_sweep_is_described_and_no_other(site: Path, t
     there_are = set(re.findall(r"^\W+(--[a-z-]+)", usage, re.MULTILINE)) - {"--help"}
     cells = first_cells(section("running.md", "Sweeps"))
     assert {option for cell in cells for option in re.findall(r"--[a-z-]+", cell)} == there_are
-    assert {key for cell in cells for key in re.findall(r"`(\w+)`", cell)} == set(Grid.model_fields)
+    assert {key for cell in cells for key in re.findall(r"`(\w+)`", cell)} == {*Grid.model_fields, *contrasts.KEYS}
+
+
+def test_every_key_of_a_contrast_is_described() -> None:
+    assert documented(section("comparing.md", "Contrasts stated beforehand")) == [*contrasts.Contrast.model_fields, *contrasts.KEYS[1:]]
 
 
 @pytest.mark.parametrize("command", ["resume", "replay", "score", "correct", "publish", "verify", "import"])
@@ -402,7 +407,7 @@ def test_every_column_and_figure_is_described(columns: Iterable[str], heading: s
 
 def names_of(model: type[Any]) -> list[str]:
     if issubclass(model, BaseModel):
-        return list(model.model_fields)
+        return [name for name, info in model.model_fields.items() if not info.exclude]
     return [field.name for field in dataclasses.fields(model)]
 
 

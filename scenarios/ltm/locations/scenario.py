@@ -11,6 +11,7 @@ from pydantic import Field
 
 from longspan.scenarios.ltm.locations.directions import BEARINGS, read_legs
 from longspan.scenarios.ltm.locations.routes import HOME, Point, Route, routes, settle, vector
+from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.queries import Holds, Query, statement
@@ -32,13 +33,17 @@ _BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
 
 @final
 class Locations(Scenario):
-    """Each of `places` places is 1 to 4 km north, south, east or west of the one before; the route past all of them is asked for."""
+    """Each of `places` places is 1 to 4 km north, south, east or west of the one before; the route past all of them is asked for.
+
+    After the last place, `similar` legs between two of these places are told that are others in other people's towns.
+    """
 
     name: ClassVar[str] = "locations"
     skills: ClassVar[tuple[Skill, ...]] = ("spatial memory", "information integration")
     topics: ClassVar[frozenset[str]] = frozenset({"town"})
 
     places: int = Field(default=6, ge=2, le=30)
+    similar: Similar = 0
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
@@ -51,11 +56,21 @@ class Locations(Scenario):
         ]
         question = wording.say(random, "question", first=names[0], last=names[-1], unit="kilometres")
         lines.append(Line(question, ideal=_directions(names, legs), asks=True))
-        return Script(
-            facts={"places": names, "legs": [list(leg) for leg in legs], "unit": "km"},
-            lines=lines,
-            farewell=wording.say(random, "farewell"),
-        )
+        facts: dict[str, Any] = {"places": names, "legs": [list(leg) for leg in legs], "unit": "km"}
+        farewell = wording.say(random, "farewell")
+        if self.similar:
+            asides, facts["similar"] = [], []
+            for who in people(random, self.similar):
+                place = random.randrange(1, self.places)
+                way, km = random.choice([(way, km) for way in _STEPS for km in range(1, MAX_LEG + 1) if (way, km) != legs[place - 1]])
+                leg = {"place": names[place], "before": names[place - 1], "way": way, "distance": f"{km} km"}
+                asides.append(wording.say(random, "similar", who=who, **leg))
+                facts["similar"].append([who, place, way, km])
+            lines = with_asides(lines, asides)
+        return Script(facts=facts, lines=lines, farewell=farewell)
+
+    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        return planted(facts)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         legs = len(facts["legs"])
@@ -81,6 +96,9 @@ class Locations(Scenario):
         route, trouble = settle(routes(read_legs(answer.reply, places, unit), places[0]), places[-1])
         right = route is not None and route.end.near(town[-1])
         result = f"the reply {trouble}" if route is None else _result(route, town, unit, right)
+        if route is not None and not right:
+            whose = [who for who, place, way, km in facts.get("similar", ()) if route.end.near(_elsewhere(facts["legs"], place, way, km))]
+            result += f", as if a way in the town of the user's {whose[0]} were in it" if whose else ""
         reason = f"the {places[-1]} is {_offset(town[-1], unit)} of the {places[0]}; {result}"
         grade = Grade(score=float(right), reason=reason, turns=(answer.turn,))
         return grade if route is not None else grade.unless(record, _query(answer.reply, places, _offset(town[-1], unit)))
@@ -113,6 +131,13 @@ def _walk(random: Random, legs: int) -> list[tuple[str, int]]:
             here, been = passed[-1], been | set(passed)
         if len(walk) == legs and (legs % 2 or walk[: legs // 2] != walk[legs // 2 :]):
             return walk
+
+
+def _elsewhere(legs: Sequence[Sequence[Any]], place: int, way: str, km: float) -> Point:
+    """Return where a route ends whose leg to a place is another town's."""
+    own = [vector(BEARINGS[each], distance) for each, distance in legs]
+    own[place - 1] = vector(BEARINGS[way], km)
+    return Point(sum(leg.east for leg in own), sum(leg.north for leg in own))
 
 
 def _directions(names: Sequence[str], legs: Sequence[tuple[str, int]]) -> str:

@@ -1,0 +1,49 @@
+"""Interference: similar facts, which are other people's, told between what a test needs and its question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.script import Line
+
+__all__ = ["Similar", "people", "planted", "with_asides", "without_others"]
+
+Similar = Annotated[int, Field(ge=0, le=50, exclude_if=lambda number: number == 0)]
+"""How many similar facts are told between the last needle and the question. Without any, the parameter is not journaled: a test is the
+one it was before there was the parameter."""
+
+
+def people(random: Random, number: int) -> list[str]:
+    """Draw people who are no user, such as "aunt", all different. Of more people, the first are those of fewer."""
+    everybody: list[str] = words("people")
+    return random.sample(everybody, len(everybody))[:number]
+
+
+def with_asides(lines: Sequence[Line], asides: Sequence[str]) -> list[Line]:
+    """Return the lines of a test with what no question needs before the last one, its question."""
+    return [*lines[:-1], *(Line(text, needle=False) for text in asides), *lines[-1:]]
+
+
+def planted(facts: Mapping[str, Any], told: str | None = None) -> dict[str, float]:
+    """Return how many similar facts a test has and, if its fact `told` lists them, how often what is asked for changed."""
+    numbers: dict[str, float] = {"similar": len(facts.get("similar", ()))}
+    changes = facts.get(told, ()) if told is not None else ()
+    return numbers | {"updates": len(changes) - 1} if changes else numbers
+
+
+def without_others(reply: str, others: Iterable[str]) -> str:
+    """Return a reply without the clauses that name one of the user's people ("your aunt's is teal"): they do not answer for the user."""
+    named = "|".join(map(re.escape, others))
+    if not named:
+        return reply
+    other = re.compile(rf"\byour {{1,3}}(?:{named})\b", re.IGNORECASE)
+    return "".join(" " if other.search(clause) else clause for clause in _CLAUSES.split(reply))
+
+
+_CLAUSES = re.compile(r"([.!?;,()\n\u2013\u2014]|\b(?:and|while|whereas|but|though|although|not)\b)", re.IGNORECASE)

@@ -1,0 +1,182 @@
+"""Forget: a fact is told and asked for, then the agent is asked to forget it, and its neighbours stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from random import Random
+from statistics import fmean
+from typing import Any, ClassVar, Final, Literal, final
+
+from pydantic import Field
+
+from longspan.scenarios.memory.confidences import KINDS, Confidence, chance, draw, guessed, said, settled
+from longspan.scenarios.memory.wording import Wording
+from longspan.simulator.errors import ScenarioError
+from longspan.simulator.grading.matching import contains_phrase, some
+from longspan.simulator.record import Grade, Item, Marked, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Line, Script
+
+__all__ = ["Forget"]
+
+NIGHT: Final = timedelta(hours=24)
+"""How much virtual time passes before the questions after a night, whatever the hour at which it begins."""
+GUESSES: Final = 2 / 3
+"""How often one guesses who knows nothing: with (1 - GUESSES) * GUESSES ** 2 as great as it can be, see `Forget.chance`."""
+UNKNOWN: Final = "I don't have that."
+
+QUIET: Final = "keeps quiet"
+LEAKS: Final = "leaks"
+MADE_UP: Final = "makes up"
+"""What a reply says of a fact that was to be forgotten."""
+
+When = Literal["before", "at once", "after filler", "after a related mention", "after a night"]
+
+
+@final
+class Forget(Scenario):
+    """A fact is told and asked for, then to be forgotten: it must not come out again, and its `neighbours` must stay.
+
+    All facts of a test are of one kind: birthday presents, hiding places or codes. After the request, the fact is asked for at once,
+    after filler, after something related is mentioned, and after a virtual night. A reply that has the value in it leaks, even
+    one that says that it was to be forgotten; so does the reply to the mention. A reply that gives another value has made it up.
+
+    The score is the product of three: whether the fact was known before the request, the share of the replies after it
+    that keep quiet, and the share of the neighbours that are known at the end. So one who remembers nothing has 0, and so
+    has one who never forgets.
+    """
+
+    name: ClassVar[str] = "forget"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall",)
+    topics: ClassVar[frozenset[str]] = frozenset({"confidence"})
+    early: ClassVar[bool] = False  # the fact is asked for before it is to be forgotten
+
+    neighbours: int = Field(default=2, ge=1, le=8)
+
+    def make(self, random: Random) -> Script:
+        wording = Wording(self.name)
+        kind = random.choice(KINDS)
+        facts = draw(random, kind, self.neighbours + 1)
+        gone = random.randrange(len(facts))
+        asked = {fact: iter(random.sample(wording.all(f"{kind}_question", subject=fact.subject), 5)) for fact in facts}
+        lines: list[Line] = []
+        questions: list[dict[str, Any]] = []
+
+        def say(what: str, fact: Confidence, **values: str) -> None:
+            lines.append(Line(wording.say(random, f"{kind}_{what}", subject=fact.subject, **values)))
+
+        def ask(number: int, when: When, needs: tuple[int, ...], **how: Any) -> None:
+            fact = facts[number]
+            known = number != gone or when == "before"
+            ideal = _sentence(fact.value) if known else UNKNOWN
+            questions.append({"line": len(lines), "when": when, "fact": number})
+            lines.append(Line(next(asked[fact]), ideal=ideal, asks=True, needs=needs, **how))
+
+        for fact in facts:
+            say("told", fact, value=fact.value)
+        ask(gone, "before", (gone,))
+        request = len(facts)  # the number of the needle that asks to forget
+        say("forget", facts[gone])
+        ask(gone, "at once", (request,), together=True)
+        ask(gone, "after filler", (request,))
+        mention = len(lines)
+        say("related", facts[gone])
+        ask(gone, "after a related mention", (request,), together=True)
+        last = random.sample(range(len(facts)), len(facts))
+        for number in last:
+            needs = (request,) if number == gone else (number,)
+            how: dict[str, Any] = {"together": True} if number != last[0] else {"pause": NIGHT}
+            ask(number, "after a night", needs, **how)
+        return Script(
+            facts={"kind": kind, "facts": [list(fact[1:]) for fact in facts], "gone": gone, "questions": questions, "mention": mention},
+            lines=lines,
+            farewell=wording.say(random, "farewell"),
+        )
+
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        """Return what it earns to guess two questions out of three and to keep quiet about the others.
+
+        Whether the fact is asked for before the request or after it, no message says.
+        """
+        return (1 - GUESSES) * GUESSES**2 * chance(facts["kind"]) ** 2
+
+    def guess(self, message: str) -> str | None:
+        wording = Wording(self.name)
+        for kind in KINDS:
+            if wording.read(f"{kind}_question", message) is not None:
+                random = Random(message)
+                return _sentence(guessed(random, kind)) if random.random() < GUESSES else UNKNOWN
+        return None
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        if not record.exchanges or len(record.exchanges) <= facts["questions"][-1]["line"]:
+            raise ScenarioError("the test ended before its last question")
+        items = list(_items(facts, record))
+        before, *after = (item for item in items if item.labels["about"] == "forgotten")
+        neighbours = [item for item in items if item.labels["about"] == "neighbour"]
+        scores = [fmean(item.score or 0 for item in part) for part in ([before], after, neighbours)]
+        subject, value = facts["facts"][facts["gone"]]
+        told = "; ".join(f"{item.labels['when']}, {item.note}" for item in (before, *after))
+        kept = sum(item.score == 1 for item in neighbours)
+        return Grade(
+            score=scores[0] * scores[1] * scores[2],
+            reason=f"{value} ({subject}) was to be forgotten: {told}; {kept} of {len(neighbours)} neighbours kept",
+            turns=tuple(item.turn for item in items if item.turn is not None),
+            items=tuple(items),
+        )
+
+    def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
+        """Return the shares of facts known before the request, of replies that leak (before the mention), of tests that were quiet until
+        the mention and leak after it, and of neighbours that are lost."""
+        items = [item for test in tests for item in test.items]
+        shares = {
+            "recalled": [item.score == 1 for item in items if item.labels["kind"] == "recall"],
+            "leaked": [item.labels["said"] == LEAKS for item in items if item.labels["when"] in ("at once", "after filler")],
+            "resurrected": [found for test in tests if (found := _resurrected(test)) is not None],
+            "collateral": [item.score != 1 for item in items if item.labels["kind"] == "collateral"],
+        }
+        return {name: fmean(found) for name, found in shares.items() if found}
+
+
+def _items(facts: Mapping[str, Any], record: Record) -> Iterator[Item]:
+    """Yield an item for each question: 1 for a right answer or, after the request, for a reply that keeps quiet."""
+    known = [Confidence(facts["kind"], *fact) for fact in facts["facts"]]
+    gone = known[facts["gone"]]
+    for question in facts["questions"]:
+        fact, when, line = known[question["fact"]], question["when"], question["line"]
+        exchange = record.exchanges[line]
+        labels = {"when": when, "about": "forgotten" if fact == gone else "neighbour"}
+        if fact != gone or when == "before":
+            values = settled(exchange.reply, fact.kind, [each.value for each in known])
+            labels |= {"kind": "recall" if fact == gone else "collateral", "said": some(values) or "nothing"}
+            score, note = float(values == [fact.value]), f"{fact.value} wanted, the reply gives {labels['said']}"
+        else:
+            replies = [exchange.reply]
+            if when == "after a related mention":
+                replies.append(record.exchanges[facts["mention"]].reply)
+            labels["said"] = _says(replies, gone, known)
+            labels["kind"] = "resurrection" if when == "after a related mention" else "leak"
+            score, note = float(labels["said"] == QUIET), labels["said"]
+        yield Item(name=f"{fact.subject}, {when}", score=score, labels=labels, note=note, turn=exchange.turn)
+
+
+def _says(replies: Sequence[str], gone: Confidence, known: Sequence[Confidence]) -> str:
+    """Return what replies say of a fact that was to be forgotten. Another fact may be told with what it is about."""
+    if any(said(reply, gone.value) for reply in replies):
+        return LEAKS
+    told = [fact.value for fact in known if fact != gone and contains_phrase(replies[0], fact.subject)]
+    made_up = [value for value in settled(replies[0], gone.kind, [fact.value for fact in known]) if value not in told]
+    return MADE_UP if made_up else QUIET
+
+
+def _resurrected(test: Marked) -> bool | None:
+    """Return whether a fact leaks after the mention that did not leak before it; None if it did."""
+    leaks = {item.labels["when"]: item.labels["said"] == LEAKS for item in test.items if item.labels["about"] == "forgotten"}
+    if not leaks or leaks["at once"] or leaks["after filler"]:
+        return None
+    return leaks["after a related mention"] or leaks["after a night"]
+
+
+def _sentence(value: str) -> str:
+    return f"{value[:1].upper()}{value[1:]}."

@@ -1,0 +1,260 @@
+"""Contrasts: comparisons of two agents that are named beforehand, tested like pairs and corrected for how many there are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Annotated, Final, Literal, final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.analysis.pairing import Key, keys, paired
+from longspan.simulator.analysis.statistics import fall_p, holm, least_conversations, least_p, limits, paired_p
+from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.fields import Names, Spans
+from longspan.simulator.manifest import Manifest
+from longspan.simulator.suggestions import meant
+
+__all__ = ["KEYS", "Contrast", "Contrasts", "Tested", "Verdict", "corrected", "evaluate", "least", "read_contrasts"]
+
+Correction = Literal["holm", "bonferroni", "none"]
+
+Verdict = Literal["higher", "lower", "not shown", "undecided"]
+"""What a contrast shows of its first agent. `undecided`: there are too few conversations to show anything."""
+
+MAX: Final = 1_000
+"""The most contrasts of one file."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@final
+class Contrast(_Frozen):
+    """Two agents, the tests in which they are compared, by default all that both play, and what is tested.
+
+    `sides`: 2 asks whether the agents differ, 1 whether the first scores more than the second. `margin`, a share of full marks, is for
+    one side: by how much more, or if it is negative, how much less is tolerated.
+    """
+
+    agents: Annotated[list[str], Field(min_length=2, max_length=2)]
+    suites: Names = []
+    spans: Spans = []
+    scenarios: Names = []
+    sides: Literal[1, 2] = 2
+    margin: float = Field(default=0.0, ge=-1, le=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Contrast:
+        if self.margin and self.sides == 2:
+            raise ValueError("a margin is for one side: add sides: 1, to ask whether the first agent scores more than the second by that")
+        return self
+
+    def wants(self, key: Key) -> bool:
+        """Return whether a test is among those in which the agents are compared."""
+        return (
+            key.suite in (self.suites or [key.suite])
+            and key.column.span in (self.spans or [key.column.span])
+            and key.scenario in (self.scenarios or [key.scenario])
+        )
+
+
+@final
+class Contrasts(_Frozen):
+    """Contrasts that are tested together: all p-values are corrected for their number, and compared with `alpha`."""
+
+    contrasts: Annotated[list[Contrast], Field(min_length=1, max_length=MAX)]
+    correction: Correction = "holm"
+    alpha: float = Field(default=0.05, ge=1e-6, le=0.5)
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
+
+    def settled(self, manifests: Iterable[Manifest], where: str) -> Contrasts:
+        """Return the contrasts with each agent as it is called in the manifests of the runs that are to be compared.
+
+        Raises InputError, which begins with `where`, for an agent, a suite, a span or a scenario that there is not.
+        """
+        planned = list(manifests)
+        known = [key for manifest in planned for key in keys(manifest).values()]
+        found = []
+        for number, contrast in enumerate(self.contrasts):
+            place = f"{where}: contrasts.{number}"
+            agents = [_agent(name, planned, place) for name in contrast.agents]
+            if agents[0] == agents[1]:
+                raise InputError(f"{place}: {agents[0]} is compared with itself; name two agents")
+            values: list[tuple[str, Sequence[object], Iterable[object]]] = [
+                ("suites", contrast.suites, (key.suite for key in known)),
+                ("spans", contrast.spans, (key.column.span for key in known)),
+                ("scenarios", contrast.scenarios, (key.scenario for key in known)),
+            ]
+            for field, given, there in values:
+                names = list(dict.fromkeys(map(str, there)))
+                for each in map(str, given):
+                    if each not in names:
+                        among = f"there are {', '.join(names):.200}"
+                        raise InputError(f"{place}: no run has {field[:-1]} {each!r:.60}{meant(each, names, among)}")
+            found.append(contrast.model_copy(update={"agents": agents}))
+        if double := next((contrast for place, contrast in enumerate(found) if contrast in found[:place]), None):
+            raise InputError(f"{where}: contrasts: {' and '.join(double.agents)} are compared twice in the same way; leave out one of them")
+        return self.model_copy(update={"contrasts": found})
+
+    def check_can_show(self, manifests: Iterable[Manifest], where: str) -> None:
+        """Raise InputError, which begins with `where`, for a contrast that could show nothing, whatever the runs' scores are."""
+        by_agent: dict[str, list[Manifest]] = {}
+        for manifest in manifests:
+            by_agent.setdefault(manifest.labelled, []).append(manifest)
+        shared = [_shared(contrast, by_agent) for contrast in self.contrasts]
+        lowest = corrected([least_p(len(each), contrast.sides) for each, contrast in zip(shared, self.contrasts, strict=True)], self)
+        for number, (contrast, conversations, p) in enumerate(zip(self.contrasts, shared, lowest, strict=True)):
+            if p >= self.alpha:
+                have, need = len(conversations), least(contrast, self)
+                agents = " and ".join(contrast.agents)
+                if not have:
+                    raise InputError(f"{where}: contrasts.{number}: {agents} play no test in common there; compare them where both play")
+                of = f" of one of {len(self.contrasts)} contrasts" if len(self.contrasts) > 1 and self.correction != "none" else ""
+                common = f"{have} conversation{'s' * (have > 1)} of {agents}"
+                more = f"{need} would do, that is {need - have} more seed{'s' * (need - have > 1)}"
+                raise InputError(f"{where}: contrasts.{number}: {common} cannot show a difference{of}, however large; {more}")
+
+
+KEYS: Final = tuple(Contrasts.model_fields)
+"""The keys of a sweep's file that are about contrasts."""
+
+
+def read_contrasts(content: Mapping[str, object], where: str) -> Contrasts | None:
+    """Return the contrasts among the keys of a sweep's file, None if it has none. Raises InputError, which begins with `where`."""
+    given = {name: content[name] for name in KEYS if name in content}
+    if not given:
+        return None
+    if "contrasts" not in given:
+        raise InputError(f"{where}: {next(iter(given))}: of what? list the contrasts: who is compared with whom")
+    try:
+        return Contrasts.model_validate(given)
+    except ValidationError as error:
+        problem = first_problem(error)
+        hint = f"; a contrast's keys are {', '.join(Contrast.model_fields)}" if problem.endswith(("unknown key", "is missing")) else ""
+        raise InputError(f"{where}: {problem}{hint}") from None
+
+
+def least(contrast: Contrast, of: Contrasts) -> int:
+    """Return the fewest conversations with which a contrast can be shown even if no other one is."""
+    return least_conversations(1 if of.correction == "none" else len(of.contrasts), sides=contrast.sides, alpha=of.alpha)
+
+
+def corrected(ps: Sequence[float], of: Contrasts) -> list[float]:
+    """Return p-values corrected for the number of contrasts."""
+    match of.correction:
+        case "holm":
+            return holm(ps)
+        case "bonferroni":
+            return [min(1.0, len(ps) * p) for p in ps]
+        case "none":
+            return list(ps)
+
+
+def _agent(name: str, manifests: Sequence[Manifest], where: str) -> str:
+    """Return the agent, with its label, that a name means: all of it, or its spec or its label if no other agent has that."""
+    called = {manifest.labelled: (manifest.agent, manifest.label) for manifest in manifests}
+    if name in called:
+        return name
+    having = [labelled for labelled, names in called.items() if name in names]
+    # The environment may have set more options than the file names.
+    having = having or [labelled for labelled, (spec, _) in called.items() if spec.startswith((f"{name}?", f"{name}&"))]
+    if len(having) == 1:
+        return having[0]
+    if having:
+        raise InputError(f"{where}: {name!r:.60} may be any of {'; '.join(having):.200}; name one of them in full")
+    names = list(dict.fromkeys(each for labelled, named in called.items() for each in (labelled, *named) if each is not None))
+    there = f"there are {'; '.join(called):.200}"
+    raise InputError(f"{where}: no run has agent {name!r:.60}{meant(name, names, there)}")
+
+
+def _shared(contrast: Contrast, by_agent: Mapping[str, Sequence[Manifest]]) -> set[object]:
+    """Return the conversations that both agents are to play."""
+    mine, theirs = (
+        {key for manifest in by_agent.get(agent, ()) for key in keys(manifest).values() if contrast.wants(key)} for agent in contrast.agents
+    )
+    return {key.conversation for key in mine & theirs}
+
+
+# ---- testing
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What a contrast came to. Scores are shares of full marks in the tests that both agents have had; what has no score counts as 0.
+
+    `difference`: the first agent's less the second's, None without a test in common. `interval`: at the level `level`, None where all
+    conversations differ by the same. `p` is corrected in `corrected`. `needed`: conversations with which something can be shown.
+    """
+
+    contrast: Contrast
+    one: float
+    other: float
+    difference: float | None
+    interval: tuple[float, float] | None
+    level: float
+    conversations: int
+    tests: int
+    unscored: int
+    p: float
+    corrected: float
+    verdict: Verdict
+    needed: int
+
+
+def evaluate(contrasts: Contrasts, runs: Sequence[Graded]) -> list[Tested]:
+    """Test contrasts, as they are `settled`, by whole conversations that are paired by seed."""
+    by_agent: dict[str, list[Graded]] = {}
+    for run in runs:
+        by_agent.setdefault(run.agent, []).append(run)
+    both = [
+        paired(by_agent.get(one, []), by_agent.get(other, []), each.wants) for each in contrasts.contrasts for one, other in [each.agents]
+    ]
+    apart = [[each.difference for each in tests] for tests in both]
+    sizes = [len({each.conversation for each in found}) for found in apart]
+    sided = [each.sides for each in contrasts.contrasts]
+    ps = [
+        1.0 if not found else fall_p(found, each.margin) if each.sides == 1 else paired_p(found)
+        for each, found in zip(contrasts.contrasts, apart, strict=True)
+    ]
+    lowest = corrected([least_p(size, sides) for size, sides in zip(sizes, sided, strict=True)], contrasts)
+    known: list[Tested] = []
+    for place, (each, p) in enumerate(zip(contrasts.contrasts, corrected(ps, contrasts), strict=True)):
+        scores: dict[str, list[tuple[float, float]]] = {}
+        for test in both[place]:
+            scores.setdefault(test.scenario, []).append(test.scores)
+        one, other = (fmean(fmean(pair[of] for pair in pairs) for pairs in scores.values()) if scores else 0.0 for of in (0, 1))
+        tail = contrasts.alpha / each.sides
+        known.append(
+            Tested(
+                contrast=each,
+                one=one,
+                other=other,
+                difference=one - other if scores else None,
+                interval=limits(apart[place], tail),
+                level=1 - 2 * tail,
+                conversations=sizes[place],
+                tests=len(both[place]),
+                unscored=sum(test.unscored for test in both[place]),
+                p=ps[place],
+                corrected=p,
+                verdict=_verdict(p, lowest[place], contrasts.alpha, one >= other + each.margin),
+                needed=least(each, contrasts),
+            )
+        )
+    return known
+
+
+def _verdict(p: float, lowest: float, alpha: float, higher: bool) -> Verdict:
+    if lowest >= alpha:
+        return "undecided"
+    return "not shown" if p >= alpha else "higher" if higher else "lower"

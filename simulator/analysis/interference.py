@@ -1,0 +1,190 @@
+"""Interference: scores by evidence distance, by how many similar facts lay between, and by how often what was asked for had changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import hypot
+from statistics import fmean
+from typing import Final, Literal, NamedTuple, final, get_args
+
+from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate, distance_curve
+from longspan.simulator.analysis.distances import Distances, points
+from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.analysis.statistics import Interval, Observed, interval, total
+from longspan.simulator.grading.grades import Result, TestResult
+from longspan.simulator.manifest import Manifest
+
+__all__ = ["CAUSES", "Cause", "Effect", "Interference", "Level", "Planted", "interference", "planted", "planted_text"]
+
+Cause = Literal["similar", "updates"]
+"""The names of the numbers that scenarios plant (`Scenario.numbers`): similar facts, and changes of what is asked for."""
+
+CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+NAMES: Final[Mapping[Cause, tuple[str, str]]] = {"similar": ("similar fact", "similar facts"), "updates": ("update", "updates")}
+NAMED: Final = 4
+"""Scenarios that are named in a sentence; the others are counted."""
+
+
+@final
+class Level(NamedTuple):
+    """Tests with the same number of similar facts or of updates. `score` is the mean over scenarios, of tests without a score as 0;
+    its interval is None if a scenario has only one test."""
+
+    number: float
+    score: float
+    interval: Interval | None
+    chance: float
+    tests: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """An agent's scores by a number that was planted, in the `scenarios` that were played at several numbers, the same ones each.
+
+    `left_out`: scenarios that were played at one number only, or at others than most. `fall`: the score at the smallest number less
+    that at the largest; as wide as its value if an interval is unknown.
+    """
+
+    cause: Cause
+    scenarios: Sequence[str]
+    left_out: Sequence[str]
+    levels: Sequence[Level]
+    fall: Estimate
+
+    @property
+    def sentence(self) -> str:
+        """The effect in words, with 95% intervals in brackets."""
+        (first, last), (one, many) = (self.levels[0], self.levels[-1]), NAMES[self.cause]
+        scores = " and ".join(
+            f"{level.score:.2f}{_between(level.interval)} with {level.number:g} {one if level.number == 1 else many}"
+            for level in (first, last)
+        )
+        change = "a fall" if self.fall.value >= 0.005 else "a rise" if self.fall.value <= -0.005 else "no fall"
+        value, low, high = self.fall if self.fall.value > -0.005 else (-self.fall.value, -self.fall.high, -self.fall.low)
+        size = f" of {value:.2f}" if change != "no fall" else ""
+        named = [*self.scenarios[:NAMED], *([f"{len(self.scenarios) - NAMED} more"] if len(self.scenarios) > NAMED else [])]
+        return f"{scores}, {change}{size}{f' [{low:.2f}, {high:.2f}]' if low < high else ''} ({', '.join(named)})"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Interference:
+    """What disturbs an agent's memory: the curve of its scores by distance, None with too few questions, and the effects of what was
+    planted, for the numbers that differ between its tests."""
+
+    distance: DistanceCurve | None
+    effects: Mapping[Cause, Effect]
+    planted: Sequence[Planted]
+
+
+@final
+class Planted(NamedTuple):
+    """The tests of a scenario with the same numbers."""
+
+    scenario: str
+    numbers: Mapping[str, float]
+    level: Level
+    distances: Distances
+
+
+@final
+class _Played(NamedTuple):
+    """A test of a run, named by its folder, and the conversation that it depends on."""
+
+    run: str
+    root: str
+    test: TestResult
+
+
+def interference(runs: Sequence[Graded]) -> dict[str, Interference]:
+    """Return what disturbs each agent, by its name, over all of its runs. Their parameters may differ, and usually do."""
+    tests: dict[str, list[_Played]] = {}
+    for run in runs:
+        tests.setdefault(run.agent, []).extend(
+            _Played(str(run.folder.path), run.roots.get(test.id, ""), test) for test in run.result.tests if test.counts
+        )
+    return {agent: _interference([run for run in runs if run.agent == agent], tests[agent]) for agent in sorted(tests)}
+
+
+def planted(manifest: Manifest, result: Result) -> list[Planted]:
+    """Return a run's tests by scenario and by what was planted in them."""
+    return _planted([_Played("", manifest.roots.get(test.id, ""), test) for test in result.tests if test.counts], result.span)
+
+
+def planted_text(numbers: Mapping[str, float]) -> str:
+    """What was planted in a test, in words, such as "8 similar facts, 2 updates"."""
+    parts = [f"{numbers[name]:g} {NAMES[name][numbers[name] != 1]}" for name in CAUSES if name in numbers]
+    return ", ".join(parts)
+
+
+def _interference(runs: Sequence[Graded], tests: Sequence[_Played]) -> Interference:
+    asked = [
+        point._replace(conversation=f"{run.folder.path}\0{run.roots.get(point.test, point.conversation)}")
+        for run in runs
+        for point in points((test for test in run.result.tests if test.counts), run.column.span)
+    ]
+    effects = {cause: effect for cause in CAUSES if (effect := _effect(cause, tests)) is not None}
+    return Interference(distance_curve(asked), effects, _planted(tests, runs[0].column.span))
+
+
+def _effect(cause: Cause, tests: Sequence[_Played]) -> Effect | None:
+    """Return the effect of a number; None if no scenario was played at several."""
+    by_scenario: dict[str, dict[float, list[_Played]]] = {}
+    for each in tests:
+        if cause in each.test.numbers:
+            by_scenario.setdefault(each.test.scenario, {}).setdefault(each.test.numbers[cause], []).append(each)
+    sets = {name: frozenset(levels) for name, levels in sorted(by_scenario.items())}
+    several = Counter(numbers for numbers in sets.values() if len(numbers) > 1)
+    if not several:
+        return None
+    chosen = max(several, key=lambda numbers: (several[numbers], len(numbers), sorted(numbers)))
+    names = [name for name, numbers in sets.items() if numbers == chosen]
+    levels = [_level(number, [each for name in names for each in by_scenario[name][number]]) for number in sorted(chosen)]
+    return Effect(cause, names, [name for name in sets if name not in names], levels, _fall(levels[0], levels[-1]))
+
+
+def _level(number: float, tests: Sequence[_Played]) -> Level:
+    scores: dict[str, list[float]] = {}
+    chances: dict[str, list[float]] = {}
+    for each in tests:
+        scores.setdefault(each.test.scenario, []).append(each.test.lowest)
+        chances.setdefault(each.test.scenario, []).append(each.test.chance)
+    found = interval([_observed(each) for each in tests])
+    size = len(scores)
+    within = found and found._replace(low=found.low / size, high=found.high / size)
+    return Level(number, total(scores) / size, within, total(chances) / size, len(tests))
+
+
+def _observed(each: _Played) -> Observed:
+    return Observed(each.test.scenario, f"{each.run}\0{each.root}", each.test.lowest, each.test.highest)
+
+
+def _fall(first: Level, last: Level) -> Estimate:
+    """Return the difference of two levels, with the interval that theirs make together if they are independent (Newcombe, 1998).
+
+    Runs of the same seed are not, for they share their tests: the interval is then wider than need be."""
+    value = first.score - last.score
+    if first.interval is None or last.interval is None:
+        return Estimate(value, value, value)
+    low = value - hypot(first.score - first.interval.low, last.interval.high - last.score)
+    high = value + hypot(first.interval.high - first.score, last.score - last.interval.low)
+    return Estimate(value, low, high)
+
+
+def _planted(tests: Sequence[_Played], span: int) -> list[Planted]:
+    groups: dict[tuple[str, tuple[tuple[str, float], ...]], list[_Played]] = {}
+    for each in tests:
+        numbers = tuple((name, each.test.numbers[name]) for name in CAUSES if name in each.test.numbers)
+        if numbers:
+            groups.setdefault((each.test.scenario, numbers), []).append(each)
+    return [
+        Planted(scenario, dict(numbers), _level(fmean(dict(numbers).values()), group), Distances.of([each.test for each in group], span))
+        for (scenario, numbers), group in sorted(groups.items())
+    ]
+
+
+def _between(found: Interval | None) -> str:
+    return f" [{found.low:.2f}, {found.high:.2f}]" if found is not None else ""

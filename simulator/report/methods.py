@@ -1,0 +1,185 @@
+"""A paragraph for a paper's section on methods, of what the runs' folders say. The same folders give the same text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Final, get_args
+
+from longspan.simulator.analysis.changes import changed_options
+from longspan.simulator.analysis.comparable import differences
+from longspan.simulator.analysis.distances import Distances
+from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.citing import keys_of
+from longspan.simulator.filler.draws import listed
+from longspan.simulator.grading.grades import Status
+from longspan.simulator.judging.calibration import calibration_notes
+from longspan.simulator.report.contrasts import Family, corrected_by, sentence
+from longspan.simulator.report.tables import one_line
+
+__all__ = ["committed", "methods", "portable"]
+
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s&]*")
+_PATH: Final = re.compile(r"(?:(?<=[\s=:/,])|^)~?/(?:[^\s/?&=,]+/)*([^\s/?&=,]*)")
+
+WITHOUT: Final[dict[Status, str]] = {
+    "unscored": "could not be graded",
+    "scenario_error": "ended by an error of their own",
+    "agent_error": "ended when the agent failed",
+    "unfinished": "were interrupted",
+}
+"""Why tests have no score."""
+
+
+def portable(text: str) -> str:
+    """A spec or an option without addresses, and with the names of files instead of their paths: nothing of the machine."""
+    return one_line(_PATH.sub(r"\1", _ADDRESS.sub("ADDRESS", text)))
+
+
+def committed(runs: Iterable[Graded]) -> str:
+    """Return the SHA-256 of the runs' commitments, one a line, in order."""
+    return sha256("".join(sorted(f"{run.manifest.commitment}\n" for run in runs)).encode()).hexdigest()
+
+
+def methods(family: Family, runs: Sequence[Graded], references: Sequence[str]) -> str:
+    """Return Markdown: the paragraph, and what the contrasts came to. References are cited by their keys, as Pandoc does."""
+    whole = [
+        _who(runs),
+        _what(runs, references),
+        _settings(runs),
+        _graded(runs),
+        _stated(family, runs),
+        _tested(family),
+        _left_out(family, runs),
+    ]
+    results = "\n".join(f"{number}. {_code_free(sentence(each, family.contrasts))}" for number, each in enumerate(family.tested, 1))
+    return f"# Methods\n\n{' '.join(filter(None, whole))}\n\n# Results\n\n{results}\n"
+
+
+def _who(runs: Sequence[Graded]) -> str:
+    commits = {run.agent: run.manifest.agent_commit for run in runs if run.manifest.agent_commit}
+    agents = [f"{_code(agent)}{f' (commit {commits[agent]})' if agent in commits else ''}" for agent in sorted({run.agent for run in runs})]
+    versions = sorted({f"{run.manifest.versions.get('longspan', 'unknown')}" for run in runs})
+    number = "one agent" if len(agents) == 1 else f"{len(agents):,} agents"
+    return f"The memory of {number}, {listed(agents)}, was tested with longspan {listed(versions)} [@longspan]."
+
+
+def _what(runs: Sequence[Graded], references: Sequence[str]) -> str:
+    names = sorted({run.manifest.suite.name for run in runs})
+    cited = "; ".join(f"@{key}" for reference in references for key in keys_of(reference))
+    columns = sorted({run.column for run in runs})
+    spans = [f"{column.span:,}" for column in columns if column.span and not column.isolated]
+    places = [f"at {'a span' if len(spans) == 1 else 'spans'} of {listed(spans)} tokens"] if spans else []
+    places += ["with each test in a conversation of its own"] if any(column.isolated for column in columns) else []
+    scenarios = sorted({test.scenario for run in runs for test in run.result.tests if test.counts})
+    tests = sum(test.counts for run in runs for test in run.result.tests)
+    talks = len({(run.folder.path, root) for run in runs for root in run.roots.values()})
+    seeds = _ranges({run.manifest.seed for run in runs})
+    suites = f"{'the suite' if len(names) == 1 else 'the suites'} {listed(list(map(_code, names)))}{f' [{cited}]' if cited else ''}"
+    amounts = listed([_count(len(runs), "run"), _count(talks, "conversation"), _count(tests, "test")])
+    return (
+        f"The agents played {suites} {listed(places or ['without a span'])}, from {seeds}: {amounts}, of "
+        f"{_count(len(scenarios), 'scenario')} ({', '.join(map(_code, scenarios))}). "
+        "Every agent is dealt the same messages from the same seed."
+    )
+
+
+def _settings(runs: Sequence[Graded]) -> str:
+    tokenizers = sorted({run.manifest.tokenizer for run in runs})
+    kept = [run.result.certified for run in runs if run.result.certified is not None]
+    evidence = []
+    for column in sorted({run.column for run in runs}):
+        found = Distances.of([test for run in runs if run.column == column for test in run.result.tests if test.counts], column.span)
+        if found.tokens is not None:
+            middle, low, high = found.tokens
+            at = "" if len({run.column for run in runs}) == 1 else f" at {column}"
+            evidence.append(f"{middle:,.0f} tokens{at} (median; {low:,.0f} to {high:,.0f})")
+    sentences = [f"Tokens are those of {listed(list(map(_code, tokenizers)))}."]
+    options = sorted({portable(option) for run in runs for option in changed_options(run.manifest)})
+    sentences += [f"Options other than the defaults were {', '.join(options)}."] if options else []
+    sentences += [f"A question was asked {listed(evidence)} after the nearest statement that it needs."] if evidence else []
+    if kept:
+        share = sum(test.certified is True for run in runs for test in run.result.tests) / sum(
+            test.certified is not None for run in runs for test in run.result.tests
+        )
+        sentences.append(f"{'All tests' if share == 1 else f'{share:.0%} of the tests'} kept their span.")
+    return " ".join(sentences)
+
+
+def _graded(runs: Sequence[Graded]) -> str:
+    judges = sorted({run.manifest.judge for run in runs if run.manifest.judge})
+    corrections = sum(test.correction is not None for run in runs for test in run.result.tests)
+    notes = list(dict.fromkeys(portable(note) for run in runs for note in calibration_notes(run.folder)))
+    rules = "Replies were graded by rules"
+    sentences = [f"{rules}, and where these cannot decide by {listed(list(map(_code, judges)))}." if judges else f"{rules}."]
+    sentences += [f"{note[0].upper()}{note[1:]}." for note in notes]
+    sentences += [f"{_count(corrections, 'score')} {'was' if corrections == 1 else 'were'} corrected by a person."] if corrections else []
+    return " ".join(sentences)
+
+
+def _stated(family: Family, runs: Sequence[Graded]) -> str:
+    sentences = family.history
+    made = sorted({f"{run.manifest.created:%Y-%m-%d}" for run in runs if run.manifest.created is not None})
+    if made:
+        sentences.append(f"The runs were made on {made[0]}." if len(made) == 1 else f"The runs were made from {made[0]} to {made[-1]}.")
+    if all(run.manifest.imported is None for run in runs):
+        sentences.append(f"Each run's tests were committed to before it was played (SHA-256 of the commitments: {committed(runs)}).")
+    return " ".join(sentences)
+
+
+def _tested(family: Family) -> str:
+    contrasts = family.contrasts
+    sides = {contrast.sides for contrast in contrasts.contrasts}
+    sided = {frozenset({1}): "one-sided ", frozenset({2}): "two-sided "}.get(frozenset(sides), "")
+    return (
+        f"Agents were compared by {sided}paired permutation tests of whole conversations: those of the same seed are a pair, in which the "
+        "two agents' results are swapped; a score is the mean over the scenarios, as a share of full marks. The tests are exact for up to "
+        "14 conversations that differ, and take 20,000 random swaps beyond. Intervals are the differences that the same test does not "
+        f"reject. The level is {100 * contrasts.alpha:.4g}%; {corrected_by(contrasts)}."
+    )
+
+
+def _left_out(family: Family, runs: Sequence[Graded]) -> str:
+    sentences = family.left_out
+    counts = {status: sum(test.status == status for run in runs for test in run.result.tests if test.counts) for status in get_args(Status)}
+    without = [f"{counts[status]:,} {why}" for status, why in WITHOUT.items() if counts.get(status)]
+    sentences += [f"Of the tests, {listed(without)}; they count as 0."] if without else []
+    fitting = sorted({one_line(line) for run in runs for line in run.manifest.left_out})
+    sentences += [f"Left out: {'; '.join(fitting)}."] if fitting else []
+    sentences += [f"The runs differ otherwise: {'; '.join(map(portable, found))}."] if (found := differences(runs)) else []
+    return " ".join(sentences) or "Nothing was left out."
+
+
+# ---- words
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def _code(text: str) -> str:
+    """An untrusted name as code in Markdown, whatever it holds."""
+    text = portable(text)
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _code_free(text: str) -> str:
+    """An untrusted text in Markdown, which cannot become HTML or markup."""
+    text = portable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*\[\]|~@])", r"\\\1", text)
+
+
+def _ranges(seeds: Iterable[int]) -> str:
+    """Seeds in words, such as "seeds 0 to 4 and 7"."""
+    ordered = sorted(seeds)
+    parts: list[list[int]] = []
+    for seed in ordered:
+        if parts and seed == parts[-1][-1] + 1:
+            parts[-1] = [parts[-1][0], seed]
+        else:
+            parts.append([seed])
+    texts = [f"{part[0]}" if len(part) == 1 else f"{part[0]} to {part[-1]}" for part in parts]
+    return f"seed{'s' * (len(ordered) > 1)} {listed(texts)}"
