@@ -47,15 +47,15 @@ class Update(Scenario):
     dates, as told until then (`held`) and as known today (`actual`); and its rooms in order (`history`). Each right answer earns a fifth of
     the score. Of the group that was never told of, nothing can be earned: what does not say so costs as much as a right answer earns.
 
-    One move goes back to an earlier room, and a past date is as likely as not one at which the wrong room was believed: no rule about
-    places in what was told, such as the first, the newest or the last but one, finds the answers.
+    One move goes back to an earlier room, and past dates are often such at which the wrong room was believed: no rule about places in
+    what was told, such as the first, the newest or the last but one, finds the answers.
     """
 
     name: ClassVar[str] = "update"
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "conflicting information", "episodic memory")
     topics: ClassVar[frozenset[str]] = frozenset({"clubs"})
 
-    moves: int = Field(default=3, ge=2, le=20)
+    moves: int = Field(default=4, ge=2, le=20)
     similar: int = Field(default=1, ge=1, le=10)
     days: int = Field(default=2, ge=2, le=365)
 
