@@ -11,7 +11,7 @@ from longspan.simulator.suite import Suite, load_suite
 
 __all__ = ["keys_of", "longspan_itself", "references"]
 
-_KEY: Final = re.compile(r"@[A-Za-z]+\{([^\s,{}]{1,100}),")
+_KEY: Final = re.compile(r"@[A-Za-z]{1,20}\{([A-Za-z0-9_:.+/-]{1,100}),")
 
 
 def references(scenarios: Collection[str], played: Iterable[Suite] = ()) -> list[str]:

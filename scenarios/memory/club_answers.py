@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby, islice
 from typing import Final
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.abstentions import abstains
-from longspan.simulator.grading.matching import contains_phrase, found_words, json_values, plain
+from longspan.simulator.grading.matching import json_values, plain
 from longspan.simulator.grading.settled_answers import settled_words
 
 __all__ = ["DAYS", "admits", "days_now", "rooms_held", "rooms_in_order", "rooms_now", "rooms_then"]
@@ -49,6 +50,7 @@ _LOOSE: Final = re.compile(
     r"|\b(?:never|not) (?:\w+ ){0,2}?(?:come up|came up|brought up|heard)\b|\bno \w+ (?:recorded|mentioned|given|noted|stored)\b"
 )
 """How else a reply says that it was not told."""
+_POSSESSIVE: Final = re.compile(r"(?<=\w)['\u2019]s\b")
 _NOT: Final = re.compile(r"(?<=\w)n['\u2019]t\b")
 _SENTENCES: Final = re.compile(r"[.!?;\n]+(?:\s|$)|\b(?:but|although|though|however|while|whereas)\b", re.IGNORECASE)
 
@@ -89,9 +91,8 @@ def admits(reply: str, known: Sequence[str]) -> bool:
     """Return whether a reply says that the answer was not told, and offers none. What it says of the groups that are `known` is none."""
     if not (abstains(reply) or _LOOSE.search(_plainly(reply))):
         return False
-    sorts = [_sort(group) for group in known]
-    parts = [part for part in _SENTENCES.split(reply) if not any(contains_phrase(part, sort) for sort in sorts)]
-    return not any(found_words(part, _rooms()) or days_now(part) for part in parts)
+    others = re.compile("|".join(re.escape(plain(_sort(group))) for group in known))
+    return not any((any(_named(part)) or _DAY.search(part)) and not others.search(plain(part)) for part in _SENTENCES.split(reply))
 
 
 def _rooms() -> Sequence[str]:
@@ -111,22 +112,27 @@ def _plainly(text: str) -> str:
 
 def _without(asides: re.Pattern[str], reply: str) -> list[str]:
     """Return the rooms that a reply settles on without the clauses that say something else, unless no others name a room."""
-    clauses = [clause for clause in _CLAUSES.split(reply) if plain(clause)]
+    clauses = [clause for clause in _CLAUSES.split(reply) if clause.strip()] if any(_named(reply)) else []
     kept = ". ".join(clause for clause in clauses if not asides.search(_plainly(clause)))
     return settled_words(kept, _rooms()) or settled_words(reply, _rooms())
 
 
 def _named(text: str) -> Iterator[str]:
     """Yield the rooms that `text` names, in its order."""
-    rooms = {plain(room): room for room in _rooms()}
-    return (rooms[word] for word in plain(re.sub(r"(?<=\w)['\u2019]s\b", "", text)).split() if word in rooms)
+    rooms = _by_plain_name()
+    return (rooms[word] for word in plain(_POSSESSIVE.sub("", text)).split() if word in rooms)
+
+
+@cache
+def _by_plain_name() -> Mapping[str, str]:
+    return {plain(room): room for room in _rooms()}
 
 
 def _listed(entries: Iterable[str]) -> Iterator[str]:
     """Yield the first room of each entry of a list that names one and does not leave it out."""
     for entry in entries:
         if not _LEFT_OUT.search(_plainly(entry)):
-            yield from list(_named(entry))[:1]
+            yield from islice(_named(entry), 1)
 
 
 def _anew(rooms: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 from pydantic import Field
 
 from longspan.scenarios.memory import club_answers as clubs
+from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import some
@@ -26,8 +27,6 @@ NOW: Final = ("present", "other", "never told")
 DATED: Final = ("held", "actual")
 TOLD: Final = ("present", "other", "held", "actual", "history")
 """The kinds of questions whose answers were told, which share the score."""
-PLACEHOLDER: Final = "1 January 2024"
-"""Stands for a question's date until it is asked. The dates of four-digit years have all as many tokens."""
 
 
 @final
@@ -48,15 +47,15 @@ class Update(Scenario):
     dates, as told until then (`held`) and as known today (`actual`); and its rooms in order (`history`). Each right answer earns a fifth of
     the score. Of the group that was never told of, nothing can be earned: what does not say so costs as much as a right answer earns.
 
-    One move goes back to an earlier room, and a past date is as likely as not one at which the wrong room was believed: no rule about
-    places in what was told, such as the first, the newest or the last but one, finds the answers.
+    One move goes back to an earlier room, and past dates are often such at which the wrong room was believed: no rule about places in
+    what was told, such as the first, the newest or the last but one, finds the answers.
     """
 
     name: ClassVar[str] = "update"
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "conflicting information", "episodic memory")
     topics: ClassVar[frozenset[str]] = frozenset({"clubs"})
 
-    moves: int = Field(default=3, ge=2, le=20)
+    moves: int = Field(default=4, ge=2, le=20)
     similar: int = Field(default=1, ge=1, le=10)
     days: int = Field(default=2, ge=2, le=365)
 
@@ -100,7 +99,7 @@ class Update(Scenario):
         lines = [Line(text, pause=timedelta(days=self.days if at else 0)) for at, text in enumerate(texts)]
         asked = [*random.sample(NOW, 3), *random.sample(DATED, 2), "history"]
         for at, kind in enumerate(asked):
-            values = {"group": expected[kind]["group"]} | ({"date": PLACEHOLDER} if kind in DATED else {})
+            values = {"group": expected[kind]["group"]} | ({"date": PLACEHOLDER_DATE} if kind in DATED else {})
             text = wording.say(random, "present" if kind in NOW else kind, **values)
             pause = timedelta(days=0 if at else self.days)
             lines.append(Line(text, ideal=_ideal(expected[kind]), asks=True, needs=needs[kind], pause=pause))
@@ -130,7 +129,7 @@ class Update(Scenario):
             text = line.text
             if "after" in about:
                 until = dates[about["until"]] if about["until"] is not None else stage.now.date()
-                text = text.replace(PLACEHOLDER, _said(_between(stage.random, dates[about["after"]], until)))
+                text = text.replace(PLACEHOLDER_DATE, spoken(_between(stage.random, dates[about["after"]], until)))
             await stage.ask(text, needs=line.needs, ideal=line.ideal)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
@@ -206,10 +205,6 @@ def _expected(random: Random, told: Mapping[int, _Event], path: Sequence[str], g
 def _between(random: Random, first: date, last: date) -> date:
     """Return a day after the first and before the last one, which lie at least two days apart."""
     return first + timedelta(days=random.randrange(1, (last - first).days))
-
-
-def _said(day: date) -> str:
-    return f"{day.day} {day:%B} {day.year}"
 
 
 def _ideal(expected: Mapping[str, Any]) -> str:

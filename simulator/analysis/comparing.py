@@ -39,7 +39,7 @@ from longspan.simulator.ledger import total_cost
 from longspan.simulator.plugins import installed_scenarios
 from longspan.simulator.tables import Table
 
-__all__ = ["Cell", "Comparison", "Pair", "cells_of", "compare", "load_comparison", "load_comparisons", "load_counted"]
+__all__ = ["Cell", "Comparison", "Pair", "cells_of", "compare", "load_comparison", "load_comparisons", "load_finished"]
 
 UNCOUNTED: Final = "none of its tests counts toward a score"
 
@@ -155,7 +155,7 @@ class _Played(NamedTuple):
 
 def load_comparison(paths: Sequence[Path]) -> Comparison:
     """Compare all runs in `paths`, each a run's folder or a folder of runs. Raises InputError."""
-    return compare(*load_counted(paths))
+    return compare(*_loaded(paths))
 
 
 def load_comparisons(paths: Sequence[Path]) -> dict[str, Comparison]:
@@ -163,12 +163,12 @@ def load_comparisons(paths: Sequence[Path]) -> dict[str, Comparison]:
 
     Runs that cannot be used are in the first. Raises InputError.
     """
-    runs, unusable = load_counted(paths)
+    runs, unusable = _loaded(paths)
     groups = comparable(runs)
     return {name: compare(group, [] if number else unusable) for number, (name, group) in enumerate(groups.items())}
 
 
-def load_counted(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
+def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     """Load runs and those that cannot be used, such as one of which no test counts: it has no score. Raises InputError."""
     runs, unusable = load(paths)
     counted = [run for run in runs if run.result.max_score]
@@ -176,6 +176,16 @@ def load_counted(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     if not counted:
         raise InputError(f"no run can be compared: {unusable[-1].why}")
     return counted, unusable
+
+
+def load_finished(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
+    """Load runs that were played to their end. What an agent has not been asked counts neither for nor against it. Raises InputError."""
+    runs, unusable = _loaded(paths)
+    left = [run for run in runs if any(test.status in ("unfinished", "agent_error") for test in run.result.tests)]
+    unusable += [Unusable(run.folder.path, f"{run.folder.path}: not finished; `longspan resume` continues it") for run in left]
+    if len(left) == len(runs):
+        raise InputError(f"no run is finished: {unusable[-1].why}")
+    return [run for run in runs if run not in left], unusable
 
 
 def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Comparison:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
-from typing import Final, final
+from typing import Annotated, Final, final
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
@@ -37,7 +37,7 @@ class Statement(BaseModel):
     runs: int = Field(ge=0)
     begun: int = Field(ge=0)
     finished: int = Field(ge=0)
-    references: list[str] = []
+    references: list[Annotated[str, Field(max_length=10_000)]] = Field(default=[], max_length=1_000)
 
     @property
     def beforehand(self) -> bool:

@@ -129,7 +129,7 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
 
 def _contrast(paths: list[Path], file: Path, out: Path | None) -> int:
     """Test the contrasts that a sweep's file states in these runs, and print or write what they come to."""
-    from longspan.simulator.analysis.comparing import load_counted
+    from longspan.simulator.analysis.comparing import load_finished
     from longspan.simulator.analysis.statements import statements
     from longspan.simulator.cli.plot import print_unusable
     from longspan.simulator.errors import InputError, LongspanError
@@ -142,7 +142,7 @@ def _contrast(paths: list[Path], file: Path, out: Path | None) -> int:
     _, stated = read_sweep(file)
     if stated is None:
         raise InputError(f"sweep {file}: it states no contrasts; list them under the key contrasts")
-    runs, unusable = load_counted(paths)
+    runs, unusable = load_finished(paths)
     planned = [run.manifest for run in runs]
     for each in unusable:  # an agent whose runs have all failed is not unknown
         with suppress(LongspanError):
@@ -164,7 +164,7 @@ def print_contrasts(family: Family) -> None:
     from longspan.simulator.report.contrasts import sentence
 
     console = Console()
-    for line in family.history:
+    for line in [*family.history, *family.left_out]:
         console.say(line, "yellow" if family.late else "dim")
     for each in family.tested:
         console.say(sentence(each, family.contrasts), "bold" if each.verdict in ("higher", "lower") else "")

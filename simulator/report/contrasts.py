@@ -15,6 +15,9 @@ from longspan.simulator.tables import Table
 
 __all__ = ["Family", "corrected_by", "percent", "sentence", "table"]
 
+NAMED: Final = 5
+"""Missing runs that are named; the others are counted."""
+
 UNSTATED: Final = "The contrasts were not stated before the runs were played."
 
 OTHERS: Final = "The contrasts tested here are others than those stated last."
@@ -25,7 +28,7 @@ OTHERS: Final = "The contrasts tested here are others than those stated last."
 class Family:
     """Contrasts and what they came to. `statements`: when they were stated; none if they were not stated in the runs' folder.
 
-    `missing`: the names of runs that are to be played and have no results.
+    `missing`: the names of runs that are not finished, or damaged.
     """
 
     contrasts: Contrasts
@@ -35,17 +38,17 @@ class Family:
 
     @property
     def history(self) -> list[str]:
-        """Sentences: when the contrasts were stated, what was changed later, and what is missing."""
-        sentences = told(self.statements) or [UNSTATED]
-        if self._changed:
-            sentences.append(OTHERS)
-        if self.missing:
-            names = listed([*map(one_line, self.missing[:5]), *([f"{len(self.missing) - 5:,} more"] if len(self.missing) > 5 else [])])
-            have = (
-                "1 run has no results yet and is" if len(self.missing) == 1 else f"{len(self.missing):,} runs have no results yet and are"
-            )
-            sentences.append(f"{have} left out: {names}.")
-        return sentences
+        """Sentences: when the contrasts were stated, and what was changed later."""
+        return [*(told(self.statements) or [UNSTATED]), *([OTHERS] if self._changed else [])]
+
+    @property
+    def left_out(self) -> list[str]:
+        """A sentence about the runs that are missing, if there are some."""
+        if not self.missing:
+            return []
+        names = [*map(one_line, self.missing[:NAMED]), *([f"{len(self.missing) - NAMED:,} more"] if len(self.missing) > NAMED else [])]
+        runs = "1 run is" if len(self.missing) == 1 else f"{len(self.missing):,} runs are"
+        return [f"{runs} left out, not finished or damaged: {listed(names)}."]
 
     @property
     def late(self) -> bool:
@@ -140,7 +143,7 @@ def table(family: Family) -> Table:
     rows = [
         [
             f"{one_line(each.contrast.agents[0])} – {one_line(each.contrast.agents[1])}",
-            *([where(each.contrast)] if places else []),
+            *([where(each.contrast) or "all"] if places else []),
             percent(each.one) if each.tests else "",
             percent(each.other) if each.tests else "",
             percent(each.difference, sign=True) if each.difference is not None else "",

@@ -119,7 +119,7 @@ def _graded(runs: Sequence[Graded]) -> str:
 
 
 def _stated(family: Family, runs: Sequence[Graded]) -> str:
-    sentences = [each for each in family.history if "no results yet" not in each]
+    sentences = family.history
     made = sorted({f"{run.manifest.created:%Y-%m-%d}" for run in runs if run.manifest.created is not None})
     if made:
         sentences.append(f"The runs were made on {made[0]}." if len(made) == 1 else f"The runs were made from {made[0]} to {made[-1]}.")
@@ -141,7 +141,7 @@ def _tested(family: Family) -> str:
 
 
 def _left_out(family: Family, runs: Sequence[Graded]) -> str:
-    sentences = [each for each in family.history if "no results yet" in each]
+    sentences = family.left_out
     counts = {status: sum(test.status == status for run in runs for test in run.result.tests if test.counts) for status in get_args(Status)}
     without = [f"{counts[status]:,} {why}" for status, why in WITHOUT.items() if counts.get(status)]
     sentences += [f"Of the tests, {listed(without)}; they count as 0."] if without else []

@@ -21,6 +21,7 @@ from longspan.simulator.report.comparison import as_html, links_from
 from longspan.simulator.report.contrasts import Family, sentence
 from longspan.simulator.report.figures import FIGURES, Format, draw, missing
 from longspan.simulator.report.methods import committed, methods
+from longspan.simulator.terminal import visible
 
 __all__ = ["NAME", "family_of", "write_outcome"]
 
@@ -48,7 +49,8 @@ def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable
     if _is_there(folder / "contrasts.json", content):
         return
     cited = [*references({name for run in runs for name in run.manifest.suite.scenarios})]
-    cited += [reference for each in family.statements for reference in each.references if reference not in cited]
+    stated = [visible(reference) for each in family.statements for reference in each.references]
+    cited += [reference for reference in dict.fromkeys(stated) if reference not in cited]
     for number, group in enumerate(comparable(runs).values(), 1):
         suffix = f"-{number}" if number > 1 else ""
         comparison = compare(group, unusable if number == 1 else [])

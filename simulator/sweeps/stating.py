@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from longspan.simulator.analysis.comparing import load_counted
+from longspan.simulator.analysis.comparing import load_finished
 from longspan.simulator.analysis.contrasts import Contrasts
 from longspan.simulator.analysis.statements import NAME, Statement, designed, state, statements
 from longspan.simulator.citing import references
@@ -59,7 +59,7 @@ def conclude(out: Path, contrasts: Contrasts, entries: Sequence[Indexed]) -> tup
 
     Raises InputError or JournalError for a folder that cannot be written.
     """
-    runs, unusable = load_counted([inside(out, entry.folder) for entry in entries])
+    runs, unusable = load_finished([inside(out, entry.folder) for entry in entries])
     family = outcome.family_of(contrasts, runs, unusable, statements(out))
     folder = inside(out, outcome.NAME)
     try:

@@ -25,7 +25,7 @@ NAMES = [name for suite in ("ltm", "memory") for name in load_suite(suite).scena
 """What else earns points in the restaurant is with its own tests."""
 
 TESTS = 10_000 if ALL else 1200
-FEWER = {"chapterbreak": 8, "reminder": 2}
+FEWER = {"chapterbreak": 8, "reminder": 2, "update": 3}
 """By how much fewer tests are made, where making or playing one takes long."""
 ERRORS = 3.0
 """How many standard errors a mean may be off. A score between 0 and 1 varies at most as one that is either."""
@@ -115,6 +115,7 @@ def strategies() -> Mapping[str, list[Strategy]]:
     gifts, places = (words("confidences")[kind]["values"] for kind in ("gift", "hiding"))
     containers, phrases = words("sally_anne")["containers"], [rule["phrase"] for rule in words("triggers")]
     errands, opening = list(words("errands").values()), words("opening_hours")
+    rooms, deeds = words("clubs")["rooms"], [each["deed"] for each in words("decisions")]
     return {
         "colours": [
             always(", ".join(colours)),
@@ -186,6 +187,20 @@ def strategies() -> Mapping[str, list[Strategy]]:
             always("Opening 6."),
             always("Not 1, not 2, not 3, not 4 and not 5."),
             always("1 or 2."),
+        ],
+        "update": [
+            always(f"In the {rooms[0]} Room, on Mondays."),
+            always(", ".join(rooms)),
+            always(", ".join(rooms[:4])),
+            always(f"Not the {' nor the '.join(rooms[1:])}, but the {rooms[0]} Room."),
+            always("You have not told me."),
+            lambda message: f"The {Random(message).choice(rooms)} Room, on Mondays. You have not told me.",
+        ],
+        "digest": [
+            *(always("\n".join(f"- {deed}" for deed in deeds[:number])) for number in (2, 4, 9, len(deeds))),
+            always(json.dumps(deeds)),
+            lambda message: "\n".join(Random(message).sample(deeds, 2)),
+            always("You have decided nothing in that time."),
         ],
         "forget": [
             *(always(f"A {value}.") for value in (*gifts[:2], *places[:2])),

@@ -286,7 +286,7 @@ def test_methods_hold_nothing_of_the_machine_and_no_markup_of_strangers(made: Ca
     assert "/home" not in text
     assert "`gguf/llama.gguf?gpu_layers=-1` (commit 0" in text
     assert "``bad`<script>``" in text
-    assert "1 run has no results yet and is left out: run-7." in text
+    assert "1 run is left out, not finished or damaged: run-7." in text
     assert "The contrasts were not stated before the runs were played." in text
     assert "<script>" not in text.partition("# Results")[2]
     assert text == methods(family, runs, [])

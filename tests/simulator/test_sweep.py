@@ -124,6 +124,26 @@ def test_a_failing_run_does_not_affect_the_others(jobs: str, tmp_path: Path) -> 
     assert "4 of 4 runs finished, 2 of them before" in sweep(tmp_path, "s.yaml", "--trust", "--jobs", jobs).stdout
 
 
+def test_contrasts_are_tested_when_all_runs_are_finished_and_before_in_those_that_are(tmp_path: Path) -> None:
+    contrast = {"agents": ["oracle", f"{MODULE}:Failing"], "sides": 1}
+    write(tmp_path, agents=[f"{MODULE}:Failing", "oracle"], seeds=[0, 1], contrasts=[contrast], alpha=0.3)
+    (tmp_path / "broken").touch()
+    said = sweep(tmp_path, "s.yaml", "--trust", "--jobs", "2", code=1).stdout
+    assert said.endswith("of those that are: longspan compare runs/s --contrasts s.yaml\n")
+    assert not (tmp_path / "runs" / "s" / "results").exists()
+    asked = [*MAIN, "compare", "runs/s", "--contrasts", "s.yaml"]
+    found = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "2 runs are left out, not finished or damaged: ltm-2k-python" in found
+    assert found.endswith(f"Undecided: oracle and {MODULE}:Failing have no test in common.\n")
+    (tmp_path / "broken").unlink()
+    said = sweep(tmp_path, "s.yaml", "--trust", "--jobs", "2").stdout
+    assert "before any run had begun" in said
+    assert f"oracle scores higher than {MODULE}:Failing: " in said
+    assert "in 2 paired conversations" in said
+    text = (tmp_path / "runs" / "s" / "results" / "methods.md").read_text("utf-8")
+    assert "4 runs, 4 conversations and 16 tests" in text
+
+
 def test_a_finished_sweep_is_not_changed(tmp_path: Path) -> None:
     write(tmp_path, agents=["oracle", "silent"])
     first = json.loads(sweep(tmp_path, "s.yaml", "--json").stdout)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import pytest
 
-from longspan.scenarios.memory.update import PLACEHOLDER, Update
+from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
+from longspan.scenarios.memory.update import Update
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.clock import DEFAULT_START
 from longspan.simulator.record import Exchange, Grade, Marked, Record
@@ -364,6 +367,13 @@ def test_every_date_takes_the_tokens_of_its_placeholder() -> None:
     """What a question is charged is known before its date."""
     for encoding in ("cl100k_base", "o200k_base"):
         count = Tokenizer(encoding).count
-        for text in WORDING.all("held", group="my choir", date=PLACEHOLDER) + WORDING.all("actual", group="my choir", date=PLACEHOLDER):
-            for day in (date(2024, 1, 1) + timedelta(days=37 * step) for step in range(100)):
-                assert count(text.replace(PLACEHOLDER, f"{day.day} {day:%B} {day.year}")) <= count(text)
+        for kind in ("held", "actual"):
+            for text in WORDING.all(kind, group="my choir", date=PLACEHOLDER_DATE):
+                days = (date(2024, 1, 1) + timedelta(days=37 * step) for step in range(100))
+                assert {count(text.replace(PLACEHOLDER_DATE, spoken(day))) for day in days} == {count(text)}
+
+
+def test_the_docs_tell_what_each_of_these_agents_has() -> None:
+    docs = (Path(__file__).parents[3] / "docs" / "memory-suite.md").read_text("utf-8").partition("\n## update\n")[2].partition("\n## ")[0]
+    told = [float(share) for share in re.findall(r"^\| [^|]+ \| (\d\.\d\d) \| [^|]*\|$", docs, re.MULTILINE)]
+    assert told == [round(share_of(each)[0], 2) for each in (Memory, Erasing, Obliging, Dateless, Credulous, Newest)]

@@ -1,0 +1,160 @@
+"""Reads a digest: which decisions a reply lists as standing, and which it marks as earlier, reversed or not taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple, final
+
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import json_values, plain
+
+__all__ = ["listed"]
+
+_KEPT: Final = re.compile(
+    r"\b(?:not|never|nothing|none) (?:\w+ ){0,3}?(?:gone back|went back|reversed|revoked|dropped|changed|withdrawn|cancelled|called off)\b"
+)
+"""What denies that a decision was reversed."""
+_MARKED: Final = re.compile(
+    r"\b(?:not|no|nor|never|none|nothing|against|except|excluding|excluded|excludes|omitted|omitting|dropped|cancell?ed|revers\w+|revoked"
+    r"|withdrawn|withdrew|retracted|called off|is off|went back|gone back|going back|changed (?:\w+ ){1,2}minds?|left out|leaving out"
+    r"|leave out|undecided|pending|considered|considering|wonder\w*|thinking about|ideas?|talked about|talking about|discuss\w*|debat\w+"
+    r"|brought up|came up|mentioned|floated|mull\w*|maybe|perhaps|possibly|might|earlier|previous|previously|prior|older|outside|before)\b"
+)
+"""What marks something as earlier, reversed or not decided."""
+_ASIDE: Final = re.compile(
+    r"[(\[][^()\[\]]{0,300}[)\]]|\b(?:leaving out|excluding|without|omitting|except|apart from|not counting|other than|not including)\b.*",
+    re.IGNORECASE,
+)
+_QUOTED: Final = re.compile('["\u201c][^"\u201c\u201d\n]{25,400}["\u201d]')
+_ITEM: Final = re.compile(r"(?P<indent>[^\S\n]*)(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]+(?=\S)")
+_MARKUP: Final = re.compile(r"[*_`>]+")
+_CLAUSES: Final = re.compile(
+    r"[.;!?()\[\]:\u2014\u2013]|\s-+\s|,?\s\b(?=(?:but|although|though|while|whereas|however|which|not|never|only)\b)", re.IGNORECASE
+)
+_FULL_STOP: Final = re.compile(r"[.!?]\s*$")
+_LEAST: Final = 3
+"""The words of the shortest item of a list that can be a decision."""
+
+
+@final
+class _Entry(NamedTuple):
+    """A line of a reply or a string of its JSON; whether a heading marks it, and whether it is an item of a list."""
+
+    text: str
+    marked: bool
+    item: bool
+
+
+def listed(reply: str) -> tuple[list[str], list[str]]:
+    """Return the decisions of the list that a reply says stand, and the items of its list that are none of these.
+
+    What the reply calls earlier, reversed, undecided or an idea, in the clause, a remark behind it or the heading above it, does not
+    stand. Takes time linear in the reply and never raises.
+    """
+    there: dict[str, None] = {}
+    unknown: list[str] = []
+    for entry in _entries(reply):
+        mentions = list(_mentions(entry.text))
+        if not entry.marked:
+            there |= dict.fromkeys(deed for deed, marked in mentions if not marked)
+        if entry.item and not mentions and not entry.marked and len(plain(entry.text).split()) >= _LEAST and not _is_marked(entry.text):
+            unknown.append(entry.text)
+    return list(there), unknown
+
+
+def _entries(reply: str) -> Iterator[_Entry]:
+    """Yield what a reply consists of: its JSON if it has any that names something, or else its lines."""
+    in_json = [entry for value in json_values(reply) for entry in _values(value, False)]
+    if any(_named(entry.text) for entry in in_json):
+        yield from in_json
+        return
+    below = False
+    for line in _QUOTED.sub(" ", reply).splitlines():
+        mark = _ITEM.match(line)
+        text = _MARKUP.sub("", line[mark.end() :] if mark else line).strip()
+        if _heads(line, text):
+            below = _heading_marks(text)
+        elif text:
+            below = below and mark is not None
+            yield _Entry(text, below, mark is not None and not mark["indent"])
+
+
+def _values(value: Any, marked: bool) -> Iterator[_Entry]:
+    match value:
+        case str():
+            yield _Entry(value, marked, item=True)
+        case list():
+            for each in value:
+                yield from _values(each, marked)
+        case dict():
+            for key, each in value.items():
+                yield from _values(each, marked or _heading_marks(str(key)))
+
+
+def _heads(line: str, text: str) -> bool:
+    """Return whether a line is the heading of what follows."""
+    bare = line.strip()
+    return (text.endswith(":") or bare.startswith("#") or (bare.startswith("**") and bare.endswith("**"))) and not _named(text)
+
+
+def _heading_marks(heading: str) -> bool:
+    """Return whether a heading says that what follows is not decided or no longer so: "Earlier decisions", "Not decided yet"."""
+    return _is_marked(_ASIDE.sub(" ", heading.replace("_", " ")))
+
+
+def _is_marked(text: str) -> bool:
+    return bool(_MARKED.search(_KEPT.sub(" ", _plainly(text))))
+
+
+def _plainly(text: str) -> str:
+    return plain(re.sub(r"(?<=\w)n['\u2019]t\b", " not", text))
+
+
+def _mentions(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the decisions that a line names, each with whether it is marked: by its clause, by what leads up to it with a colon, or by a
+    remark behind it."""
+    waiting: list[str] = []
+    marked = leads = False
+    at = 0
+    for end, following in _cuts(text):
+        clause = text[at:end]
+        at = following
+        if named := _named(clause):
+            yield from ((deed, marked) for deed in waiting)
+            waiting, marked = named, leads or _is_marked(clause)
+        elif text[end:following] == ":":
+            leads = _heading_marks(clause)
+        elif waiting and _is_marked(clause):
+            yield from ((deed, marked) for deed in waiting[:-1])
+            waiting, marked = waiting[-1:], True
+        if _FULL_STOP.search(text[end:following]):
+            yield from ((deed, marked) for deed in waiting)
+            waiting, marked = [], False
+    yield from ((deed, marked) for deed in waiting)
+
+
+def _cuts(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each clause of a text ends and where the next begins."""
+    for cut in _CLAUSES.finditer(text):
+        yield cut.start(), cut.end()
+    yield len(text), len(text)
+
+
+def _named(text: str) -> list[str]:
+    """Return the decisions that a text names, in the order of its words."""
+    names = _names()
+    return list(dict.fromkeys(names[match[0]] for match in _pattern().finditer(plain(text))))
+
+
+@cache
+def _names() -> Mapping[str, str]:
+    """Words that name a decision, with the decision."""
+    known: Sequence[Mapping[str, Any]] = words("decisions")
+    return {name: each["deed"] for each in known for name in each["names"]}
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(sorted(_names(), key=len, reverse=True))})\b")

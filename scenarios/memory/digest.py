@@ -1,0 +1,141 @@
+"""Digest: decisions are told over weeks, some reversed, some no more than ideas; what was decided lately is to be summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from random import Random
+from statistics import fmean
+from typing import Any, ClassVar, Final, final
+
+from pydantic import Field
+
+from longspan.scenarios.memory.decisions_listed import listed
+from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
+from longspan.scenarios.memory.wording import Wording
+from longspan.scenarios.shared.deck import Deck
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import some
+from longspan.simulator.record import Grade, Item, Marked, Record
+from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.script import Line, Script
+from longspan.simulator.stage import Stage
+
+__all__ = ["Digest"]
+
+BELONG: Final = ("decided", "decided after talk")
+TRAPS: Final = ("older", "reversed", "talk")
+"""The kinds of what was told: what belongs in the digest, and what does not."""
+EARLIER: Final = timedelta(days=2)
+BREAK: Final = timedelta(days=9)
+LATELY: Final = timedelta(hours=20)
+"""The virtual time between two messages before the digest's first day, around it, and after it: over a fortnight altogether."""
+PLACEHOLDER: Final = ("9999", PLACEHOLDER_DATE)
+"""Stand for a number of days and a date until the question is asked. No others have more tokens."""
+
+
+@final
+class Digest(Scenario):
+    """`decisions` decisions that a digest of the last week must have are told, and as many other things and one that it must not have.
+
+    What it must not have: older decisions, one that was reversed since, and a mere idea. One decision of the last week was an idea before.
+    A decision that belongs and is there earns an equal share of the score, and what is there and does not belong, told or not, takes
+    as much away. So a list of everything that was told earns nothing. What a reply marks as older, reversed or undecided is not there.
+
+    The digest begins the day before the first recent decision. How many days ago that was is known only while the test is played, since
+    other tests may wait for days meanwhile: the question names both the number of days and the date.
+    """
+
+    name: ClassVar[str] = "digest"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall", "episodic memory", "conflicting information", "information integration")
+    topics: ClassVar[frozenset[str]] = frozenset({"decisions"})
+
+    decisions: int = Field(default=4, ge=2, le=12)
+
+    def make(self, random: Random) -> Script:
+        return self._script(random, Deck(random, words("decisions")))
+
+    def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
+        """Yield tests that tell of different things, as long as there are enough."""
+        deck = Deck(Random(f"{seed}/decisions"), words("decisions"))
+        for number in range(1, tests + 1):
+            yield str(number), self._script(Random(f"{seed}/{number}"), deck)
+
+    def _script(self, random: Random, deck: Deck[Mapping[str, Any]]) -> Script:
+        wording = Wording(self.name)
+        kinds = ["decided"] * (self.decisions - 1) + ["decided after talk"] + ["older"] * (self.decisions - 1) + ["reversed", "talk"]
+        deeds: list[str] = []
+        while len(deeds) < len(kinds):
+            deeds += [deed for deed in [deck.deal()["deed"]] if deed not in deeds]
+        said = {"older": "decided", "talk": "idea"}
+        earlier = [(said[kind], deed) for kind, deed in zip(kinds, deeds, strict=True) if kind == "older"]
+        earlier += [("idea", deed) for kind, deed in zip(kinds, deeds, strict=True) if kind == "decided after talk"]
+        lately = [(said.get(kind, "decided"), deed) for kind, deed in zip(kinds, deeds, strict=True) if kind != "older"]
+        random.shuffle(earlier)
+        random.shuffle(lately)
+        reversed_ = ("dropped", deeds[kinds.index("reversed")])
+        lately.insert(random.randint(lately.index(("decided", reversed_[1])) + 1, len(lately)), reversed_)
+        pauses = [timedelta(0), *[EARLIER] * (len(earlier) - 1), BREAK, *[LATELY] * len(lately)]
+        lines = [
+            Line(wording.say(random, macro, deed=deed), pause=pause)
+            for (macro, deed), pause in zip([*earlier, *lately], pauses, strict=False)
+        ]
+        belong = [deed for _, deed in lately if kinds[deeds.index(deed)] in BELONG]
+        days, day = PLACEHOLDER
+        question = wording.say(random, "question", days=days, date=day)
+        ideal = "\n".join(f"{deed[0].upper()}{deed[1:]}." for deed in belong)
+        lines.append(Line(question, ideal=ideal, asks=True, pause=LATELY))
+        facts = {"told": [[deed, kind] for deed, kind in zip(deeds, kinds, strict=True)], "first": len(earlier)}
+        return Script(facts=facts, lines=lines)
+
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        """Return what naming one decision of the list earns: a second would more likely take away than add."""
+        return 1 / len(words("decisions"))
+
+    def guess(self, message: str) -> str | None:
+        asked = Wording(self.name).read("question", message) is not None
+        return f"{Random(message).choice(words('decisions'))['deed'].capitalize()}." if asked else None
+
+    async def play(self, stage: Stage) -> None:
+        dates = list[date]()
+        for line, waits in stage.cues():
+            if waits:
+                await stage.wait()
+            if not line.asks:
+                dates.append(stage.now.date())
+                await stage.say(line.text)
+                continue
+            since = dates[stage.facts["first"]] - timedelta(days=1)
+            days, day = PLACEHOLDER
+            text = line.text.replace(f"{days} days", f"{(stage.now.date() - since).days} days").replace(day, spoken(since))
+            await stage.ask(text, needs=line.needs, ideal=line.ideal)
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        answer = record.answer
+        kinds = dict(facts["told"])
+        there, unknown = listed(answer.reply)
+        belong = [deed for deed, kind in kinds.items() if kind in BELONG]
+        found = [deed for deed in belong if deed in there]
+        astray = [deed for deed in there if deed not in belong]
+        items = [_item(deed, kind, deed in there, bool(found), answer.turn) for deed, kind in kinds.items()]
+        notes = [f"missing: {some(deed for deed in belong if deed not in there)}"] if len(found) < len(belong) else []
+        wrong = [f"{deed} ({kinds.get(deed, 'never told')})" for deed in astray] + [f"{text} (never told)" for text in unknown]
+        notes += [f"does not belong there: {some(wrong)}"] if wrong else []
+        return Grade(
+            score=max(0, len(found) - len(astray) - len(unknown)) / len(belong),
+            reason="; ".join([f"{len(found)} of {len(belong)} decisions are there", *notes]),
+            turns=(answer.turn,),
+            items=tuple(items),
+        )
+
+    def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
+        """Return, by kind of what was told, the share that the digests have."""
+        items = [item for test in tests for item in test.items]
+        there = {kind: [item.numbers["there"] for item in items if item.labels["kind"] == kind] for kind in (*BELONG, *TRAPS)}
+        return {f"{kind}, there": fmean(shares) for kind, shares in there.items() if shares}
+
+
+def _item(deed: str, kind: str, there: bool, answers: bool, turn: int) -> Item:
+    """Return the score of something told: 1 if it is there and belongs, or is not there and does not, in a reply that `answers` at all."""
+    right = there if kind in BELONG else answers and not there
+    return Item(name=deed, score=float(right), labels={"kind": kind}, numbers={"there": float(there)}, turn=turn)
