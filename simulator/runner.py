@@ -183,7 +183,7 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
     """
     if all(is_closed(run.journal(id)) for id in run.manifest.played):
         return "the run is finished: it is only replayed and compared with its journals", False
-    transcripts, trunks = run.transcripts(), run.manifest.trunks
+    transcripts, trunks = run.transcripts(experiments=True), run.manifest.trunks
     unfinished = [id for id in run.manifest.conversations if id not in transcripts or not transcripts[id].closed]
     agent = make_agent(spec)
     try:
@@ -196,6 +196,13 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
         known = Snapshots(run.snapshots(id)).newest(turns) if has_snapshots(agent) else 0
         snapshots += known > 0
         shown += turns - known
+    for id, experiment in run.manifest.experiments.items():
+        if not is_closed(run.journal(id)) and is_closed(run.journal(experiment.conversation)):
+            fork = fork_of(experiment, run.journal(experiment.conversation))
+            saved = _snapshots(run, id, fork) if has_snapshots(agent) else None
+            known = fork.since if saved is None else saved.newest(fork.point.turn)
+            snapshots += saved is not None and known > 0
+            shown += (transcripts[id].turns if id in transcripts else fork.point.turn) - known
     where = f"from {snapshots} snapshot{'s'[: snapshots != 1]}" if snapshots else "from the beginning"
     if observes(agent) or not shown:
         return f"{spec} continues {where} and is shown the {shown:,} turns after that without being asked", False

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longspan.simulator.cli.options import GridOptions, takes_grid
 from longspan.simulator.terminal import say, say_json
 
+if TYPE_CHECKING:
+    from longspan.simulator.ledger import Spending
+
 __all__ = ["estimate"]
+
+
+def _say_parts(parts: Mapping[str, Spending]) -> None:
+    for part, used in parts.items():
+        dollars = "price unknown" if used.cost_usd is None else f"${used.cost_usd:.4f}"
+        say(
+            f"  {part:9} reads {used.input_tokens:,} tokens, {used.cached_tokens:,} of them from cache, "
+            f"writes {used.output_tokens:,}: {dollars}"
+        )
 
 
 @takes_grid
@@ -41,12 +54,11 @@ def estimate(
             f"{entry.suite}{where} · {entry.agent}: {entry.turns:,} turns, {entry.asked:,} of them asked, "
             f"{entry.tokens:,} tokens of conversation, {entry.user_tokens:,} of them the user's"
         )
-        for part, used in entry.parts.items():
-            dollars = "price unknown" if used.cost_usd is None else f"${used.cost_usd:.4f}"
-            say(
-                f"  {part:9} reads {used.input_tokens:,} tokens, {used.cached_tokens:,} of them from cache, "
-                f"writes {used.output_tokens:,}: {dollars}"
-            )
+        _say_parts(entry.parts)
+        for name, extra in (("twins", entry.twins), ("lesions", entry.lesions)):
+            if extra is not None:
+                say(f"and {extra.conversations:,} {name}: {extra.turns:,} turns, {extra.asked:,} of them asked, {extra.tokens:,} tokens")
+                _say_parts(extra.parts)
         if not entry.parts:
             say("  unknown: this kind of agent does not report its usage")
     return 0

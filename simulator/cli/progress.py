@@ -102,7 +102,8 @@ class Progress:
                 heard.folder.name, RunStatus(heard.gradebook, cache(partial(_lengths, heard.plan))), place
             )
             if not self._console.is_terminal:
-                self._console.say(f"{run.name}: {run.total} {'test' if run.total == 1 else 'tests'} to play")
+                besides = f", and {count} experiment{'s' * (count != 1)}" if (count := run.status.experiments) else ""
+                self._console.say(f"{run.name}: {run.total} {'test' if run.total == 1 else 'tests'} to play{besides}")
         ended = run.status.add(heard.conversation, heard.change)
         if ended is not None and not self._console.is_terminal and run.milestone():
             self._console.say(f"{run.name}: {run.line()}")
@@ -170,8 +171,8 @@ class _Run:
 
     @property
     def done(self) -> bool:
-        """Whether all its tests have ended."""
-        return self.ended == self.total
+        """Whether all its tests have ended, and all experiments with them."""
+        return self.ended == self.total and self.status.experiments_ended == self.status.experiments
 
     def milestone(self) -> bool:
         """Whether another tenth of the tests has ended."""
@@ -190,8 +191,9 @@ class _Run:
         """The figures of the table. The score is that of the scenarios that have one so far."""
         figures = self.status.figures()
         known = figures.share is not None and figures.left is not None
+        again = f" + {self.status.experiments_ended}/{self.status.experiments}" if self.status.experiments else ""
         return {
-            "tests": f"{self.ended}/{self.total}",
+            "tests": f"{self.ended}/{self.total}{again}",
             "done": f"{figures.share:.0%}" if figures.share is not None else "",
             "elapsed": _duration(self.elapsed),
             "left": _duration(figures.left) if known and figures.left is not None else "",

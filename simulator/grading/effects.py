@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 from statistics import NormalDist, fmean
-from typing import Final, final
+from typing import Annotated, Final, final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.ledger import Spending
 
@@ -15,6 +15,9 @@ __all__ = ["Contrast", "Effect", "effect_of", "paired_interval"]
 
 LEVEL: Final = 0.95
 """The confidence level of intervals."""
+
+Score = Annotated[float, Field(ge=0, le=1)]
+Change = Annotated[float, Field(ge=-1, le=1)]
 
 
 class _Frozen(BaseModel):
@@ -33,9 +36,9 @@ class Contrast(_Frozen):
     scenario: str
     conversation: str
     turn: int | None
-    score: float | None
-    score_without: float | None
-    difference: float | None
+    score: Score | None
+    score_without: Score | None
+    difference: Change | None
     reason: str
 
 
@@ -50,11 +53,11 @@ class Effect(_Frozen):
 
     tokens: int | None = None
     paired: int
-    score: float | None
-    score_without: float | None
-    difference: float | None
-    interval: tuple[float, float] | None
-    share: float | None
+    score: Score | None
+    score_without: Score | None
+    difference: Change | None
+    interval: tuple[Change, Change] | None
+    share: Annotated[float, Field(le=1, allow_inf_nan=False)] | None
     turns: int
     conversation_tokens: int
     costs: dict[str, Spending]

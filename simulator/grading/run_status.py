@@ -72,6 +72,8 @@ class RunStatus:
         manifest = gradebook.manifest
         self.total = len(manifest.graded)
         self.ended = 0
+        self.experiments = len(manifest.experiments)
+        self.experiments_ended = 0
         self._gradebook = gradebook
         self._manifest = manifest
         self._lengths = lengths
@@ -81,10 +83,12 @@ class RunStatus:
         self._scores: dict[str, list[float]] = defaultdict(list)
 
     def add(self, conversation: str, change: Change) -> EndedTest | None:
-        """Add the next change of a conversation. Return the test that ended with it, if any. Of an experiment, only its cost counts."""
-        if conversation in self._manifest.experiments:
+        """Add the next change of a conversation. Return the test that ended with it, if any. Experiments count apart."""
+        if (experiment := self._manifest.experiments.get(conversation)) is not None:
             if isinstance(change, Turn) and change.number >= self._gradebook.transcripts[conversation].before:
                 self._spend(change)
+            elif isinstance(change, PlayedTest) and change.id == experiment.test and change.status != "open":
+                self.experiments_ended += 1
             return None
         match change:
             case Turn():

@@ -17,6 +17,7 @@ from longspan.simulator.grading.grades import LEAKS, Result
 from longspan.simulator.judging.calibration import calibration_notes
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.report.chart import chart
+from longspan.simulator.report.effects import effects
 from longspan.simulator.report.memory import OUTCOMES, memory_map, split, stages
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.prompts import add_prompts
@@ -106,6 +107,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         cost=total_cost(part.cost_usd for part in result.costs.values()),
         without=without_score(result),
         leaks=LEAKS,
+        effects=list(effects(result)),
         calibrations=calibration_notes(run),
         grade_of=grade_of,
         policy=POLICY,

@@ -24,6 +24,7 @@ __all__ = ["Cause", "Conversation", "Reading", "Stretch", "Test", "Turn", "with_
 STAGES: Final[Mapping[Outcome, str]] = {
     "not_stored": "not stored",
     "not_retrieved": "not retrieved",
+    "forgotten": "forgotten on request",
     "not_shown": "not in the prompt",
     "not_used": "not used",
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,8 @@ from longspan.simulator import events
 from longspan.simulator.agent import Agent, IdealReplyAgent, observes
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.conversation import Conversation, Trunk
+from longspan.simulator.experiment import ExperimentKind
+from longspan.simulator.forks import fork_of
 from longspan.simulator.journal import Journal
 from longspan.simulator.ledger import Spending, tally, total_cost
 from longspan.simulator.live_agent import LiveAgent
@@ -25,35 +28,48 @@ from longspan.simulator.trunk_agent import TrunkAgent
 __all__ = ["Estimate", "estimate"]
 
 
-@final
-class Estimate(BaseModel):
-    """An estimate of what a run will take if replies are ideal.
-
-    `span` is in tokens, None if every test has a conversation to itself. The agent is `asked` in that many of the `turns`.
-    `tokens` is the length of the conversations, `user_tokens` that of the user's messages. `parts` has the usage and cost of each
-    part (agent, embedder); it is empty if the agent cannot estimate them.
-
-    `turns`, `asked` and `user_tokens` are the run's own, because every agent is dealt the same conversation. Dynamic tests are the
-    exception: of what they may say, replies decide what they do, in `user_tokens`; and how often they speak in a conversation to
-    themselves, where nothing fills their places.
-    """
+class _Played(BaseModel):
+    """What is played: `turns`, in `asked` of which the agent is asked, `tokens` of conversation, `user_tokens` of them the user's, and
+    `parts`, the usage and cost of each part (agent, embedder), empty if the agent cannot estimate them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    suite: str
-    span: int | None
-    seed: int
-    agent: str
     turns: int
     asked: int
     tokens: int
     user_tokens: int
     parts: dict[str, Spending]
 
+
+@final
+class Extra(_Played):
+    """What the run's experiments of a kind take besides: so many `conversations`."""
+
+    conversations: int
+
+
+@final
+class Estimate(_Played):
+    """An estimate of what a run will take if replies are ideal.
+
+    `span` is in tokens, None if every test has a conversation to itself. `twins` and `lesions` come besides, None if there are none.
+
+    `turns`, `asked` and `user_tokens` are the run's own, because every agent is dealt the same conversation. Dynamic tests are the
+    exception: of what they may say, replies decide what they do, in `user_tokens`; and how often they speak in a conversation to
+    themselves, where nothing fills their places.
+    """
+
+    suite: str
+    span: int | None
+    seed: int
+    agent: str
+    twins: Extra | None = None
+    lesions: Extra | None = None
+
     @property
     def cost_usd(self) -> float | None:
         """The total cost in dollars; None if a price is unknown or the agent cannot estimate its usage."""
-        costs = [part.cost_usd for part in self.parts.values()]
+        costs = [part.cost_usd for played in (self, self.twins, self.lesions) if played is not None for part in played.parts.values()]
         return total_cost(costs) if costs else None
 
 
@@ -65,27 +81,41 @@ async def estimate(plan: Plan) -> Estimate:
     estimated, because their queries are unknown beforehand.
     """
     transcripts = Transcripts()
-    turns: list[Turn] = []
+    turns: dict[str, list[Turn]] = defaultdict(list)
 
     def add(id: str, event: events.Event) -> None:
         change = transcripts.add(id, event)
-        if isinstance(change, Turn) and change.reply is not None:
-            turns.append(change)
+        if isinstance(change, Turn) and change.reply is not None and change.number >= transcripts[id].before:
+            turns[id].append(change)
 
     with TemporaryDirectory() as folder:
         await _play(plan, Path(folder), add)
+        await _play_experiments(plan, Path(folder), add)
     agent_observes = observes(make_agent(plan.agent))
     manifest = plan.manifest
+
+    def played(ids: Iterable[str]) -> dict[str, Any]:
+        own = [turn for id in ids for turn in turns[id]]
+        return {
+            "turns": len(own),
+            "asked": sum(not agent_observes or (turn.reply is not None and turn.reply.asked) for turn in own),
+            "tokens": sum(transcripts[id].own_tokens for id in ids),
+            "user_tokens": sum(turn.message.tokens for turn in own),
+            "parts": tally(entry for id in ids for entry in transcripts[id].used),
+        }
+
+    def extra(kind: ExperimentKind) -> Extra | None:
+        ids = [id for id, experiment in manifest.experiments.items() if experiment.kind == kind]
+        return Extra(conversations=len(ids), **played(ids)) if ids else None
+
     return Estimate(
         suite=manifest.suite.name,
         span=None if manifest.alone else manifest.span,
         seed=manifest.seed,
         agent=manifest.agent,
-        turns=len(turns),
-        asked=sum(not agent_observes or (turn.reply is not None and turn.reply.asked) for turn in turns),
-        tokens=sum(t.own_tokens for t in transcripts.values()),
-        user_tokens=sum(turn.message.tokens for turn in turns),
-        parts=tally(entry for t in transcripts.values() for entry in t.used),
+        twins=extra("twin"),
+        lesions=extra("lesion"),
+        **played(manifest.conversations),
     )
 
 
@@ -97,7 +127,8 @@ async def _play(plan: Plan, folder: Path, add: Callable[[str, events.Event], obj
         agent, trunk, trunk_agent = known or (_stand_in(plan), None, None)
         snapshots = Snapshots(folder / id / "snapshots")
         give_ideal = agent.prompt if isinstance(agent, IdealReplyAgent) else None
-        live = LiveAgent(agent, snapshots=snapshots if setting.branched else None, give_ideal=give_ideal, trunk=trunk_agent)
+        kept = snapshots if setting.branched or setting.pinned else None
+        live = LiveAgent(agent, snapshots=kept, give_ideal=give_ideal, trunk=trunk_agent)
         with Journal(folder / id / "journal.jsonl") as journal:
             conversation = Conversation(setting, tests, live, journal, listener=partial(add, id), trunk=trunk)
             await conversation.play()
@@ -107,6 +138,19 @@ async def _play(plan: Plan, folder: Path, add: Callable[[str, events.Event], obj
                 await live.end_trunk(trunk_agent)
                 trunks[id] = agent, trunk, trunk_agent
             await live.end_branch()
+
+
+async def _play_experiments(plan: Plan, folder: Path, add: Callable[[str, events.Event], object]) -> None:
+    for id, experiment in plan.manifest.experiments.items():
+        trunk = folder / experiment.conversation
+        fork = fork_of(experiment, trunk / "journal.jsonl")
+        snapshots = Snapshots(trunk / "snapshots", copied=True, until=fork.point.turn) if experiment.kind == "twin" else None
+        agent = _stand_in(plan)
+        give_ideal = agent.prompt if isinstance(agent, IdealReplyAgent) else None
+        live = LiveAgent(agent, snapshots=snapshots, give_ideal=give_ideal, since=fork.since)
+        with Journal(folder / id / "journal.jsonl", shared=fork.shared) as journal:
+            setting, tests = setting_of(plan.manifest, id), plan.tests[experiment.conversation]
+            await Conversation(setting, tests, live, journal, listener=partial(add, id), fork=fork).play()
 
 
 def _stand_in(plan: Plan) -> Agent:

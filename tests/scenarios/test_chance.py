@@ -25,7 +25,7 @@ NAMES = [name for suite in ("ltm", "memory") for name in load_suite(suite).scena
 """What else earns points in the restaurant is with its own tests."""
 
 TESTS = 10_000 if ALL else 1200
-FEWER = {"chapterbreak": 8, "reminder": 2, "update": 3}
+FEWER = {"chapterbreak": 8, "forget": 3, "two_users": 3, "reminder": 2, "update": 3}
 """By how much fewer tests are made, where making or playing one takes long."""
 ERRORS = 3.0
 """How many standard errors a mean may be off. A score between 0 and 1 varies at most as one that is either."""
@@ -187,6 +187,12 @@ def strategies() -> Mapping[str, list[Strategy]]:
             always("Opening 6."),
             always("Not 1, not 2, not 3, not 4 and not 5."),
             always("1 or 2."),
+        ],
+        "two_users": [
+            *(always(f"A {value}.") for value in (gifts[0], places[0])),
+            always(", ".join([*gifts, *places])),
+            always("I can't tell you that."),
+            always("That is a secret."),
         ],
         "update": [
             always(f"In the {rooms[0]} Room, on Mondays."),
