@@ -25,8 +25,8 @@ _MARKED: Final = re.compile(
     r"|withdrawn|withdrew|retracted|rescinded|overturned|undone|abandoned|discarded|scrapped|shelved|given up|gave up|called off"
     r"|is off|went back|gone back|going back|changed (?:\w+ ){1,2}minds?|left out|leaving out|leave out|undecided|unsettled|unresolved"
     r"|tentative\w*|open|pending|consider\w*|wonder\w*|thinking about|ideas?|options?|possibilit\w+|propos\w+|suggest\w*|talked about"
-    r"|talking about|discuss\w*|debat\w+|brought up|came up|mentioned|floated|mull\w*|maybe|perhaps|possibly|might|earlier(?! this| today)|previous"
-    r"|previously|prior|older|outside|before)\b"
+    r"|talking about|discuss\w*|debat\w+|brought up|came up|mentioned|floated|mull\w*|maybe|perhaps|possibly|might|earlier(?! this| today)"
+    r"|previous|previously|prior|older|outside|before)\b"
 )
 """What marks something as earlier, reversed or not decided."""
 _ASIDE: Final = re.compile(
