@@ -404,3 +404,9 @@ def test_the_docs_tell_what_each_of_these_agents_has() -> None:
     docs = (Path(__file__).parents[3] / "docs" / "memory-suite.md").read_text("utf-8").partition("\n## update\n")[2].partition("\n## ")[0]
     told = [float(share) for share in re.findall(r"^\| [^|]+ \| (\d\.\d\d) \| [^|]*\|$", docs, re.MULTILINE)]
     assert told == [round(share_of(each)[0], 2) for each in (Memory, Erasing, Obliging, Dateless, Credulous, Newest)]
+
+
+@pytest.mark.parametrize("moves", [2, 4, 20])
+def test_results_are_told_how_often_the_room_changed_in_truth(moves: int) -> None:
+    scenario = Update(moves=moves)
+    assert scenario.numbers(scenario.make(Random(0)).facts) == {"updates": moves}
