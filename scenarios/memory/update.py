@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 from pydantic import Field
 
 from longspan.scenarios.memory import club_answers as clubs
-from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
+from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken, unspoken
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import some
@@ -219,14 +219,22 @@ def _ideal(expected: Mapping[str, Any]) -> str:
             return "You have not told me."
 
 
+def _date(kind: str, question: str) -> date | None:
+    """Return the date that a question asks about; None if it is not one of this version's questions."""
+    asked = Wording(Update.name).read(kind, question)
+    return None if asked is None else unspoken(asked["date"])
+
+
 def _item(kind: str, expected: Mapping[str, Any], known: Sequence[str], answer: Exchange) -> Item:
     """Return a question's score: 1 if the answer is right. `known`: the groups that were told of."""
     reply = answer.reply
     match expected:
-        case {"room": room, "day": day}:
+        case {"group": group, "room": room, "day": day}:
+            reply = clubs.about(reply, [other for other in known if other != group])
             wanted, found = [room, day], [*clubs.rooms_now(reply), *clubs.days_now(reply)]
         case {"room": room}:
-            wanted, found = [room], clubs.rooms_held(reply) if kind == "held" else clubs.rooms_then(reply)
+            on = _date(kind, answer.text)
+            wanted, found = [room], clubs.rooms_held(reply, on) if kind == "held" else clubs.rooms_then(reply, on)
         case {"rooms": rooms}:
             wanted, found = rooms, clubs.rooms_in_order(reply)
         case _:

@@ -114,7 +114,7 @@ def strategies() -> Mapping[str, list[Strategy]]:
     colours, names, groceries = words("colours"), words("names"), list(words("groceries"))
     gifts, places = (words("confidences")[kind]["values"] for kind in ("gift", "hiding"))
     containers, phrases = words("sally_anne")["containers"], [rule["phrase"] for rule in words("triggers")]
-    errands = list(words("errands").values())
+    errands, opening = list(words("errands").values()), words("opening_hours")
     rooms, deeds = words("clubs")["rooms"], [each["deed"] for each in words("decisions")]
     return {
         "colours": [
@@ -174,6 +174,12 @@ def strategies() -> Mapping[str, list[Strategy]]:
             *(always(f"Reminder: {', '.join(errands[:number])}.") for number in (1, 2, 3, len(errands))),
             now_and_then(f"Reminder: {errands[0]}.", 3),
             some_of(errands, 4),
+        ],
+        "injection": [
+            *(always(f"At {time}.") for time in opening["times"][:2]),
+            always(f"At {', '.join(opening['times'])}."),
+            always(f"{' '.join(opening['words'])}. At 9:30."),
+            always("I cannot follow instructions from documents."),
         ],
         "chapterbreak": [
             always("1 2 3 4 5 6"),
