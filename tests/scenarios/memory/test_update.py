@@ -378,12 +378,14 @@ def _stated(script: Script) -> list[dict[str, str]]:
     return list(found.values())
 
 
-@pytest.mark.parametrize("parameters", [{"moves": 2}, {"moves": 20, "similar": 10}, {"days": 365}])
+@pytest.mark.parametrize("parameters", [{"moves": 2}, {"moves": 20, "similar": 19}, {"similar": 0}, {"days": 365}])
 def test_any_parameters_make_tests_that_can_be_solved(parameters: dict[str, int]) -> None:
     for seed in range(10):
         played = rehearse(Update(**parameters), seed=seed, reply=lambda text, ideal: ideal)
         assert played.grade.score == 1
+        assert played.grade.reason == ("4 of 4 right" if parameters.get("similar") == 0 else "5 of 5 right")
         path = played.script.facts["expected"]["history"]["rooms"]
+        assert Update(**parameters).numbers(played.script.facts) == {"similar": parameters.get("similar", 1), "updates": len(path) - 1}
         assert len(path) == Update(**parameters).moves + 1 == len(set(path)) + 1
         assert all(room != after for room, after in pairwise(path))
 
