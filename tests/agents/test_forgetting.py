@@ -114,10 +114,10 @@ def test_what_the_user_asks_to_forget_is_gone_and_is_told_with_the_reply(kind: s
                 await agent.observe(message(number, text), "I see.")
             assert "4417" in str((await agent.reply(message(3, "What is my PIN?"))).trace["read"])
             assert agent.memory.forgets
-            trace = (await agent.reply(message(4, "I live in Bergen now. Please forget my 4417."))).trace
+            trace = (await agent.reply(message(4, "Winter has come to Bergen. Please forget my 4417."))).trace
             if kind != "mcp":  # a tool says nothing that is known
                 assert [(each["id"], each["turns"]) for each in trace["forgotten"]] == [("t1", ["t1"])]
-            after = (await agent.reply(message(5, "What is my PIN, my cat, and where do I live?"))).trace
+            after = (await agent.reply(message(5, "What is my PIN, my cat, where do I live, and has Winter come to Bergen?"))).trace
             assert "forgotten" not in after
             assert "4417" not in str(after["read"])
             assert all(word in str(after["read"]) for word in ("Fay", "Oslo", "Bergen"))
