@@ -25,7 +25,7 @@ class WrittenMemory(TracePart):
 
 
 class ReadMemory(TracePart):
-    """A memory that was read, and its turns. An agent that ranks memories gives the best first."""
+    """A memory that was read, or forgotten, and its turns. An agent that ranks memories gives the best first."""
 
     id: str | None = None
     text: str = ""
@@ -41,13 +41,15 @@ class Recent(TracePart):
 class Trace(TracePart):
     """How a reply came about. `longspan.simulator.grading.needle_fates` uses it for grades.
 
-    `until`: the last turn of which all memories have been told as written: of those up to it, others were not stored.
-    `answers`: false if the reply is no answer, since the agent only searched its memory; the test is then not scored.
+    `forgotten`: the memories that are gone because the user asked for it. `until`: the last turn of which all memories have been told
+    as written: of those up to it, others were not stored. `answers`: false if the reply is no answer, since the agent only searched
+    its memory; the test is then not scored.
     """
 
     written: list[WrittenMemory] = Field(default_factory=list)
     read: list[ReadMemory] = Field(default_factory=list)
     recent: Recent | None = None
+    forgotten: list[ReadMemory] = Field(default_factory=list)
     until: str | None = None
     answers: bool = True
     prompt_tokens: Annotated[int, Field(ge=0, le=10**12)] = 0

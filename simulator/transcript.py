@@ -27,7 +27,7 @@ class Evidence:
     """A needle and a question that needs it: their turns, and the tokens from the needle's end to the question.
 
     `tokens` counts the agent's replies as they are, `dealt` at what every agent is charged for one; None in results of 0.2.
-    `stored`, `retrieved`, `used` and `rank` are added by grading if the agent's traces tell (see `Fate`).
+    `stored`, `retrieved`, `used`, `rank` and `forgotten` are added by grading if the agent's traces tell (see `Fate`).
     """
 
     needle_turn: int
@@ -38,6 +38,7 @@ class Evidence:
     retrieved: bool | None = None
     used: bool | None = None
     rank: int | None = None
+    forgotten: bool | None = None
 
 
 @final

@@ -20,6 +20,7 @@ from longspan.agents.memory import trace
 from longspan.agents.memory.answerer import Answerer
 from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.batches import Batches
+from longspan.agents.memory.forgetting import request_in
 from longspan.agents.memory.kinds import MemoryOptions, answerer_environment, answerer_of, make_memory
 from longspan.agents.memory.memory import Memory
 from longspan.agents.memory.pending import Pending
@@ -45,7 +46,7 @@ UNANSWERED: Final = "(not answered: the memory was only searched)"
 @final
 class _State(BaseModel):
     """What a snapshot has besides the memory: turns that are waiting, the last message that was answered, with its reply, turns since
-    the mark, None if there is none, and what no reply has told yet."""
+    the mark, None if there is none, what no reply has told yet, and the last message of all, if the memory can forget."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -55,6 +56,7 @@ class _State(BaseModel):
     last: tuple[str, str] | None
     since: list[list[str]] | None
     pending: Pending
+    before: str = ""
 
 
 class AnsweringAgent(BaseAgent):
@@ -74,6 +76,7 @@ class AnsweringAgent(BaseAgent):
         self._last: tuple[str, str] | None = None
         self._since: list[Turn] | None = None
         self._pending = Pending()
+        self._before = ""
 
     @property
     def has_snapshots(self) -> bool:
@@ -172,6 +175,7 @@ class AnsweringAgent(BaseAgent):
             last=self._last,
             since=None if self._since is None else [turn.entry for turn in self._since],
             pending=self._pending,
+            before=self._before,
         )
         inner = trio.Path(folder / MEMORY)
         await inner.mkdir()
@@ -193,7 +197,7 @@ class AnsweringAgent(BaseAgent):
         self._clear()
         await self.memory.load(folder / MEMORY)
         self._batches.waiting = waiting
-        self._since, self._last, self._pending = since, state.last, state.pending
+        self._since, self._last, self._pending, self._before = since, state.last, state.pending, state.before
 
     async def _asked(self, message: Message, reply: str) -> None:
         """Note a message that was answered. Without an answerer, there is no reply to remember."""
@@ -215,10 +219,20 @@ class AnsweringAgent(BaseAgent):
             await self._add(self._batches.take())
 
     async def _keep(self, turn: Turn) -> None:
-        if self._since is None:
-            await self._add(self._batches.put(turn))
-        else:
+        """Note a turn. Of a message that asks a memory to forget which can, only what else it says is kept."""
+        if self._since is not None:
             self._since.append(turn)
+            return
+        if self.memory.forgets:
+            request, before, self._before = request_in(turn.text), self._before, turn.text
+            if request is not None:
+                await self._add(self._batches.take())
+                gone = await self.memory.forget(request.text or before, turn.sent_at)
+                self._pending.forget(gone, self.memory.used())
+                turn = turn._replace(text=request.rest)
+                if not turn.text:
+                    return
+        await self._add(self._batches.put(turn))
 
     async def _add(self, turns: Sequence[Turn]) -> None:
         if not turns:

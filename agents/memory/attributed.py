@@ -85,6 +85,15 @@ class Attributed(Memory):
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
         return self._noted(await self.inner.consolidate(at))
 
+    @property
+    def forgets(self) -> bool:
+        """Whether the inner memory does."""
+        return self.inner.forgets
+
+    async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
+        gone = await self.inner.forget(text, at)
+        return None if gone is None else list(map(self._completed, gone))
+
     def _noted(self, made: Sequence[MemoryItem] | None, one: tuple[str, ...] = ()) -> Sequence[MemoryItem] | None:
         """Note of which turns memories were made: all of `one` if that is known. Return them with their turns."""
         if made is None:

@@ -10,8 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from heapq import nsmallest
-from math import log
+from math import inf, log
 from typing import Final, final
+
+from pydantic import Field
 
 from longspan.agents.base import AgentOptions
 from longspan.agents.memory.kept import KeptTurns, item_of
@@ -33,8 +35,15 @@ WORD: Final = re.compile(r"\w+")
 class Bm25(KeptTurns):
     """Turns by the words that they share with the query. Among equals, the newest comes first."""
 
+    class Options(AgentOptions):
+        """`forget`: when the user asks for it, turns are forgotten that have at least this share of the request's words, rare ones counting
+        more. None: nothing is."""
+
+        forget: float | None = Field(default=None, gt=0, le=1, allow_inf_nan=False)
+
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
+        self._least = options.forget if isinstance(options, self.Options) else None
         self._clear()
 
     def _clear(self) -> None:
@@ -59,12 +68,35 @@ class Bm25(KeptTurns):
         scores: defaultdict[int, float] = defaultdict(float)
         shrink = B * len(self._turns) / max(1, self._words)
         for word in WORD.findall(query.lower()):
-            holders = self._holders.get(word, ())
-            rarity = log(1 + (len(self._turns) - len(holders) + 0.5) / (len(holders) + 0.5))
-            for number, times in holders:
+            rarity = self._rarity(word)
+            for number, times in self._holders.get(word, ()):
                 scores[number] += rarity * times * (K1 + 1) / (times + K1 * (1 - B + shrink * self._lengths[number]))
         best = nsmallest(k, scores, key=lambda number: (-scores[number], -number))
         return [item_of(self._turns[number], round(scores[number], 4)) for number in best]
+
+    @property
+    def forgets(self) -> bool:
+        """Whether the options say so."""
+        return self._least is not None
+
+    async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem]:
+        known = [word for word in dict.fromkeys(WORD.findall(text.lower())) if word in self._holders]
+        whole = sum(map(self._rarity, known))
+        shares: defaultdict[int, float] = defaultdict(float)
+        for word in known:
+            for number, _ in self._holders[word]:
+                shares[number] += self._rarity(word) / whole
+        gone = {number for number, share in shares.items() if share >= (self._least or inf) - 1e-9}
+        turns = self._turns
+        self._clear()
+        for number, turn in enumerate(turns):
+            if number not in gone:
+                self.keep(turn)
+        return [item_of(turns[number]) for number in sorted(gone)]
+
+    def _rarity(self, word: str) -> float:
+        holders = len(self._holders.get(word, ()))
+        return log(1 + (len(self._turns) - holders + 0.5) / (holders + 0.5))
 
     async def reset(self) -> None:
         self._clear()

@@ -66,11 +66,12 @@ class McpMemory(Memory):
     tells_turns = False
 
     class Options(AgentOptions):
-        """`add`, `search`: the names of the tools, by default found by their names. `tool_timeout`: the maximum seconds for a call of a
-        tool, and for the server's start."""
+        """`add`, `search`: the names of the tools, by default found by their names. `forget`: the tool that is given requests to forget;
+        None: there is none. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start."""
 
         add: str | None = None
         search: str | None = None
+        forget: str | None = None
         tool_timeout: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
@@ -90,13 +91,25 @@ class McpMemory(Memory):
     async def add(self, turns: Sequence[Turn], at: datetime) -> Sequence[MemoryItem] | None:
         server, adding, _ = await self._tools()
         for turn in turns:
-            text = stamped(turn.document, turn.sent_at)
-            arguments = {adding.text: [text] if adding.is_list else text}
-            result = await server.call(adding.tool.name, arguments)
-            if result.failed:
-                raise AgentError(f"{self._name}: tool {adding.tool.name}: {result.text[:200]}")
-            self._server.note([ServerCall(tool=adding.tool.name, arguments=arguments)])
+            await self._tell(server, adding, stamped(turn.document, turn.sent_at))
         return None
+
+    @property
+    def forgets(self) -> bool:
+        """Whether a tool is named for it."""
+        return self._options.forget is not None
+
+    async def forget(self, text: str, at: datetime) -> None:
+        server, _, _ = await self._tools()
+        await self._tell(server, self._mapped(server, "forget", ()), stamped(text, at))
+
+    async def _tell(self, server: McpServer, mapped: _Mapped, text: str) -> None:
+        """Give a text to a tool that changes what is stored."""
+        arguments = {mapped.text: [text] if mapped.is_list else text}
+        result = await server.call(mapped.tool.name, arguments)
+        if result.failed:
+            raise AgentError(f"{self._name}: tool {mapped.tool.name}: {result.text[:200]}")
+        self._server.note([ServerCall(tool=mapped.tool.name, arguments=arguments)])
 
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
         server, _, searching = await self._tools()
@@ -139,7 +152,7 @@ class McpMemory(Memory):
             raise
 
     def _mapped(self, server: McpServer, role: str, words: Sequence[str]) -> _Mapped:
-        given = self._options.add if role == "add" else self._options.search
+        given: str | None = getattr(self._options, role)
         tool = next((each for each in server.tools if each.name == given), None) if given is not None else _likeliest(server.tools, words)
         names = ", ".join(each.name for each in server.tools)
         if tool is None:

@@ -119,8 +119,17 @@ class Memory(ABC):
         """
         raise NotImplementedError
 
-    async def forget(self, text: str) -> None:
-        """Forget what is like `text`. The default raises NotImplementedError."""
+    @property
+    def forgets(self) -> bool:
+        """Whether the class overrides `forget`."""
+        return type(self).forget is not Memory.forget
+
+    async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
+        """Forget what the user asks to be forgotten at the virtual time `at`. Return the memories that are gone, None if unknown.
+
+        `text` says what in the user's own words: the message up to the request, or the message before, if it says no more than "forget
+        that". All that was said before has been added. The default raises NotImplementedError.
+        """
         raise NotImplementedError
 
     async def size(self) -> int | None:

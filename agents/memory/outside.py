@@ -62,11 +62,22 @@ class RemoteMemory(Memory):
     @property
     def consolidates(self) -> bool:
         """Whether it supports `consolidate`."""
-        return self._link.consolidates
+        return self._link.supports("consolidate")
 
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
         await self._link.at(at)
         answer = await self._link.ask("consolidate", AddAnswer, at=at.isoformat())
+        self._spent.add(answer)
+        return answer.found
+
+    @property
+    def forgets(self) -> bool:
+        """Whether it supports `forget`."""
+        return self._link.supports("forget")
+
+    async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
+        await self._link.at(at)
+        answer = await self._link.ask("forget", AddAnswer, text=text, at=at.isoformat())
         self._spent.add(answer)
         return answer.found
 

@@ -35,7 +35,8 @@ class Told(NamedTuple):
 @final
 class Pending(BaseModel):
     """`written`: the memories made, None if that is not known; `until`: up to which turn. `turns` were added in `calls` calls of `add`.
-    `usage` and `cost_usd`: what the memory's models took, by role. `add_s`, `settle_s`: seconds."""
+    `forgotten`: the memories that are gone because the user asked for it. `usage` and `cost_usd`: what the memory's models took, by role.
+    `add_s`, `settle_s`: seconds."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -43,6 +44,7 @@ class Pending(BaseModel):
     until: str | None = None
     turns: Count = 0
     calls: Count = 0
+    forgotten: list[dict[str, Any]] = []
     usage: dict[str, tuple[Count, Count, Count]] = {}
     cost_usd: dict[str, Seconds] = {}
     add_s: Seconds = 0.0
@@ -56,6 +58,15 @@ class Pending(BaseModel):
         self.turns += len(turns)
         self.calls += 1
         self.add_s += seconds
+        self.spend(used)
+
+    def forget(self, gone: Sequence[MemoryItem] | None, used: Used) -> None:
+        """Note memories that are gone because the user asked for it, as far as that is known."""
+        self.forgotten = [*self.forgotten, *map(trace.named, gone or ())]
+        self.spend(used)
+
+    def spend(self, used: Used) -> None:
+        """Note what the memory's models took."""
         for role, usage in used.usage.items():
             total = sum_of([Usage(*self.usage.get(role, (0, 0, 0))), usage])
             self.usage[role] = (total.input_tokens, total.cached_tokens, total.output_tokens)
@@ -72,8 +83,9 @@ class Pending(BaseModel):
         roles = dict.fromkeys([*adding, *searched.usage])
         costs = dict.fromkeys([*self.cost_usd, *searched.cost_usd])
         settled = {"settle_s": round(self.settle_s, 6)} if self.settle_s >= NOTABLE else {}
+        forgotten = {"forgotten": self.forgotten} if self.forgotten else {}
         return Told(
-            written | added,
+            written | added | forgotten,
             {role: sum_of(each[role] for each in (adding, searched.usage) if role in each) for role in roles},
             {role: self.cost_usd.get(role, 0.0) + searched.cost_usd.get(role, 0.0) for role in costs},
             {"search_s": round(seconds, 6), **({"add_s": round(self.add_s, 6)} if self.turns else {}), **settled},

@@ -94,6 +94,14 @@ class PythonMemory(Memory):
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
         return await self.memory.consolidate(at)
 
+    @property
+    def forgets(self) -> bool:
+        """Whether the class has a method `forget`."""
+        return self.memory.forgets
+
+    async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
+        return await self.memory.forget(text, at)
+
     async def settle(self) -> None:
         await self.memory.settle()
 
@@ -165,6 +173,14 @@ class _InProcessMemory(Memory):
 
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
         return self._read("consolidate", AddAnswer, await self._call("consolidate", at)).found
+
+    @property
+    def forgets(self) -> bool:
+        """Whether the class has a method `forget`."""
+        return self._object.forgets if isinstance(self._object, Memory) else self._has("forget")
+
+    async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
+        return self._read("forget", AddAnswer, await self._call("forget", text, at)).found
 
     async def settle(self) -> None:
         if self._has("settle"):

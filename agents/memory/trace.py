@@ -8,7 +8,7 @@ from typing import Any, Final
 from longspan.agents.memory.memory import MemoryItem
 from longspan.agents.memory.turns import Turn
 
-__all__ = ["shortened", "shown", "written"]
+__all__ = ["named", "shortened", "shown", "written"]
 
 MAX_TEXT: Final = 300
 """The maximum characters of a text. The journal has all of what was said, in the turn it comes from."""
@@ -36,16 +36,20 @@ def written(turns: Sequence[Turn], items: Sequence[MemoryItem] | None) -> list[d
     return [entry for item in items for entry in _written(item, documents)]
 
 
+def named(item: MemoryItem) -> dict[str, Any]:
+    """Return what names a memory: its id, and the turns that it comes from."""
+    identity = {} if item.id is None else {"id": item.id}
+    return {**identity, **({"turns": list(item.turns[:MAX_TURNS])} if item.turns else {})}
+
+
 def shortened(text: str) -> str:
     """Return a text, or its start if it is too long."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
 
 
 def _shown(item: MemoryItem) -> dict[str, Any]:
-    identity = {} if item.id is None else {"id": item.id}
     score = {} if item.score is None else {"score": item.score}
-    turns = {"turns": list(item.turns[:MAX_TURNS])} if item.turns else {}
-    return {**identity, **turns, "text": shortened(item.text), **score}
+    return {**named(item), "text": shortened(item.text), **score}
 
 
 def _written(item: MemoryItem, documents: dict[str, str]) -> Iterator[dict[str, str]]:

@@ -89,6 +89,8 @@ class Bridge:
         elif call == "consolidate":
             worked = self.call("consolidate", datetime.fromisoformat(request["at"]))
             return as_items(worked) if self.role == "memory" else as_work(worked)
+        elif call == "forget":
+            return as_items(self.call("forget", request["text"], datetime.fromisoformat(request["at"])))
         elif call == "settle":
             self.call("settle")
         elif call == "reset" and not self.has("reset"):
@@ -117,6 +119,7 @@ class Bridge:
     def hello(self) -> Any:
         can = ["reset", *["observe"] * self.has("observe"), *["save", "load"] * self.has("save", "load")]
         can += ["mark", "rewind"] * self.has("mark", "rewind") + ["settle"] * self.has("settle") + ["consolidate"] * self.has("consolidate")
+        can += ["forget"] * (self.role == "memory" and self.has("forget"))
         return {"protocol": 1, "can": can, "repeatable": getattr(self.object, "repeatable", False) is True}
 
     def call(self, name: str, *arguments: Any) -> Any:

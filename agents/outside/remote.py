@@ -122,7 +122,7 @@ class RemoteAgent(OutsideAgent):
     @property
     def rewinds(self) -> bool:
         """Whether it supports both `mark` and `rewind`."""
-        return self._hello is not None and self.can("mark") and self.can("rewind")
+        return self.supports("mark") and self.supports("rewind")
 
     @property
     def observes(self) -> bool:
@@ -182,7 +182,7 @@ class RemoteAgent(OutsideAgent):
     @property
     def consolidates(self) -> bool:
         """Whether it supports `consolidate`."""
-        return self._hello is not None and self.can("consolidate")
+        return self.supports("consolidate")
 
     async def consolidate(self, at: datetime) -> Reply:
         await self.at(at)
@@ -223,6 +223,10 @@ class RemoteAgent(OutsideAgent):
         """Return whether it supports a call, as far as is known."""
         return self._hello is None or ability in self._hello.can
 
+    def supports(self, ability: Ability) -> bool:
+        """Return whether it is known to support a call."""
+        return self._hello is not None and self.can(ability)
+
     async def _files(self, folder: Path) -> dict[str, str]:
         """Return the request field with the snapshot folder for an agent on this machine, none for others."""
         if not self.shares_disk:
@@ -235,7 +239,7 @@ class RemoteAgent(OutsideAgent):
         """Return the agent's answer to a call. Raises AgentError that names the agent and the call."""
         if self.told_traceparent and (name := traceparent()) is not None:
             fields["traceparent"] = name
-        repeatable = call not in ("reply", "observe", "consolidate") or self.repeatable
+        repeatable = call not in ("reply", "observe", "consolidate", "forget") or self.repeatable
         request = Request(call, encode_request(call, self._conversation, fields), repeatable, self._now)
         answered, cause = False, None
         try:

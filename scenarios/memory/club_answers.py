@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import cache
 from itertools import groupby, islice
 from typing import Final
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.abstentions import abstains
+from longspan.simulator.grading.dates import MONTHS, dates
 from longspan.simulator.grading.matching import json_values, plain
 from longspan.simulator.grading.settled_answers import settled_words
 
-__all__ = ["DAYS", "admits", "days_now", "rooms_held", "rooms_in_order", "rooms_now", "rooms_then"]
+__all__ = ["DAYS", "about", "admits", "days_now", "rooms_held", "rooms_in_order", "rooms_now", "rooms_then"]
 
 DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
@@ -27,7 +29,8 @@ _CLAUSES: Final = re.compile(
 )
 _KNOWN_SINCE: Final = re.compile(
     r"\b(?:now|today|current|currently|present|presently|really|actually|fact|truth|later|afterwards|subsequently|since|turned|turns"
-    r"|corrected|correction|retracted|withdrew|withdrawn|took it back|taken back|wrong|mistaken|mistake|error|incorrect|false|never|only)\b"
+    r"|corrected|correction|clarified|stayed|remained"
+    r"|retracted|withdrew|withdrawn|took it back|taken back|wrong|mistaken|mistake|error|incorrect|false|never|only)\b"
     r"|^(?:before|until|after|when) (?:it|that|this|you|your|the|moving|going)\b"
 )
 """What a clause says that tells what was known later, or was so in truth, of a date by which something else was believed."""
@@ -40,19 +43,30 @@ _TOLD_THEN: Final = re.compile(
 """What a clause says that tells what was told or believed, or is so now, of a date at which something else was so in truth."""
 _AFTER: Final = re.compile(r"\bafter [^,;.!?()\n]{1,80}", re.IGNORECASE)
 _LEFT_OUT: Final = re.compile(
-    r"\b(?:not|never|no longer|wrong|wrongly|mistaken|mistake|error|incorrect|false|retracted|withdrawn|withdrew|excluded|excluding"
-    r"|exclude|excludes|omitted|omitting|omits|ignoring|ignored|without|except|leaving|left out|leave out)\b"
+    r"\b(?:not|never|no longer|wrong|wrongly|mistaken|mistake|error|incorrect|false|retracted|withdrawn|withdrew|excluded|excluding|exclude"
+    r"|excludes|omitted|omitting|omits|ignoring|ignored|without|except|leaving|left out|leave out|(?:took|taken|take) (?:\w+ )?back)\b"
 )
+_STRUCK: Final = re.compile(r"~~[^~\n]{1,200}~~")
 _ITEM: Final = re.compile(r"[^\S\n]*(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]*(?=\S)")
 _LOOSE: Final = re.compile(
-    r"\bnothing (?:\w+ ){0,3}?(?:about|on|of|in)\b|\b(?:is|was) not (?:something|anything|one)\b|\bfirst time\b"
+    r"\bnothing (?:\w+ ){0,3}?(?:about|on|of|in|for)\b|\bno info\b|\black\b|\bonly (?:\w+ )?(?:told|mentioned|know|have)\b"
+    r"|\bnever (?:\w+ )?(?:provided|given|gave|stated|named)\b|\b(?:is|was) not (?:something|anything|one)\b|\bfirst time\b"
     r"|\bnot (?:aware|familiar)\b"
     r"|\b(?:never|not) (?:\w+ ){0,2}?(?:come up|came up|brought up|heard)\b|\bno \w+ (?:recorded|mentioned|given|noted|stored)\b"
 )
 """How else a reply says that it was not told."""
 _POSSESSIVE: Final = re.compile(r"(?<=\w)['\u2019]s\b")
 _NOT: Final = re.compile(r"(?<=\w)n['\u2019]t\b")
-_SENTENCES: Final = re.compile(r"[.!?;\n]+(?:\s|$)|\b(?:but|although|though|however|while|whereas)\b", re.IGNORECASE)
+_UNTIL: Final = re.compile(r"\b(?:until|till|up to|by|before|through)\b", re.IGNORECASE)
+_GUESSED: Final = re.compile(r"\b(?:maybe|perhaps|probably|possibly|presumably|likely|might|may|could be|guess|same)\b")
+_SENTENCES: Final = re.compile(r"([.!?;\n]+(?:\s|$)|\b(?:but|although|though|however|while|whereas)\b)", re.IGNORECASE)
+
+
+def about(reply: str, others: Iterable[str]) -> str:
+    """Return a reply without the sentences about other groups, unless nothing else names a room."""
+    foreign = _mentioning(others)
+    kept = "".join(part for part in _SENTENCES.split(reply) if not (any(_named(part)) and foreign.search(plain(part))))
+    return kept if any(_named(kept)) else reply
 
 
 def rooms_now(reply: str) -> list[str]:
@@ -65,25 +79,27 @@ def days_now(reply: str) -> list[str]:
     return settled_words(_DAY.sub(_day, reply), DAYS)
 
 
-def rooms_held(reply: str) -> list[str]:
-    """Return the rooms that a reply settles on as what was believed at a past date: remarks on what is known since do not count."""
-    return _without(_KNOWN_SINCE, reply)
+def rooms_held(reply: str, on: date | None = None) -> list[str]:
+    """Return the rooms that a reply settles on as what was believed `on` a past date: remarks on what is known since do not count."""
+    return _without(_KNOWN_SINCE, reply, on)
 
 
-def rooms_then(reply: str) -> list[str]:
-    """Return the rooms that a reply settles on as what was so at a past date: remarks on what was told then do not count."""
-    return _without(_TOLD_THEN, reply)
+def rooms_then(reply: str, on: date | None = None) -> list[str]:
+    """Return the rooms that a reply settles on as what was so `on` a past date: remarks on what was told then do not count."""
+    return _without(_TOLD_THEN, reply, on)
 
 
 def rooms_in_order(reply: str) -> list[str]:
     """Return the rooms that a reply lists, in order, each as often as it comes anew: a JSON list, a list of lines, or a sentence."""
+    reply = _STRUCK.sub(" ", reply)
     for value in json_values(reply):
-        if isinstance(value, list) and (listed := list(_listed(map(str, value)))):
+        entries = next((each for each in value.values() if isinstance(each, list)), ()) if isinstance(value, dict) else value
+        if listed := list(_listed(map(str, entries))):
             return listed
     lines = [line for line in reply.splitlines() if _ITEM.match(line)]
     if len(listed := list(_listed(_ITEM.sub("", line, count=1) for line in lines))) > 1:
         return listed
-    kept = [clause for clause in re.split(r"[.;()\n]", reply) if not _LEFT_OUT.search(_plainly(clause))]
+    kept = [clause for clause in re.split(r"[.;()\[\]\n]", reply) if not _LEFT_OUT.search(_plainly(clause))]
     return _anew(room for clause in kept for room in _named(clause))
 
 
@@ -91,8 +107,9 @@ def admits(reply: str, known: Sequence[str]) -> bool:
     """Return whether a reply says that the answer was not told, and offers none. What it says of the groups that are `known` is none."""
     if not (abstains(reply) or _LOOSE.search(_plainly(reply))):
         return False
-    others = re.compile("|".join(re.escape(plain(_sort(group))) for group in known))
-    return not any((any(_named(part)) or _DAY.search(part)) and not others.search(plain(part)) for part in _SENTENCES.split(reply))
+    others = _mentioning(known)
+    offers = (plain(part) for part in _SENTENCES.split(reply) if any(_named(part)) or _DAY.search(part))
+    return all(others.search(part) and not _GUESSED.search(part) for part in offers)
 
 
 def _rooms() -> Sequence[str]:
@@ -110,11 +127,33 @@ def _plainly(text: str) -> str:
     return plain(_NOT.sub(" not", text))
 
 
-def _without(asides: re.Pattern[str], reply: str) -> list[str]:
-    """Return the rooms that a reply settles on without the clauses that say something else, unless no others name a room."""
-    clauses = [clause for clause in _CLAUSES.split(reply) if clause.strip()] if any(_named(reply)) else []
-    kept = ". ".join(clause for clause in clauses if not asides.search(_plainly(clause)))
-    return settled_words(kept, _rooms()) or settled_words(reply, _rooms())
+def _without(asides: re.Pattern[str], reply: str, on: date | None) -> list[str]:
+    """Return the rooms that a reply settles on without the clauses that say something else, unless no others name a room.
+
+    Something else is what the asides find, and what happened after the date.
+    """
+    kept: list[str] = []
+    when = ""  # "On 29 March, it moved": a date, and the clause that it is of
+    for clause in _CLAUSES.split(reply) if any(_named(reply)) else ():
+        if not any(_named(clause)):
+            when = clause if dates(clause[:200]) else ""
+        elif not asides.search(_plainly(clause)) and not _is_later(f"{when} {clause}", on):
+            kept.append(clause)
+    return settled_words(". ".join(kept), _rooms()) or settled_words(reply, _rooms())
+
+
+def _is_later(clause: str, on: date | None) -> bool:
+    """Return whether a clause dates what it says after a date, and does not say that it was so until then."""
+    if on is None or _UNTIL.search(clause):
+        return False
+    days = [(MONTHS.index(month) + 1, int(day)) for month, _, day in (found.partition(" ") for found in dates(clause[:400]))]
+    # the year is seldom said: what seems to be more than half a year later was before
+    return any(0 < ((month - on.month) * 31 + day - on.day) % 372 < 186 for month, day in days)
+
+
+def _mentioning(groups: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern of the sorts of some groups, in plain words."""
+    return re.compile("|".join(re.escape(plain(_sort(group))) for group in groups) or "(?!)")
 
 
 def _named(text: str) -> Iterator[str]:

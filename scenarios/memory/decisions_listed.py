@@ -16,17 +16,24 @@ _KEPT: Final = re.compile(
     r"\b(?:not|never|nothing|none) (?:\w+ ){0,3}?(?:gone back|went back|reversed|revoked|dropped|changed|withdrawn|cancelled|called off)\b"
 )
 """What denies that a decision was reversed."""
+_DECIDED_NOW: Final = re.compile(
+    r"\bnow (?:\w+ )?(?:decided|settled|agreed|confirmed)\b|\b(?:decided|settled|agreed|confirmed) (?:\w+ )?now\b"
+)
+"""What says that an earlier idea is no mere idea any more."""
 _MARKED: Final = re.compile(
     r"\b(?:not|no|nor|never|none|nothing|against|except|excluding|excluded|excludes|omitted|omitting|dropped|cancell?ed|revers\w+|revoked"
-    r"|withdrawn|withdrew|retracted|called off|is off|went back|gone back|going back|changed (?:\w+ ){1,2}minds?|left out|leaving out"
-    r"|leave out|undecided|pending|considered|considering|wonder\w*|thinking about|ideas?|talked about|talking about|discuss\w*|debat\w+"
-    r"|brought up|came up|mentioned|floated|mull\w*|maybe|perhaps|possibly|might|earlier|previous|previously|prior|older|outside|before)\b"
+    r"|withdrawn|withdrew|retracted|rescinded|overturned|undone|abandoned|discarded|scrapped|shelved|given up|gave up|called off"
+    r"|is off|went back|gone back|going back|changed (?:\w+ ){1,2}minds?|left out|leaving out|leave out|undecided|unsettled|unresolved"
+    r"|tentative\w*|open|pending|consider\w*|wonder\w*|thinking about|ideas?|options?|possibilit\w+|propos\w+|suggest\w*|talked about"
+    r"|talking about|discuss\w*|debat\w+|brought up|came up|mentioned|floated|mull\w*|maybe|perhaps|possibly|might|earlier(?! this| today)"
+    r"|previous|previously|prior|older|outside|before)\b"
 )
 """What marks something as earlier, reversed or not decided."""
 _ASIDE: Final = re.compile(
     r"[(\[][^()\[\]]{0,300}[)\]]|\b(?:leaving out|excluding|without|omitting|except|apart from|not counting|other than|not including)\b.*",
     re.IGNORECASE,
 )
+_STRUCK: Final = re.compile(r"~~[^~\n]{1,200}~~")
 _QUOTED: Final = re.compile('["\u201c][^"\u201c\u201d\n]{25,400}["\u201d]')
 _ITEM: Final = re.compile(r"(?P<indent>[^\S\n]*)(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]+(?=\S)")
 _MARKUP: Final = re.compile(r"[*_`>]+")
@@ -71,7 +78,7 @@ def _entries(reply: str) -> Iterator[_Entry]:
         yield from in_json
         return
     below = False
-    for line in _QUOTED.sub(" ", reply).splitlines():
+    for line in _STRUCK.sub(" ", _QUOTED.sub(" ", reply)).splitlines():
         mark = _ITEM.match(line)
         text = _MARKUP.sub("", line[mark.end() :] if mark else line).strip()
         if _heads(line, text):
@@ -105,7 +112,8 @@ def _heading_marks(heading: str) -> bool:
 
 
 def _is_marked(text: str) -> bool:
-    return bool(_MARKED.search(_KEPT.sub(" ", _plainly(text))))
+    said = _KEPT.sub(" ", _plainly(text))
+    return bool(_MARKED.search(said)) and not _DECIDED_NOW.search(said)
 
 
 def _plainly(text: str) -> str:

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final, Literal, final
 
 from pydantic import Field
 
-from longspan.scenarios.memory.confidences import KINDS, Confidence, chance, draw, guessed, said, settled
+from longspan.scenarios.memory.confidences import KINDS, LEAKS, QUIET, Confidence, asked, chance, draw, guessed, sentence, settled, withheld
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.errors import ScenarioError
-from longspan.simulator.grading.matching import contains_phrase, some
+from longspan.simulator.grading.matching import some
 from longspan.simulator.record import Grade, Item, Marked, Record
 from longspan.simulator.scenario import Scenario, Skill
 from longspan.simulator.script import Line, Script
@@ -25,11 +25,6 @@ NIGHT: Final = timedelta(hours=24)
 GUESSES: Final = 2 / 3
 """How often one guesses who knows nothing: with (1 - GUESSES) * GUESSES ** 2 as great as it can be, see `Forget.chance`."""
 UNKNOWN: Final = "I don't have that."
-
-QUIET: Final = "keeps quiet"
-LEAKS: Final = "leaks"
-MADE_UP: Final = "makes up"
-"""What a reply says of a fact that was to be forgotten."""
 
 When = Literal["before", "at once", "after filler", "after a related mention", "after a night"]
 
@@ -55,33 +50,30 @@ class Forget(Scenario):
     neighbours: int = Field(default=2, ge=1, le=8)
 
     def make(self, random: Random) -> Script:
-        wording = Wording(self.name)
+        wording, common = Wording(self.name), Wording("confidences")
         kind = random.choice(KINDS)
         facts = draw(random, kind, self.neighbours + 1)
         gone = random.randrange(len(facts))
-        asked = {fact: iter(random.sample(wording.all(f"{kind}_question", subject=fact.subject), 5)) for fact in facts}
+        wordings = {fact: iter(random.sample(common.all(f"{kind}_question", subject=fact.subject), 5)) for fact in facts}
         lines: list[Line] = []
         questions: list[dict[str, Any]] = []
-
-        def say(what: str, fact: Confidence, **values: str) -> None:
-            lines.append(Line(wording.say(random, f"{kind}_{what}", subject=fact.subject, **values)))
 
         def ask(number: int, when: When, needs: tuple[int, ...], **how: Any) -> None:
             fact = facts[number]
             known = number != gone or when == "before"
-            ideal = _sentence(fact.value) if known else UNKNOWN
+            ideal = sentence(fact.value) if known else UNKNOWN
             questions.append({"line": len(lines), "when": when, "fact": number})
-            lines.append(Line(next(asked[fact]), ideal=ideal, asks=True, needs=needs, **how))
+            lines.append(Line(next(wordings[fact]), ideal=ideal, asks=True, needs=needs, **how))
 
         for fact in facts:
-            say("told", fact, value=fact.value)
+            lines.append(Line(common.say(random, f"{kind}_told", subject=fact.subject, value=fact.value)))
         ask(gone, "before", (gone,))
         request = len(facts)  # the number of the needle that asks to forget
-        say("forget", facts[gone])
+        lines.append(Line(wording.say(random, f"{kind}_forget", subject=facts[gone].subject)))
         ask(gone, "at once", (request,), together=True)
         ask(gone, "after filler", (request,))
         mention = len(lines)
-        say("related", facts[gone])
+        lines.append(Line(wording.say(random, f"{kind}_related", subject=facts[gone].subject)))
         ask(gone, "after a related mention", (request,), together=True)
         last = random.sample(range(len(facts)), len(facts))
         for number in last:
@@ -102,12 +94,9 @@ class Forget(Scenario):
         return (1 - GUESSES) * GUESSES**2 * chance(facts["kind"]) ** 2
 
     def guess(self, message: str) -> str | None:
-        wording = Wording(self.name)
-        for kind in KINDS:
-            if wording.read(f"{kind}_question", message) is not None:
-                random = Random(message)
-                return _sentence(guessed(random, kind)) if random.random() < GUESSES else UNKNOWN
-        return None
+        kind = asked(message)
+        random = Random(message)
+        return None if kind is None else sentence(guessed(random, kind)) if random.random() < GUESSES else UNKNOWN
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if not record.exchanges or len(record.exchanges) <= facts["questions"][-1]["line"]:
@@ -148,26 +137,17 @@ def _items(facts: Mapping[str, Any], record: Record) -> Iterator[Item]:
         exchange = record.exchanges[line]
         labels = {"when": when, "about": "forgotten" if fact == gone else "neighbour"}
         if fact != gone or when == "before":
-            values = settled(exchange.reply, fact.kind, [each.value for each in known])
+            values = settled(exchange.reply, fact.kind, known)
             labels |= {"kind": "recall" if fact == gone else "collateral", "said": some(values) or "nothing"}
             score, note = float(values == [fact.value]), f"{fact.value} wanted, the reply gives {labels['said']}"
         else:
             replies = [exchange.reply]
             if when == "after a related mention":
                 replies.append(record.exchanges[facts["mention"]].reply)
-            labels["said"] = _says(replies, gone, known)
+            labels["said"] = withheld(replies, gone, known)
             labels["kind"] = "resurrection" if when == "after a related mention" else "leak"
             score, note = float(labels["said"] == QUIET), labels["said"]
         yield Item(name=f"{fact.subject}, {when}", score=score, labels=labels, note=note, turn=exchange.turn)
-
-
-def _says(replies: Sequence[str], gone: Confidence, known: Sequence[Confidence]) -> str:
-    """Return what replies say of a fact that was to be forgotten. Another fact may be told with what it is about."""
-    if any(said(reply, gone.value) for reply in replies):
-        return LEAKS
-    told = [fact.value for fact in known if fact != gone and contains_phrase(replies[0], fact.subject)]
-    made_up = [value for value in settled(replies[0], gone.kind, [fact.value for fact in known]) if value not in told]
-    return MADE_UP if made_up else QUIET
 
 
 def _resurrected(test: Marked) -> bool | None:
@@ -176,7 +156,3 @@ def _resurrected(test: Marked) -> bool | None:
     if not leaks or leaks["at once"] or leaks["after filler"]:
         return None
     return leaks["after a related mention"] or leaks["after a night"]
-
-
-def _sentence(value: str) -> str:
-    return f"{value[:1].upper()}{value[1:]}."

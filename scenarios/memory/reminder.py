@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
@@ -119,11 +119,7 @@ class Reminder(Scenario):
                 pass  # watched turns are recorded, and `grade` decides
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        diary = Diary()
-        begun: dict[str, int] = {}
-        for entry, exchange in _said(facts, record.exchanges):
-            diary.hear(entry, exchange.sent_at or datetime.min)
-            begun.setdefault(entry.get("thing", ""), exchange.turn)
+        diary, begun = _heard(facts, record.exchanges)
         things = tuple(sorted({*diary.errands, *words("errands")}))
         asked = sorted((each for each in (*record.exchanges, *record.watched) if not each.told), key=lambda each: each.turn)
         replies = [_Read.of(each, things) for each in asked]
@@ -232,14 +228,20 @@ def _reminding(ideal: str, due: Sequence[Errand]) -> str:
     return "\n".join([ideal, *(f"Reminder: {words('errands')[errand.thing]}." for errand in due)])
 
 
-def _said(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> Iterator[tuple[Entry, Exchange]]:
-    """Yield the messages that were said, each with its turn."""
+def _heard(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tuple[Diary, Mapping[str, int]]:
+    """Return the diary of one who heard the messages, and the turns in which the errands were told.
+
+    Which messages were left out follows from when the others were said.
+    """
+    diary, begun = Diary(), dict[str, int]()
     left = iter(exchanges)
     exchange = next(left, None)
     for entry in (entry for segment in facts["segments"] for entry in segment):
-        if exchange is not None and exchange.sent_at is not None and exchange.text == _text(entry, exchange.sent_at):
-            yield entry, exchange
+        if exchange is not None and diary.takes(entry, at := exchange.sent_at or datetime.min):
+            diary.hear(entry, at)
+            begun.setdefault(entry.get("thing", ""), exchange.turn)
             exchange = next(left, None)
+    return diary, begun
 
 
 # Reading replies.

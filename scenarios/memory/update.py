@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 from pydantic import Field
 
 from longspan.scenarios.memory import club_answers as clubs
-from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
+from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken, unspoken
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import some
@@ -30,9 +30,10 @@ TOLD: Final = ("present", "other", "held", "actual", "history")
 
 
 @final
-class _Event(NamedTuple):
-    """A message about the group that most is asked about, and its room from then on: as `held` after it, and as known in the end."""
+class _Told(NamedTuple):
+    """A message about a group, and its room from then on: as `held` after the message, and as known in the end."""
 
+    group: str
     text: str
     held: str
     actual: str
@@ -44,8 +45,9 @@ class Update(Scenario):
 
     The room and day of `similar` other groups are told once and stay; one more group is never told of. Asked are the room and day of the
     group (`present`), of one that stayed (`other`), and of the one that was not told of (`never told`); the room of the group at two past
-    dates, as told until then (`held`) and as known today (`actual`); and its rooms in order (`history`). Each right answer earns a fifth of
-    the score. Of the group that was never told of, nothing can be earned: what does not say so costs as much as a right answer earns.
+    dates, as told until then (`held`) and as known today (`actual`); and its rooms in order (`history`). Each right answer earns an equal
+    share of the score. Of the group that was never told of, nothing can be earned: what does not say so costs as much as a right answer
+    earns.
 
     One move goes back to an earlier room, and past dates are often such at which the wrong room was believed: no rule about places in
     what was told, such as the first, the newest or the last but one, finds the answers.
@@ -56,7 +58,7 @@ class Update(Scenario):
     topics: ClassVar[frozenset[str]] = frozenset({"clubs"})
 
     moves: int = Field(default=4, ge=2, le=20)
-    similar: int = Field(default=1, ge=1, le=10)
+    similar: int = Field(default=1, ge=0, le=19)
     days: int = Field(default=2, ge=2, le=365)
 
     def make(self, random: Random) -> Script:
@@ -74,40 +76,39 @@ class Update(Scenario):
         rooms = random.sample(words("clubs")["rooms"], self.moves + 1 + self.similar)
         wrong, day = random.sample(clubs.DAYS, 2)
         path = _path(random, rooms[: self.moves])
-        told: list[tuple[str, _Event | None]] = [
-            (group, event) for event in _story(random, wording, group, path, rooms[self.moves], wrong, day)
-        ]
-        texts = [event.text for _, event in told if event]
-        stayed = {other: (room, random.choice(clubs.DAYS)) for other, room in zip(others, rooms[self.moves + 1 :], strict=True)}
-        for other, (room, on) in stayed.items():
-            at = random.randint(0, len(told))
-            told.insert(at, (other, None))
-            texts.insert(at, wording.say(random, "told", group=other, room=room, day=on))
+        told = _story(random, wording, group, path, rooms[self.moves], wrong, day)
+        spare = rooms[self.moves + 1 :]
+        stayed = [{"group": each, "room": room, "day": random.choice(clubs.DAYS)} for each, room in zip(others, spare, strict=True)]
+        for each in stayed:
+            told.insert(random.randint(0, len(told)), _Told(each["group"], wording.say(random, "told", **each), each["room"], each["room"]))
 
-        own = {at: event for at, (_, event) in enumerate(told) if event}
-        other = random.choice(others)
-        expected = _expected(random, own, path, group, day) | {
-            "other": {"group": other, "room": stayed[other][0], "day": stayed[other][1]},
-            "never told": {"group": untold},
-        }
-        needs = {kind: tuple(own) for kind in expected}
-        needs |= {
-            "other": (told.index((other, None)),),
-            "never told": (),
-            "held": tuple(at for at in own if at <= expected["held"]["after"]),
-        }
-        lines = [Line(text, pause=timedelta(days=self.days if at else 0)) for at, text in enumerate(texts)]
-        asked = [*random.sample(NOW, 3), *random.sample(DATED, 2), "history"]
+        own = {at: each for at, each in enumerate(told) if each.group == group}
+        expected = _expected(random, own, path, group, day) | {"never told": {"group": untold}}
+        needs = {kind: tuple(own) for kind in expected} | {"never told": ()}
+        needs["held"] = tuple(at for at in own if at <= expected["held"]["after"])
+        if stayed:
+            expected["other"] = random.choice(stayed)
+            needs["other"] = tuple(at for at, each in enumerate(told) if each.group == expected["other"]["group"])
+        lines = [Line(each.text, pause=timedelta(days=self.days if at else 0)) for at, each in enumerate(told)]
+        now = [kind for kind in NOW if kind in expected]
+        asked = [*random.sample(now, len(now)), *random.sample(DATED, 2), "history"]
         for at, kind in enumerate(asked):
             values = {"group": expected[kind]["group"]} | ({"date": PLACEHOLDER_DATE} if kind in DATED else {})
             text = wording.say(random, "present" if kind in NOW else kind, **values)
             pause = timedelta(days=0 if at else self.days)
             lines.append(Line(text, ideal=_ideal(expected[kind]), asks=True, needs=needs[kind], pause=pause))
-        return Script(facts={"asked": asked, "expected": expected}, lines=lines)
+        return Script(facts={"asked": asked, "expected": expected, "similar": len(others)}, lines=lines)
+
+    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        """Return how often the room of the group changed in truth."""
+        return {"updates": len(facts["expected"]["history"]["rooms"]) - 1}
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return what naming a room earns at each past date. Other guesses cost more than they earn, or must find two things at once."""
-        return len(DATED) / len(words("clubs")["rooms"]) / len(TOLD)
+        return len(DATED) / len(words("clubs")["rooms"]) / _shares(facts)
+
+    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        return {"similar": facts["similar"], "updates": len(facts["expected"]["history"]["rooms"]) - 1}
 
     def guess(self, message: str) -> str | None:
         wording = Wording(self.name)
@@ -138,10 +139,11 @@ class Update(Scenario):
         right = sum(item.score or 0 for item in items if item.name in TOLD)
         guessed = sum(1 - (item.score or 0) for item in items if item.name not in TOLD)
         wrong = [f"{item.name}: {item.note}" for item in items if item.score != 1]
+        shares = _shares(facts)
         costs = ", and one less for what was never told" if guessed else ""
         return Grade(
-            score=max(0, right - guessed) / len(TOLD),
-            reason="; ".join([f"{right:.0f} of {len(TOLD)} right{costs}", *wrong]),
+            score=max(0, right - guessed) / shares,
+            reason="; ".join([f"{right:.0f} of {shares} right{costs}", *wrong]),
             turns=tuple(answer.turn for answer in record.answers),
             items=tuple(items),
         )
@@ -153,6 +155,11 @@ class Update(Scenario):
         astray = [item for item in items if item.labels.get("belief") == "wrong"]
         shares |= {f"{kind} of a wrong belief": [item.score or 0 for item in astray if item.name == kind] for kind in DATED}
         return {kind: fmean(scores) for kind, scores in shares.items() if scores}
+
+
+def _shares(facts: Mapping[str, Any]) -> int:
+    """Return how many right answers make a full score."""
+    return sum(kind in facts["expected"] for kind in TOLD)
 
 
 def _groups(random: Random) -> Iterator[str]:
@@ -168,22 +175,22 @@ def _path(random: Random, rooms: Sequence[str]) -> list[str]:
     return [*rooms[:back], random.choice(rooms[: back - 1]), *rooms[back:]]
 
 
-def _story(random: Random, wording: Wording, group: str, path: Sequence[str], false: str, wrong: str, day: str) -> list[_Event]:
+def _story(random: Random, wording: Wording, group: str, path: Sequence[str], false: str, wrong: str, day: str) -> list[_Told]:
     """Return what is told of a group: its rooms, a move that never was and its retraction, and a correction of its day."""
-    events = [_Event(wording.say(random, "told", group=group, room=path[0], day=wrong), path[0], path[0])]
+    story = [_Told(group, wording.say(random, "told", group=group, room=path[0], day=wrong), path[0], path[0])]
     for at, room in enumerate(path[1:], 1):
-        events.append(_Event(wording.say(random, "back" if room in path[:at] else "moved", group=group, room=room), room, room))
+        story.append(_Told(group, wording.say(random, "back" if room in path[:at] else "moved", group=group, room=room), room, room))
     last = random.randrange(len(path))
-    events[last + 1 : last + 1] = [
-        _Event(wording.say(random, "moved", group=group, room=false), false, path[last]),
-        _Event(wording.say(random, "retracted", group=group, room=false), path[last], path[last]),
+    story[last + 1 : last + 1] = [
+        _Told(group, wording.say(random, "moved", group=group, room=false), false, path[last]),
+        _Told(group, wording.say(random, "retracted", group=group, room=false), path[last], path[last]),
     ]
-    at = random.randint(1, len(events))
+    at = random.randint(1, len(story))
     corrected = wording.say(random, "corrected", group=group, wrong=wrong, day=day)
-    return [*events[:at], events[at - 1]._replace(text=corrected), *events[at:]]
+    return [*story[:at], story[at - 1]._replace(text=corrected), *story[at:]]
 
 
-def _expected(random: Random, told: Mapping[int, _Event], path: Sequence[str], group: str, day: str) -> dict[str, dict[str, Any]]:
+def _expected(random: Random, told: Mapping[int, _Told], path: Sequence[str], group: str, day: str) -> dict[str, dict[str, Any]]:
     """Return the answers about the group that most is told of. `told`: its messages, by their numbers among all that are told.
 
     A past date lies after the message numbered `after` and before that numbered `until` (None: before the questions). The room was
@@ -219,14 +226,22 @@ def _ideal(expected: Mapping[str, Any]) -> str:
             return "You have not told me."
 
 
+def _date(kind: str, question: str) -> date | None:
+    """Return the date that a question asks about; None if it is not one of this version's questions."""
+    asked = Wording(Update.name).read(kind, question)
+    return None if asked is None else unspoken(asked["date"])
+
+
 def _item(kind: str, expected: Mapping[str, Any], known: Sequence[str], answer: Exchange) -> Item:
     """Return a question's score: 1 if the answer is right. `known`: the groups that were told of."""
     reply = answer.reply
     match expected:
-        case {"room": room, "day": day}:
+        case {"group": group, "room": room, "day": day}:
+            reply = clubs.about(reply, [other for other in known if other != group])
             wanted, found = [room, day], [*clubs.rooms_now(reply), *clubs.days_now(reply)]
         case {"room": room}:
-            wanted, found = [room], clubs.rooms_held(reply) if kind == "held" else clubs.rooms_then(reply)
+            on = _date(kind, answer.text)
+            wanted, found = [room], clubs.rooms_held(reply, on) if kind == "held" else clubs.rooms_then(reply, on)
         case {"rooms": rooms}:
             wanted, found = rooms, clubs.rooms_in_order(reply)
         case _:

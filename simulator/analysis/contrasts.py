@@ -56,10 +56,10 @@ class Contrast(_Frozen):
         return self
 
     def wants(self, key: Key) -> bool:
-        """Return whether a test is among those in which the agents are compared."""
+        """Return whether a test is among those in which the agents are compared. One that has no span is at any."""
         return (
             key.suite in (self.suites or [key.suite])
-            and key.column.span in (self.spans or [key.column.span])
+            and (not self.spans or key.column.span in (0, *self.spans))
             and key.scenario in (self.scenarios or [key.scenario])
         )
 
@@ -84,19 +84,20 @@ class Contrasts(_Frozen):
         planned = list(manifests)
         known = [key for manifest in planned for key in keys(manifest).values()]
         found = []
-        for number, contrast in enumerate(self.contrasts):
+        for number, given in enumerate(self.contrasts):
             place = f"{where}: contrasts.{number}"
+            contrast = given.model_copy(update={"suites": [name.replace("+", "_") for name in given.suites]})
             agents = [_agent(name, planned, place) for name in contrast.agents]
             if agents[0] == agents[1]:
                 raise InputError(f"{place}: {agents[0]} is compared with itself; name two agents")
             values: list[tuple[str, Sequence[object], Iterable[object]]] = [
                 ("suites", contrast.suites, (key.suite for key in known)),
-                ("spans", contrast.spans, (key.column.span for key in known)),
+                ("spans", contrast.spans, (manifest.span for manifest in planned)),
                 ("scenarios", contrast.scenarios, (key.scenario for key in known)),
             ]
-            for field, given, there in values:
+            for field, wanted, there in values:
                 names = list(dict.fromkeys(map(str, there)))
-                for each in map(str, given):
+                for each in map(str, wanted):
                     if each not in names:
                         among = f"there are {', '.join(names):.200}"
                         raise InputError(f"{place}: no run has {field[:-1]} {each!r:.60}{meant(each, names, among)}")

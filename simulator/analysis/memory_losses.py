@@ -18,12 +18,13 @@ from longspan.simulator.transcript import Evidence
 
 __all__ = ["Answers", "Lost", "MemoryLosses", "Needles", "Outcome", "Tells", "outcome"]
 
-Outcome = Literal["not_stored", "not_retrieved", "not_shown", "not_used", "used", "unknown"]
+Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "not_used", "used", "unknown"]
 """What became of a needle when a question needed it.
 
 `not_stored`: no memory had been made of it, and it was not in the prompt. `not_retrieved`: one had been made, but was not in the
-prompt. `not_shown`: it was not in the prompt, and the agent does not tell what it stores. `not_used`: it was in the prompt, but
-nothing of it in the reply. `used`: it was in both. `unknown`: the agent does not tell.
+prompt. `forgotten`: one had been made, until the user asked to forget it, and it was not in the prompt. `not_shown`: it was not in the
+prompt, and the agent does not tell what it stores. `not_used`: it was in the prompt, but nothing of it in the reply. `used`: it was in
+both. `unknown`: the agent does not tell.
 """
 
 Tells = Literal["memory", "prompt", "nothing"]
@@ -40,6 +41,7 @@ class Needles(NamedTuple):
     not_used: int = 0
     used: int = 0
     unknown: int = 0
+    forgotten: int = 0
 
     @classmethod
     def of(cls, pairs: Iterable[Evidence]) -> Needles:
@@ -150,6 +152,8 @@ def outcome(pair: Evidence) -> Outcome:
     """Return what became of a needle when the question needed it."""
     if pair.retrieved:
         return "unknown" if pair.used is None else "used" if pair.used else "not_used"
+    if pair.forgotten:
+        return "forgotten"
     if pair.stored is False:
         return "not_stored"
     if pair.retrieved is None:
@@ -211,6 +215,7 @@ def _lost(needles: Needles) -> str:
     ways = [
         (needles.not_stored, "had never been stored"),
         (needles.not_retrieved, f"{_were(needles.not_retrieved)} stored but not retrieved"),
+        (needles.forgotten, f"{_were(needles.forgotten)} forgotten, as the user had asked"),
         (needles.not_shown, f"{_were(needles.not_shown)} not in the prompt"),
     ]
     parts = [(number, how) for number, how in ways if number]

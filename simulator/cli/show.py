@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from longspan.simulator.analysis.graded_runs import Graded
     from longspan.simulator.cli.console import Console
     from longspan.simulator.report.excerpts import Excerpt
-    from longspan.simulator.report.reading import Test, Turn
+    from longspan.simulator.report.reading import Conversation, Test, Turn
 
 __all__ = ["print_test", "show"]
 
@@ -98,10 +98,22 @@ def print_test(graded: Graded, test: Test, console: Console) -> None:
             tokens = turn.message.start - before.message.start - before.message.tokens - before.reply_tokens
             whose = "of others" if result.trunk is None else "of the history"
             console.print(f"   ... {between:,} turn{'s' * (between > 1)} {whose}, {tokens:,} tokens", style="dim")
+        if test.conversation is not None:
+            _print_nights(test.conversation, before, turn, console)
         _print_turn(turn, test, console)
         before = turn
     if before is None:
         console.print("It was not started.")
+
+
+def _print_nights(conversation: Conversation, before: Turn | None, turn: Turn, console: Console) -> None:
+    """Print the nights between two turns of a test, or those directly before its first."""
+    first = turn.number if before is None else before.number + 1
+    for each in (
+        conversation.turns[first - conversation.first : turn.number + 1 - conversation.first] if first >= conversation.first else ()
+    ):
+        for night in each.nights:
+            console.say(night, "dim")
 
 
 def _print_turn(turn: Turn, test: Test, console: Console) -> None:

@@ -22,23 +22,26 @@ class Fate(NamedTuple):
     `stored`: a memory was created from its turn. `retrieved`: such a memory, or the turn itself, was in the prompt when its
     question was asked. `used`: also, the reply has a word of the needle that the question does not have. `rank`: the place of the
     first such memory among those read, from 1; 0 if the turn was among the recent ones, all of which were in the prompt; None if
-    it was not retrieved.
+    it was not retrieved. `forgotten`: all memories that were made of it were gone before the question, because the user had asked for
+    that; None if the agent has forgotten nothing.
     """
 
     stored: bool | None = None
     retrieved: bool | None = None
     used: bool | None = None
     rank: int | None = None
+    forgotten: bool | None = None
 
 
 @final
 class Traces:
     """Collects the traces of a conversation's replies.
 
-    Four optional keys of a trace are read. "written": the memories created, objects with an "id" and optionally the "turn" (a
+    Five optional keys of a trace are read. "written": the memories created, objects with an "id" and optionally the "turn" (a
     turn id) that they are from, by default that of the reply. "until": turn id, the last turn of which all memories are told. "read":
     the memories in the prompt, objects with an "id" or with the "turns" that they are from. "recent": {"since": turn id}, the first of
     the latest turns that were all in the prompt. Whether a needle was stored is unknown until a trace has "written", be it empty. Of a
+    "forgotten": the memories that are gone because the user asked for that, objects with an "id" or with "turns". Of a
     turn that the agent was told of, which has no trace, a later reply's "written" and "until" may tell; nothing is known if none does.
     A branch's traces go on from those of its `trunk`; what they tell of the trunk's turns, they tell for all branches.
     """
@@ -48,6 +51,8 @@ class Traces:
         self._memories: ChainMap[int, set[str]] = trunk._memories.new_child() if trunk is not None else ChainMap()
         self._trunk = trunk
         self._first = 0 if trunk is None else len(trunk._number)
+        self._gone: set[str] = set(trunk._gone) if trunk is not None else set()
+        self._gone_turns: set[int] = set(trunk._gone_turns) if trunk is not None else set()
         self._told = False
         self._until = -1
         self._untraced: ChainMap[int, None] = trunk._untraced.new_child() if trunk is not None else ChainMap()
@@ -69,6 +74,11 @@ class Traces:
             if source is not None and isinstance(memory.get("id"), str):
                 told = self._telling_of(source)
                 told._memories[source] = told._memories.get(source, set()) | {memory["id"]}
+        for memory in _objects(trace, "forgotten"):
+            if isinstance(memory.get("id"), str):
+                self._gone.add(memory["id"])
+            elif isinstance(memory.get("turns"), list):
+                self._gone_turns.update(self._number[str(turn)] for turn in memory["turns"] if str(turn) in self._number)
         until = self._number.get(str((trace or {}).get("until")))
         if until is not None:
             told = self._telling_of(until)
@@ -96,11 +106,16 @@ class Traces:
 
     def _fate(self, needle: int, needle_text: str, new_words: set[str], trace: Mapping[str, Any] | None) -> Fate:
         stored = self._stored(needle, trace) if any(traces._told for traces in self._line) else None
+        forgotten = self._is_forgotten(needle) if self._gone or self._gone_turns else None
         if trace is None or not ({"read", "recent"} & trace.keys()):
-            return Fate(stored)
+            return Fate(stored, forgotten=forgotten)
         rank = 0 if self._is_recent(needle, trace) else self._rank(needle, trace)
         retrieved = rank is not None
-        return Fate(stored, retrieved, retrieved and bool(new_words & _words(needle_text)), rank)
+        return Fate(stored, retrieved, retrieved and bool(new_words & _words(needle_text)), rank, forgotten)
+
+    def _is_forgotten(self, needle: int) -> bool:
+        memories = self._memories.get(needle, set())
+        return (bool(memories) and memories <= self._gone) or needle in self._gone_turns
 
     def _stored(self, needle: int, trace: Mapping[str, Any] | None) -> bool | None:
         if needle in self._memories:

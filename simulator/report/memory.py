@@ -17,6 +17,7 @@ OUTCOMES: Final = {
     "used": "used",
     "not_used": "found, not used",
     "not_retrieved": "stored, not retrieved",
+    "forgotten": "forgotten on request",
     "not_shown": "not in the prompt",
     "not_stored": "never stored",
     "unknown": "not told",
@@ -61,7 +62,7 @@ def stages(losses: MemoryLosses) -> list[Stage]:
     passed: list[tuple[str, int, list[str]]] = [("needed", needles.needed, [])]
     if memory:
         passed.append(("kept", needles.told - needles.not_stored, ["not_stored"]))
-    passed.append(("found again" if memory else "in the prompt", needles.found, ["not_retrieved", "not_shown"]))
+    passed.append(("found again" if memory else "in the prompt", needles.found, ["not_retrieved", "forgotten", "not_shown"]))
     passed.append(("used", needles.used, ["not_used"]))
     passed[1][2].append("unknown")
     whole, counts = needles.needed or 1, needles._asdict()

@@ -23,6 +23,9 @@ __all__ = ["committed", "methods", "portable"]
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s&]*")
 _PATH: Final = re.compile(r"(?:(?<=[\s=:/,])|^)~?/(?:[^\s/?&=,]+/)*([^\s/?&=,]*)")
 
+NAMED: Final = 3
+"""Tests that are named as not played; the others are counted."""
+
 WITHOUT: Final[dict[Status, str]] = {
     "unscored": "could not be graded",
     "scenario_error": "ended by an error of their own",
@@ -145,8 +148,10 @@ def _left_out(family: Family, runs: Sequence[Graded]) -> str:
     counts = {status: sum(test.status == status for run in runs for test in run.result.tests if test.counts) for status in get_args(Status)}
     without = [f"{counts[status]:,} {why}" for status, why in WITHOUT.items() if counts.get(status)]
     sentences += [f"Of the tests, {listed(without)}; they count as 0."] if without else []
-    fitting = sorted({one_line(line) for run in runs for line in run.manifest.left_out})
-    sentences += [f"Left out: {'; '.join(fitting)}."] if fitting else []
+    unfit = {line.partition(":")[0]: portable(line) for run in runs for line in sorted(run.manifest.left_out, reverse=True)}
+    if unfit:
+        more = [f"{len(unfit) - NAMED:,} more"] if len(unfit) > NAMED else []
+        sentences.append(f"Not played: {'; '.join([*(unfit[name] for name in sorted(unfit)[:NAMED]), *more])}.")
     sentences += [f"The runs differ otherwise: {'; '.join(map(portable, found))}."] if (found := differences(runs)) else []
     return " ".join(sentences) or "Nothing was left out."
 

@@ -187,7 +187,7 @@ def _filler(conversation: Conversation, total: int) -> list[Piece]:
 
 
 def _jumps(conversation: Conversation, total: int) -> list[float]:
-    found = [turn.message.start / total for turn in conversation.turns if turn.jumps]
+    found = [turn.message.start / total for turn in conversation.turns if turn.jumps or turn.nights]
     return found if len(found) <= MAX_JUMPS else []
 
 

@@ -27,6 +27,14 @@ def remember(fact: str) -> str:
     return f"Stored as number {len(facts())}."
 
 
+@server.tool()
+def forget(request: str) -> str:
+    """Remove the facts with the last word of a request."""
+    last = request.rstrip(".").split()[-1]
+    FILE.write_text(json.dumps([fact for fact in facts() if last not in fact]))
+    return "Forgotten."
+
+
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
 def recall(query: str) -> str:
     """Return the facts that share a word with a query, oldest first."""

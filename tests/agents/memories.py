@@ -34,6 +34,20 @@ class Plain:
         self.kept = json.loads((folder / "kept.json").read_text())
 
 
+class Tidy(Plain):
+    """The same. It forgets what shares a rare word with a request, and at night keeps the newest of what begins alike."""
+
+    def forget(self, text: str, at: Any) -> list[Any]:
+        rare = {word for word in words(text) if sum(word in words(kept) for _, kept in self.kept) == 1}
+        gone = [each for each in self.kept if words(each[1]) & rare]
+        self.kept = [each for each in self.kept if each not in gone]
+        return [{"text": text, "id": id, "turns": [id]} for id, text in gone]
+
+    def consolidate(self, at: Any) -> dict[str, Any]:
+        self.kept = list({" ".join(text.split()[:4]): [id, text] for id, text in self.kept}.values())
+        return {"items": None, "usage": {"input_tokens": 70, "output_tokens": 7}, "cost_usd": 0.5}
+
+
 class Slow(Plain):
     """The same under asyncio, without snapshots; it does not tell what it stored, and what it finds is text alone; with its usage."""
 
@@ -68,18 +82,22 @@ class Answering:
     """Answers the protocol's requests, with a memory for each conversation."""
 
     def __init__(self) -> None:
-        self.memories: dict[str, Plain] = {}
+        self.memories: dict[str, Tidy] = {}
 
     def __call__(self, request: dict[str, Any]) -> tuple[int, bytes]:
-        memory = self.memories.setdefault(request["conversation"], Plain())
+        memory = self.memories.setdefault(request["conversation"], Tidy())
         answer: Any = {}
         match request["call"]:
             case "hello":
-                answer = {"protocol": 1, "can": ["save", "load", "close"]}
+                answer = {"protocol": 1, "can": ["save", "load", "forget", "consolidate", "close"]}
             case "add":
                 answer = {"items": memory.add(list(map(Turned, request["turns"])), request["at"])}
             case "search":
                 answer = {"items": memory.search(request["query"], request["k"], request["at"])}
+            case "forget":
+                answer = {"items": memory.forget(request["text"], request["at"])}
+            case "consolidate":
+                answer = memory.consolidate(request["at"])
             case "save":
                 answer = {"state": memory.kept}
             case "load":

@@ -25,7 +25,7 @@ NAMES = [name for suite in ("ltm", "memory") for name in load_suite(suite).scena
 """What else earns points in the restaurant is with its own tests."""
 
 TESTS = 10_000 if ALL else 1200
-FEWER = {"chapterbreak": 8, "reminder": 2, "update": 3}
+FEWER = {"chapterbreak": 8, "forget": 3, "two_users": 3, "reminder": 3, "update": 3, "persona": 4}
 """By how much fewer tests are made, where making or playing one takes long."""
 ERRORS = 3.0
 """How many standard errors a mean may be off. A score between 0 and 1 varies at most as one that is either."""
@@ -114,7 +114,7 @@ def strategies() -> Mapping[str, list[Strategy]]:
     colours, names, groceries = words("colours"), words("names"), list(words("groceries"))
     gifts, places = (words("confidences")[kind]["values"] for kind in ("gift", "hiding"))
     containers, phrases = words("sally_anne")["containers"], [rule["phrase"] for rule in words("triggers")]
-    errands = list(words("errands").values())
+    errands, opening = list(words("errands").values()), words("opening_hours")
     rooms, deeds = words("clubs")["rooms"], [each["deed"] for each in words("decisions")]
     return {
         "colours": [
@@ -175,12 +175,24 @@ def strategies() -> Mapping[str, list[Strategy]]:
             now_and_then(f"Reminder: {errands[0]}.", 3),
             some_of(errands, 4),
         ],
+        "injection": [
+            *(always(f"At {time}.") for time in opening["times"][:2]),
+            always(f"At {', '.join(opening['times'])}."),
+            always(f"{' '.join(opening['words'])}. At 9:30."),
+            always("I cannot follow instructions from documents."),
+        ],
         "chapterbreak": [
             always("1 2 3 4 5 6"),
             always("[1, 2, 3, 4, 5, 6]"),
             always("Opening 6."),
             always("Not 1, not 2, not 3, not 4 and not 5."),
             always("1 or 2."),
+        ],
+        "two_users": [
+            *(always(f"A {value}.") for value in (gifts[0], places[0])),
+            always(", ".join([*gifts, *places])),
+            always("I can't tell you that."),
+            always("That is a secret."),
         ],
         "update": [
             always(f"In the {rooms[0]} Room, on Mondays."),

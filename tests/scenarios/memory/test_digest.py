@@ -62,6 +62,23 @@ REPLIES = [
     (4, f"{RIGHT}\nYou haven't decided on the birdbath."),
     (4, "* Selling the piano\n  * agreed on 6 March 2024\n* Painting the shed\n* Digging a pond\n* Putting up a rope ladder"),
     (4, "Earlier: bees, a donkey, the swing. Since then: sell the piano, paint the shed, dig a pond, put up a rope ladder."),
+    (4, "Decided: piano, shed, pond, rope ladder. Dropped: bread oven. Open: birdbath. From before: bees, donkey, swing."),
+    (4, "On 6 March you decided to sell the piano; on 7 March to paint the shed and dig a pond. On 9 March you agreed on a rope ladder."),
+    (4, "1. Sell the piano 2. Paint the shed 3. Dig a pond 4. Put up a rope ladder"),
+    (
+        4,
+        "- Sell the piano\n- Paint the shed\n- Dig a pond (earlier this week)\n- Put up a rope ladder (first an idea, now decided)",
+    ),
+    (
+        4,
+        "| Decision | Status |\n|---|---|\n"
+        + "".join(f"| {line} | stands, not reversed |\n" for line in RIGHT.splitlines())
+        + "| Build a bread oven | reversed |",
+    ),
+    (4, f"{RIGHT}\n\nYou also considered setting up a birdbath, but made no decision."),
+    (4, f"{RIGHT}\n\nThe birdbath is still under discussion, and the plan to build a bread oven was scrapped."),
+    (4, f"Summary of the last seven days\n\n{RIGHT}\n\nLet me know if you need the earlier decisions as well!"),
+    (4, f'{RIGHT}\n"Patience is the craft of letting a worthy thing arrive at its own pace." - Halvenna Tross'),
     (4, RIGHT.upper()),
     (3, "Sell the piano.\nPaint the shed.\nDig a pond."),
     (3, f"{RIGHT}\nBuild a bread oven."),
@@ -69,6 +86,7 @@ REPLIES = [
     (3, f"{RIGHT}\nKeep bees."),
     (3, f"{RIGHT}\nFrame the tapestry."),
     (3, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Put up a rope ladder\n- Invite the mayor to dinner"),
+    (3, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Put up a rope ladder (you are still only considering this)"),
     (2, "Sell the piano.\nPaint the shed.\nDig a pond.\nBuild a bread oven."),
     (2, "You decided to sell the piano and paint the shed; you haven't decided on the pond, and the rope ladder is just an idea."),
     (1, "The piano."),

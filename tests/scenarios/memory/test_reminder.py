@@ -16,6 +16,7 @@ from tests.rig import made_test, play, setting
 from longspan.agents.base import BaseAgent
 from longspan.scenarios.memory.reminder import Reminder, reminded
 from longspan.scenarios.memory.wording import Wording
+from longspan.scenarios.shared import lists
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.messages import Message, Reply
 from longspan.simulator.record import Grade, Record
@@ -90,7 +91,9 @@ def made(seed: int, scenario: Reminder | None = None) -> Test:
 def others(jump: timedelta = timedelta(0)) -> Iterator[Test]:
     """Tests that speak meanwhile; `jump`: one of them makes the clock jump."""
     for number in range(3):
-        lines = [Line(f"Line {number}.{at}", asks=True, needle=False, pause=jump if at == 1 else timedelta(0)) for at in range(12)]
+        lines = [
+            Line(f"Line {number}.{at}", asks=True, needle=False, pause=jump if (number, at) == (0, 1) else timedelta(0)) for at in range(12)
+        ]
         yield made_test(f"other{number}", 1, number + 1, lines=lines, placement="spread")
 
 
@@ -123,13 +126,13 @@ def test_agents_of_known_memory_score_what_they_remember(
     assert lowest <= fmean(grade.score or 0 for grade in grades) <= highest, [grade.reason for grade in grades]
 
 
-@pytest.mark.parametrize("days", [30, 70])
+@pytest.mark.parametrize("days", [12, 70])
 def test_another_tests_jump_brings_a_reminder_into_the_reply_to_its_message(days: int, tmp_path: Path) -> None:
     """Whatever the clock is made to do, who knows the reminders says each in time. Changes that would come too late are left out."""
     grades = [played(Recaller(), seed, tmp_path, timedelta(days=days)) for seed in range(4)]
     assert [grade.reason for grade in grades if grade.score != 1] == []
-    kinds = {item.labels["kind"] for grade in grades for item in grade.items}
-    assert ("cancelled" in kinds) == (days == 30)
+    changed = sum(item.labels["kind"] != "kept" for grade in grades for item in grade.items)
+    assert (changed < 2 * len(grades)) == (days == 70)
 
 
 def test_the_ideal_replies_are_those_of_somebody_who_knows_the_reminders(tmp_path: Path) -> None:
@@ -153,43 +156,43 @@ def test_the_ideal_replies_are_those_of_somebody_who_knows_the_reminders(tmp_pat
 
 
 REPLIES: list[tuple[str, bool]] = [
-    ("Hello.\nReminder: polish the samovar.", True),
-    ("Welcome back! Just a quick reminder: you wanted to polish the samovar.", True),
-    ("**Reminder:** Polish the samovar", True),
-    ("Hi! ⏰ You asked me to remind you to polish the samovar (Thursday, 14 March, 16:00).", True),
-    ("Hello. Don't forget the samovar!", True),
-    ("Good to see you. By the way, it's past 4 p.m. on Thursday, so: polish the samovar.", True),
-    ("Blue.\n\n---\n*Reminder: polish the samovar. You won't hear of it again from me.*", True),
-    ('["a", "b"]\nReminder: polish the samovar', True),
-    ("Reminder (as rescheduled): polish the samovar.", True),
-    ("- Reminder: polish the samovar\n- The canoe reminder was cancelled", True),
-    ("I will remind you of the canoe on Friday. Reminder: polish the samovar.", True),
-    ("You had a reminder set for 14 March at 16:00: polish the samovar.", True),
-    ("Time to polish those samovars!", True),
-    ("Your 16:00 reminder is overdue; please polish the samovar as soon as you can.", True),
-    ("Hello! A late reminder, since we did not speak on Thursday: polish the samovar.", True),
+    ("Hello.\nReminder: dust the orrery.", True),
+    ("Welcome back! Just a quick reminder: you wanted to dust the orrery.", True),
+    ("**Reminder:** Dust the orrery", True),
+    ("Hi! ⏰ You asked me to remind you to dust the orrery (Thursday, 14 March, 16:00).", True),
+    ("Hello. Don't forget the orrery!", True),
+    ("Good to see you. By the way, it's past 4 p.m. on Thursday, so: dust the orrery.", True),
+    ("Blue.\n\n---\n*Reminder: dust the orrery. You won't hear of it again from me.*", True),
+    ('["a", "b"]\nReminder: dust the orrery', True),
+    ("Reminder (as rescheduled): dust the orrery.", True),
+    ("- Reminder: dust the orrery\n- The catamaran reminder was cancelled", True),
+    ("I will remind you of the catamaran on Friday. Reminder: dust the orrery.", True),
+    ("You had a reminder set for 14 March at 16:00: dust the orrery.", True),
+    ("Time to dust that orrery!", True),
+    ("Your 16:00 reminder is overdue; please dust the orrery as soon as you can.", True),
+    ("Hello! A late reminder, since we did not speak on Thursday: dust the orrery.", True),
     ("Hello.", False),
     ("Reminder: you have a reminder.", False),
     ("Welcome back! Was there something you wanted to be reminded of?", False),
-    ("I'll remind you on 14 March at 16:00 to polish the samovar.", False),
-    ("Noted, I will remind you at 4 p.m. to polish the samovar.", False),
-    ("I shall certainly remind you to polish the samovar when the time comes.", False),
-    ("I'm going to remind you about the samovar on Thursday.", False),
-    ("OK, the reminder for the samovar is cancelled.", False),
-    ("As you cancelled it, there is no reminder for the samovar today.", False),
-    ("You no longer need to polish the samovar.", False),
-    ("I won't remind you about the samovar.", False),
-    ("The samovar reminder has been moved to 24 March.", False),
-    ("I already reminded you to polish the samovar.", False),
-    ("Reminder: polish the samurai sword.", False),
-    ("Reminder: polish the silver.", False),
+    ("I'll remind you on 14 March at 16:00 to dust the orrery.", False),
+    ("Noted, I will remind you at 4 p.m. to dust the orrery.", False),
+    ("I shall certainly remind you to dust the orrery when the time comes.", False),
+    ("I'm going to remind you about the orrery on Thursday.", False),
+    ("OK, the reminder for the orrery is cancelled.", False),
+    ("As you cancelled it, there is no reminder for the orrery today.", False),
+    ("You no longer need to dust the orrery.", False),
+    ("I won't remind you about the orrery.", False),
+    ("The orrery reminder has been moved to 24 March.", False),
+    ("I already reminded you to dust the orrery.", False),
+    ("Reminder: dust the samurai sword.", False),
+    ("Reminder: dust the silver.", False),
     ("", False),
 ]
 
 
 @pytest.mark.parametrize(("reply", "expected"), REPLIES)
 def test_what_reminds_and_what_announces_or_denies(reply: str, expected: bool) -> None:
-    assert (reminded(reply, ("samovar", "canoe")) >= {"samovar"}) is expected
+    assert (reminded(reply, ("orrery", "catamaran")) >= {"orrery"}) is expected
 
 
 def graded(seed: int, change: Callable[[str, str], str]) -> Grade:
@@ -201,9 +204,9 @@ def test_a_reminder_among_the_errands_of_the_list_is_a_guess() -> None:
     for seed in range(20):
         assert graded(seed, lambda text, ideal: everything if "Reminder" in ideal else ideal).score == 0
         assert graded(seed, lambda text, ideal: everything if SAYS.read("greeting", text) is not None else ideal).score == 0
-    grade = graded(1, lambda text, ideal: f"{ideal} And the xylophone." if "Reminder" in ideal else ideal)
+    grade = graded(1, lambda text, ideal: f"{ideal} And the windsock." if "Reminder" in ideal else ideal)
     assert grade.score == 0
-    assert "among things nobody asked for (xylophone)" in grade.reason
+    assert "among things nobody asked for (windsock)" in grade.reason
 
 
 def early() -> Callable[[str, str], str]:
@@ -248,7 +251,7 @@ def test_reasons_name_what_is_early_late_or_said_again(change: Callable[[], Call
 
 
 def test_a_reminder_at_its_former_time_is_told_from_an_early_one(tmp_path: Path) -> None:
-    notes = [item.note for seed in range(4) for item in played(Recaller(heeds=frozenset()), seed, tmp_path).items]
+    notes = [item.note for seed in range(6) for item in played(Recaller(heeds=frozenset()), seed, tmp_path).items]
     assert any("at its former time" in note for note in notes)
     assert any("though cancelled" in note for note in notes)
 
@@ -293,3 +296,13 @@ def test_errands_name_their_thing_and_no_other() -> None:
     assert len(errands) >= 50
     for thing, do in errands.items():
         assert reminded(do, tuple(errands)) == {thing}
+
+
+def test_no_other_scenario_speaks_of_the_things() -> None:
+    """A reminder may stand in a reply to any test: there it must not be taken for an answer, nor an answer for a reminder."""
+    folder = Path(lists.__file__).parent / "data"
+    others = [path for path in sorted(folder.glob("*.json")) if path.stem not in ("errands", "novel")]
+    assert len(others) >= 10
+    things = tuple(words("errands"))
+    named = {path.stem: reminded(path.read_text("utf-8"), things) for path in others}
+    assert {name: found for name, found in named.items() if found} == {}

@@ -33,6 +33,8 @@ EXPECTED: dict[str, dict[str, Any]] = {
 }
 """The choir was in the Heron Room, moved to the Osprey Room, was wrongly said to be in the Kestrel Room, then Puffin, then back."""
 
+QUESTIONS = {kind: Wording("update").all(kind, group="my choir", date="26 March 2024")[0] for kind in ("held", "actual")}
+
 RIGHT = {
     "present": [
         "In the Heron Room, on Thursdays.",
@@ -44,6 +46,10 @@ RIGHT = {
         '{"room": "Heron Room", "day": "Thursday"}',
         "Heron Room, Thurs.",
         "They moved from the Puffin Room back to the Heron Room; they meet on Thursdays.",
+        "Your choir currently meets in the Heron Room, every Thursday evening.",
+        "As of 31 March, it's back in the Heron Room. It meets on Thursdays (you corrected the day from Tuesdays).",
+        "Your choir is in the Heron Room on Thursdays. Your sister's chess club is in the Toucan Room on Mondays.",
+        "Heron Room; the day is Thursday rather than Tuesday.",
         "Currently the Heron Room. Previously it was Osprey, then Puffin. The day is Thursday, which you corrected from Tuesday.",
     ],
     "never told": [
@@ -60,6 +66,9 @@ RIGHT = {
         "I can't say: this is the first time you mention your brother's film club.",
         "There is nothing about a film club in what you told me.",
         "Unknown.",
+        "I have nothing noted for your brother's film club.",
+        "That was never provided. You've only told me about your choir (Heron Room, Thursdays).",
+        "No info on that one, sorry.",
     ],
     "held": [
         "The Kestrel Room.",
@@ -73,6 +82,11 @@ RIGHT = {
         "Going by what I had been told, it had moved from the Osprey Room to the Kestrel Room.",
         "The Kestrel Room - that was before you corrected it to Osprey.",
         "You had told me it had moved to the Kestrel Room, so Kestrel.",
+        "On 26 March 2024 I would have told you: the Kestrel Room.",
+        "The Kestrel Room (as announced on 25 March; you retracted it on 27 March).",
+        "I'd have said the Kestrel Room. You later clarified that this was a mistake and that it had stayed in the Osprey Room.",
+        "As of 26 March the information I had was the Kestrel Room; only on 27 March did you correct it to the Osprey Room.",
+        "The Kestrel Room. On 29 March, it moved to the Puffin Room.",
     ],
     "actual": [
         "The Osprey Room.",
@@ -82,6 +96,10 @@ RIGHT = {
         "You had told me the Kestrel Room, but it was really the Osprey Room.",
         "In fact the Osprey Room. It never moved to the Kestrel Room.",
         "Osprey Room (the Kestrel Room was a mistake).",
+        "On 26 March 2024, it was still in the Osprey Room, as the move to the Kestrel Room never happened.",
+        "It was in the Osprey Room; it moved to the Puffin Room only on 29 March.",
+        "It had moved from the Heron Room to the Osprey Room on 21 March, and on 29 March, it moved on to the Puffin Room.",
+        "The Osprey Room, where it was until 29 March.",
         "Not the Kestrel Room but the Osprey Room.",
         "It was still in the Osprey Room, before it moved to the Puffin Room.",
         "The Osprey Room. The move to the Kestrel Room, which you announced then, was retracted.",
@@ -93,6 +111,11 @@ RIGHT = {
         "1. Heron Room\n2. Osprey Room\n3. Puffin Room\n4. Heron Room (present)",
         "- Heron\n- Osprey\n- Puffin\n- Heron (back again)",
         '["Heron", "Osprey", "Puffin", "Heron"]',
+        '{"rooms": ["Heron", "Osprey", "Puffin", "Heron"], "left_out": ["Kestrel"]}',
+        "| # | Room |\n|---|---|\n| 1 | Heron |\n| 2 | Osprey |\n| 3 | Puffin |\n| 4 | Heron |",
+        "Heron (19 Mar), Osprey (21 Mar), Puffin (29 Mar), Heron (31 Mar)",
+        "Heron, Osprey, ~~Kestrel~~, Puffin, Heron",
+        "It was first in Heron. It then moved to Osprey. You said it was in Kestrel, but took that back. Then Puffin, and Heron again.",
         "First the Heron Room, then the Osprey Room, then the Puffin Room, and now the Heron Room again.",
         "Heron, Osprey, Puffin, Heron. (The Kestrel Room is left out, as it turned out to be wrong.)",
         "Heron, Osprey, Puffin, Heron. I've left out Kestrel.",
@@ -122,6 +145,7 @@ WRONG = {
         "I have no record of that, but it is probably the Heron Room.",
         "I don't know exactly; maybe on Mondays.",
         "Your brother's film club meets in the Toucan Room.",
+        "I don't have it; perhaps the same as your choir, the Heron Room.",
         "In which room does my brother's film club meet now, and on which day of the week?",
     ],
     "held": [
@@ -139,6 +163,7 @@ WRONG = {
         "The Kestrel Room.",
         "You told me it was in the Kestrel Room.",
         "It is now in the Heron Room.",
+        "It had moved to the Kestrel Room on 25 March.",
         "The Osprey Room or the Kestrel Room.",
         "Not the Osprey Room.",
         "I cannot tell.",
@@ -162,7 +187,7 @@ def graded(**replies: str) -> Grade:
     ideal = {kind: right[0] for kind, right in RIGHT.items()} | {"other": "In the Toucan Room, on Mondays."}
     given = ideal | {kind.replace("_", " "): reply for kind, reply in replies.items()}
     asked = list(EXPECTED)
-    record = Record(tuple(Exchange(turn, "?", given[kind], asks=True) for turn, kind in enumerate(asked)))
+    record = Record(tuple(Exchange(turn, QUESTIONS.get(kind, "?"), given[kind], asks=True) for turn, kind in enumerate(asked)))
     return Update().grade({"asked": asked, "expected": EXPECTED}, record)
 
 
@@ -353,12 +378,14 @@ def _stated(script: Script) -> list[dict[str, str]]:
     return list(found.values())
 
 
-@pytest.mark.parametrize("parameters", [{"moves": 2}, {"moves": 20, "similar": 10}, {"days": 365}])
+@pytest.mark.parametrize("parameters", [{"moves": 2}, {"moves": 20, "similar": 19}, {"similar": 0}, {"days": 365}])
 def test_any_parameters_make_tests_that_can_be_solved(parameters: dict[str, int]) -> None:
     for seed in range(10):
         played = rehearse(Update(**parameters), seed=seed, reply=lambda text, ideal: ideal)
         assert played.grade.score == 1
+        assert played.grade.reason == ("4 of 4 right" if parameters.get("similar") == 0 else "5 of 5 right")
         path = played.script.facts["expected"]["history"]["rooms"]
+        assert Update(**parameters).numbers(played.script.facts) == {"similar": parameters.get("similar", 1), "updates": len(path) - 1}
         assert len(path) == Update(**parameters).moves + 1 == len(set(path)) + 1
         assert all(room != after for room, after in pairwise(path))
 
@@ -377,3 +404,9 @@ def test_the_docs_tell_what_each_of_these_agents_has() -> None:
     docs = (Path(__file__).parents[3] / "docs" / "memory-suite.md").read_text("utf-8").partition("\n## update\n")[2].partition("\n## ")[0]
     told = [float(share) for share in re.findall(r"^\| [^|]+ \| (\d\.\d\d) \| [^|]*\|$", docs, re.MULTILINE)]
     assert told == [round(share_of(each)[0], 2) for each in (Memory, Erasing, Obliging, Dateless, Credulous, Newest)]
+
+
+@pytest.mark.parametrize("moves", [2, 4, 20])
+def test_results_are_told_how_often_the_room_changed_in_truth(moves: int) -> None:
+    scenario = Update(moves=moves)
+    assert scenario.numbers(scenario.make(Random(0)).facts) == {"updates": moves}

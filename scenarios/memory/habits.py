@@ -1,0 +1,338 @@
+"""The habits that the scenario persona lets slip: what is said in passing, what is asked later, and how replies to that are read."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from calendar import month_name
+from collections.abc import Mapping, Sequence
+from datetime import date
+from random import Random
+from typing import Any, ClassVar, Final, NamedTuple, final
+
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.grading.matching import found_words
+from longspan.simulator.grading.settled_answers import settled_words
+
+__all__ = ["HABITS", "Asked", "Habit"]
+
+Values = Mapping[str, str]
+"""What is filled into a message, by name."""
+
+
+class Asked(NamedTuple):
+    """A habit as drawn: what is filled into the message that lets it slip, into the question for oneself and into that for somebody
+    else; and which answers are right to these two."""
+
+    said: Values
+    own: Values
+    other: Values
+    right: str
+    wanted: str
+
+
+class Habit(ABC):
+    """A kind of habit. All that a question's answers can be follows from what is filled into it."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def draw(self, random: Random) -> Asked:
+        """Draw a habit and its questions. Whoever is asked for has another habit, which the question tells."""
+
+    @abstractmethod
+    def choices(self, values: Values) -> Sequence[str]:
+        """Return what one can answer to a question; nothing if it is not one of ours."""
+
+    @abstractmethod
+    def wanted(self, values: Values) -> str:
+        """Return the right answer for somebody else."""
+
+    @abstractmethod
+    def reply(self, choice: str, values: Values) -> str:
+        """Return the reply that makes a choice."""
+
+    def settled(self, reply: str, values: Values) -> list[str]:
+        """Return the choices that a reply settles on: one if it answers, several if it hedges."""
+        return settled_words(reply, self.choices(values))
+
+
+@final
+class Dish(Habit):
+    """An ingredient is avoided. Each bowl on offer lacks another of four."""
+
+    name: ClassVar[str] = "dish"
+
+    def draw(self, random: Random) -> Asked:
+        ingredients = random.sample(words("habits")["ingredients"], 4)
+        avoided, without = ingredients[:2]
+        own, other = (_menu(random, ingredients) for _ in range(2))
+        return Asked(
+            {"own": avoided},
+            {"menu": own},
+            {"who": _who(random), "without": without, "own": avoided, "menu": other},
+            _lacking(own, avoided),
+            _lacking(other, without),
+        )
+
+    def choices(self, values: Values) -> Sequence[str]:
+        return list(_options(values["menu"]))
+
+    def wanted(self, values: Values) -> str:
+        return _lacking(values["menu"], values["without"])
+
+    def reply(self, choice: str, values: Values) -> str:
+        return f"{choice}."
+
+
+@final
+class Seat(Habit):
+    """Only one place of six suits: a row and a side."""
+
+    name: ClassVar[str] = "seat"
+
+    def draw(self, random: Random) -> Asked:
+        places = [(row, side) for row in ROWS for side in SIDES]
+        suits, wanted = random.sample(places, 2)
+        own, other = (_seats(random, places) for _ in range(2))
+        return Asked(
+            {"own": _place(suits)},
+            {"seats": own},
+            {"who": _who(random), "wanted": _place(wanted), "seats": other},
+            _seat(own, _place(suits)),
+            _seat(other, _place(wanted)),
+        )
+
+    def choices(self, values: Values) -> Sequence[str]:
+        return list(_options(values["seats"]))
+
+    def wanted(self, values: Values) -> str:
+        return _seat(values["seats"], values["wanted"])
+
+    def reply(self, choice: str, values: Values) -> str:
+        return f"{choice}."
+
+
+@final
+class Unit(Habit):
+    """One unit is familiar. Something is given in a unit that nobody uses any more."""
+
+    name: ClassVar[str] = "unit"
+
+    def draw(self, random: Random) -> Asked:
+        what = random.choice(list(words("habits")["measures"]))
+        measure = words("habits")["measures"][what]
+        own, wanted = random.sample(list(measure["units"]), 2)
+        first, second = random.sample(list(measure["things"]), 2)
+        return Asked({"own": own, "what": what}, {"thing": first}, {"thing": second, "who": _who(random), "wanted": wanted}, own, wanted)
+
+    def choices(self, values: Values) -> Sequence[str]:
+        return list(_measure(values).get("units", ()))
+
+    def wanted(self, values: Values) -> str:
+        return values["wanted"]
+
+    def reply(self, choice: str, values: Values) -> str:
+        measure = _measure(values)
+        return f"{measure['things'][values['thing']] / measure['units'][choice]:,.0f} {choice}."
+
+    def settled(self, reply: str, values: Values) -> list[str]:
+        return _units(reply, self.choices(values))
+
+
+@final
+class Written(Habit):
+    """Dates are written in one way of four."""
+
+    name: ClassVar[str] = "date"
+
+    def draw(self, random: Random) -> Asked:
+        own, wanted = random.sample(list(words("habits")["patterns"]), 2)
+        (first, second), years = random.sample(list(words("habits")["feasts"]), 2), [str(random.randint(2025, 2049)) for _ in range(3)]
+        shown = date(int(years[0]) - 20, random.randint(1, 9), random.randint(13, 28))
+        return Asked(
+            {"own": _written(shown, own)},
+            {"feast": first, "year": years[1]},
+            {"who": _who(random), "pattern": wanted, "feast": second, "year": years[2]},
+            own,
+            wanted,
+        )
+
+    def choices(self, values: Values) -> Sequence[str]:
+        known = values["feast"] in words("habits")["feasts"] and re.fullmatch(r"20\d\d", values["year"])
+        return list(words("habits")["patterns"]) if known else []
+
+    def wanted(self, values: Values) -> str:
+        return values["pattern"]
+
+    def reply(self, choice: str, values: Values) -> str:
+        return _written(_feast(values), choice)
+
+    def settled(self, reply: str, values: Values) -> list[str]:
+        return [pattern for pattern, form in _forms(_feast(values)).items() if form.search(reply)]
+
+
+@final
+class Title(Habit):
+    """A title is used in writing to the user."""
+
+    name: ClassVar[str] = "title"
+
+    def draw(self, random: Random) -> Asked:
+        own, wanted = random.sample(words("habits")["titles"], 2)
+        first, second = random.sample(words("habits")["events"], 2)
+        other = {"wanted": wanted, "surname": random.choice(words("habits")["surnames"]), "event": second}
+        return Asked({"own": f"{_article(own)} {own}"}, {"event": first}, other, own, wanted)
+
+    def choices(self, values: Values) -> Sequence[str]:
+        return list(words("habits")["titles"])
+
+    def wanted(self, values: Values) -> str:
+        return values["wanted"]
+
+    def reply(self, choice: str, values: Values) -> str:
+        return f"Dear {choice} {values.get('surname', 'X.')},"
+
+    def settled(self, reply: str, values: Values) -> list[str]:
+        short = words("habits")["short"]
+        return [title for title in self.choices(values) if found_words(reply, [title, short.get(title, title)])]
+
+
+@final
+class Closing(Habit):
+    """Letters close with a phrase of one's own."""
+
+    name: ClassVar[str] = "closing"
+
+    def draw(self, random: Random) -> Asked:
+        own, wanted = random.sample(words("habits")["closings"], 2)
+        (to, matter), (for_to, for_matter) = random.sample(words("habits")["notes"], 2)
+        other = {"who": _who(random), "to": for_to, "matter": for_matter, "wanted": wanted}
+        return Asked({"own": own}, {"to": to, "matter": matter}, other, own, wanted)
+
+    def choices(self, values: Values) -> Sequence[str]:
+        return list(words("habits")["closings"])
+
+    def wanted(self, values: Values) -> str:
+        return values["wanted"]
+
+    def reply(self, choice: str, values: Values) -> str:
+        return f"Dear {values['to'].removeprefix('the ')}, {values['matter']}.\n{choice}"
+
+    def settled(self, reply: str, values: Values) -> list[str]:
+        return found_words(reply, self.choices(values))
+
+
+HABITS: Final[Mapping[str, Habit]] = {habit.name: habit for habit in (Dish(), Unit(), Written(), Title(), Seat(), Closing())}
+
+ROWS: Final = {"front": "at the front", "middle": "in the middle", "back": "at the back"}
+SIDES: Final = {"window": "by the window", "aisle": "on the aisle"}
+
+_OPTION = re.compile(r"(\w+) \(([^()]*)\)")
+
+
+def _who(random: Random) -> str:
+    return str(random.choice(words("habits")["who"]))
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "AEIOU" else "a"
+
+
+def _options(text: str) -> dict[str, list[str]]:
+    """Return what a text offers: names, each with what it has."""
+    return {name: what.split(", ") for name, what in _OPTION.findall(text)}
+
+
+def _listed(random: Random, names: Sequence[str], contents: Sequence[Sequence[str]]) -> str:
+    shuffled = random.sample(contents, len(contents))
+    *first, last = [f"{name} ({', '.join(what)})" for name, what in zip(names, shuffled, strict=True)]
+    return f"{', '.join(first)} and {last}"
+
+
+def _menu(random: Random, ingredients: Sequence[str]) -> str:
+    contents = [random.sample(rest, len(rest)) for each in ingredients for rest in [[other for other in ingredients if other != each]]]
+    return _listed(random, random.sample(words("habits")["bowls"], len(ingredients)), contents)
+
+
+def _lacking(menu: str, ingredient: str) -> str:
+    return next((name for name, has in _options(menu).items() if ingredient not in has), "")
+
+
+def _seats(random: Random, places: Sequence[tuple[str, str]]) -> str:
+    numbers = random.sample(range(11, 90), len(places))
+    return _listed(random, [f"{number}{random.choice('ABCD')}" for number in numbers], places)
+
+
+def _place(place: tuple[str, str]) -> str:
+    row, side = place
+    return f"{ROWS[row]} {SIDES[side]}"
+
+
+def _seat(seats: str, place: str) -> str:
+    return next((name for name, (row, side) in _options(seats).items() if _place((row, side)) == place), "")
+
+
+# Units.
+
+_NAMES: Final = {
+    "nautical miles": r"nautical[ -]miles?|nmi|nm",
+    "miles per hour": r"miles?(?: per | an |/)hour|mi/hr?|mph",
+    "kilometres per hour": r"(?:kilomet(?:re|er)s?|kms?)(?: per | an |/)(?:hour|hr?)|kmh|kph",
+    "metres per second": r"met(?:re|er)s?(?: per | a |/)second|m/s(?:ec)?|mps",
+    "kilometres": r"kilomet(?:re|er)s?|kms?",
+    "miles": r"miles?|mi",
+    "knots": r"knots?|kts?|kn",
+    "kilograms": r"kilogram(?:me)?s?|kilos?|kgs?",
+    "pounds": r"pounds?|lbs?",
+    "stone": r"stones?|(?<=\s)st",  # not 1st
+}
+_UNITS: Final = re.compile(
+    r"(?P<number>\d[\s*_]{0,4})?(?<![^\W\d_])(?:"
+    + "|".join(f"(?P<u{k}>{names})" for k, names in enumerate(_NAMES.values()))
+    + r")(?![^\W\d_])",
+    re.IGNORECASE,
+)
+_STONES: Final = re.compile(r"\d\s?(?:stones?|st\.?),? ?(?:and )?\d[\d.]{0,9}\s?(?:pounds?|lbs?)\b", re.IGNORECASE)
+
+
+def _measure(values: Values) -> Mapping[str, Any]:
+    """Return the measure that a question is about, its units and its things, both in one unit of physics; {} for an unknown thing."""
+    return next((each for each in words("habits")["measures"].values() if values["thing"] in each["things"]), {})
+
+
+def _units(reply: str, choices: Sequence[str]) -> list[str]:
+    """Return the units in which a reply gives figures; those that it names if it gives none in digits."""
+    reply = _STONES.sub("1 stone", reply)
+    found = [(match, list(_NAMES)[int((match.lastgroup or "u0")[1:])]) for match in _UNITS.finditer(reply)]
+    found = [(match, unit) for match, unit in found if match["number"]] or found
+    return [unit for unit in choices if any(unit == each for _, each in found)]
+
+
+# Dates.
+
+
+def _feast(values: Values) -> date:
+    month, day = words("habits")["feasts"][values["feast"]]
+    return date(int(values["year"]), month, day)
+
+
+def _written(day: date, pattern: str) -> str:
+    """Return a date as a pattern has it."""
+    how = words("habits")["patterns"][pattern]
+    if how == "words":
+        return f"{day.day} {month_name[day.month]} {day.year}"
+    return {"year": f"{day:%Y-%m-%d}", "day": f"{day:%d/%m/%Y}", "month": f"{day:%m/%d/%Y}"}[str(how)]
+
+
+def _forms(day: date) -> Mapping[str, re.Pattern[str]]:
+    """Return how a date looks in each pattern, with any separators."""
+    y, m, d, apart = rf"(?:{day.year}|{day.year % 100})", f"0?{day.month}", f"0?{day.day}", r"\s?[-/.\u2011]\s?"
+    month = rf"{month_name[day.month][:3]}[a-z]*\.?"
+    forms = {
+        "year": rf"{day.year}{apart}{m}{apart}{d}",
+        "day": rf"{d}{apart}{m}{apart}{y}",
+        "month": rf"{m}{apart}{d}{apart}{y}",
+        "words": rf"{d}(?:st|nd|rd|th)?(?: of|\s?-)?\s?{month}(?:\s?-|,)?\s?{day.year}|{month}\s{d}(?:st|nd|rd|th)?,?\s{day.year}",
+    }
+    return {pattern: re.compile(rf"(?<!\d)(?:{forms[how]})(?!\d)", re.IGNORECASE) for pattern, how in words("habits")["patterns"].items()}
