@@ -99,10 +99,6 @@ class Update(Scenario):
             lines.append(Line(text, ideal=_ideal(expected[kind]), asks=True, needs=needs[kind], pause=pause))
         return Script(facts={"asked": asked, "expected": expected, "similar": len(others)}, lines=lines)
 
-    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        """Return how often the room of the group changed in truth."""
-        return {"updates": len(facts["expected"]["history"]["rooms"]) - 1}
-
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return what naming a room earns at each past date. Other guesses cost more than they earn, or must find two things at once."""
         return len(DATED) / len(words("clubs")["rooms"]) / _shares(facts)

@@ -16,7 +16,9 @@ import pytest
 from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
 from longspan.scenarios.memory.update import Update
 from longspan.scenarios.memory.wording import Wording
+from longspan.scenarios.shared.lists import words
 from longspan.simulator.clock import DEFAULT_START
+from longspan.simulator.grading.matching import found_words
 from longspan.simulator.record import Exchange, Grade, Marked, Record
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Script
@@ -406,7 +408,7 @@ def test_the_docs_tell_what_each_of_these_agents_has() -> None:
     assert told == [round(share_of(each)[0], 2) for each in (Memory, Erasing, Obliging, Dateless, Credulous, Newest)]
 
 
-@pytest.mark.parametrize("moves", [2, 4, 20])
-def test_results_are_told_how_often_the_room_changed_in_truth(moves: int) -> None:
-    scenario = Update(moves=moves)
-    assert scenario.numbers(scenario.make(Random(0)).facts) == {"updates": moves}
+def test_nothing_that_another_test_may_have_agents_append_names_a_room_or_a_decision() -> None:
+    appended = [saying["quotation"] for saying in words("quotations")] + [rule["phrase"] for rule in words("triggers")]
+    text = " ".join([*appended, *words("errands").values()])
+    assert found_words(text, [*words("clubs")["rooms"], *(name for each in words("decisions") for name in each["names"])]) == []
