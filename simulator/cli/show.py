@@ -88,6 +88,9 @@ def print_test(graded: Graded, test: Test, console: Console) -> None:
             if row.test == result.id:
                 score = "no score" if row.score_without is None else f"{row.score_without:.2f}"
                 _print_text("again", f"{lacking}: {score}; {row.reason}", console)
+    if result.farewell is not None:
+        told = "no score" if result.farewell.score is None else f"{result.farewell.score:.2f}"
+        _print_text("after", f"asked again after its farewell: {told}; {result.farewell.reason}", console)
     if test.causes:
         lost = ", ".join(f"{cause.lost} of {cause.known} needles {cause.stage}" for cause in test.causes)
         _print_text("lost", lost, console)

@@ -269,7 +269,7 @@ class Test:
     @property
     def stretch(self) -> Stretch | None:
         """The turns from its first one to its last, or to the last that it watched; None if it was not started."""
-        own = [turn.number for turn in self.turns if turn.message.test == self.result.id and turn.message.kind != "farewell"]
+        own = [turn.number for turn in self.turns if turn.message.test == self.result.id and turn.message.kind not in events.LEAVING]
         return Stretch(own[0], max([own[-1], *(stretch.last for stretch in self.watched)])) if own else None
 
     @property
