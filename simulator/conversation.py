@@ -69,7 +69,8 @@ class Setting:
     `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has a conversation to
     itself. `alone`: its test has one in any run, and the conversation begins with the test's first line. `branched`: others branch from
     its end, where the agent is saved. `pinned`: tests of which others branch from the first needle, where it is saved too. `nights`:
-    how many fall in every span of a conversation that has one.
+    how many fall in every span of a conversation that has one. `score_farewells`: after its farewell, a test's last question is asked
+    once more, if its scenario allows that.
     """
 
     id: str
@@ -84,6 +85,7 @@ class Setting:
     starts_at: datetime = DEFAULT_START
     pace: timedelta = DEFAULT_PACE
     nights: int = 0
+    score_farewells: bool = False
 
     def left_out(self, test: Test) -> str | None:
         """Return why a test cannot keep its span even on its own, or None if it can."""
@@ -104,10 +106,17 @@ class Setting:
         """Return the conductor of a conversation of `tests` that has not begun."""
         return Conductor(map(self._state, tests), self.span, paced=not (self.isolated or self.alone))
 
+    def farewell(self, test: Test) -> Sequence[tuple[events.MessageKind, str]]:
+        """Return what a test says when it leaves: nothing, its farewell, or that and its last question once more."""
+        if test.script.farewell is None:
+            return ()
+        asked = [line.text for line in test.script.lines if line.asks] if self.score_farewells and test.scenario.asks_again else []
+        return (("farewell", test.script.farewell), *[("again", text) for text in asked[-1:]])
+
     def _state(self, test: Test) -> TestState:
-        farewell = test.script.farewell
+        said = [self.tokenizer.count(text) for _, text in self.farewell(test)]
         outline = test.script.segments(self.tokenizer.count, self.placement)
-        return TestState(test, outline, None if farewell is None else Segment(0, self.tokenizer.count(farewell), 1))
+        return TestState(test, outline, Segment(0, sum(said), len(said)) if said else None)
 
 
 def places(filler: Filler, seed: str, outline: Iterable[Segment]) -> Iterator[Distraction]:
@@ -339,7 +348,8 @@ class Conversation:
         opens = state.phase is Phase.QUEUED
         segment = self._conductor.speaks(state)
         if state.phase is Phase.LEAVING:
-            await self._exchange(_Utterance("farewell", test.script.farewell or "", segment.tokens, test=test.id))
+            for kind, text in self._setting.farewell(test):
+                await self._exchange(_Utterance(kind, text, self._count(text), test=test.id))
         else:
             task = self._tasks[test.id]
             if opens:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any, Literal, final
+from typing import Annotated, Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -31,7 +31,11 @@ __all__ = [
     "parse_json",
 ]
 
-MessageKind = Literal["opening", "line", "question", "farewell", "filler"]
+MessageKind = Literal["opening", "line", "question", "farewell", "again", "filler"]
+"""`again`: a test's last question once more, after its farewell."""
+
+LEAVING: Final = ("farewell", "again")
+"""The kinds of messages of a test that has ended."""
 
 
 class _Event(BaseModel):

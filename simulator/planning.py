@@ -68,6 +68,7 @@ class Plan:
         mode = ("-definitions" if manifest.definitions else "") + ("-isolated" if manifest.isolated else "")
         mode += "-rerun" if manifest.parent is not None else ""
         mode += f"-nights{manifest.nights}" if manifest.nights else ""
+        mode += "-farewells" if manifest.score_farewells else ""
         mode += {"on": "", "off": "-unbranched", "retell": "-retold"}[manifest.asked]
         return f"{manifest.suite.name}{span}{mode}-{agent}{label}-seed{manifest.seed}"
 
@@ -326,4 +327,5 @@ def _setting(
         starts_at=settings.starts_at,
         pace=timedelta(seconds=settings.pace_s),
         nights=settings.nights,
+        score_farewells=settings.score_farewells,
     )

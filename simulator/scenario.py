@@ -52,6 +52,10 @@ class Scenario(BaseModel, ABC):
     early: ClassVar[bool] = True
     """Whether all its needles can be placed early."""
 
+    asks_again: ClassVar[bool] = False
+    """Whether its last question, asked once more after its farewell, shows what the agent still tells: `grade` then reads the reply to it
+    in place of the answer. For scripted scenarios whose farewell asks to forget, and whose question means the same afterwards."""
+
     @abstractmethod
     def make(self, random: Random) -> Script:
         """Create one test. It must depend only on `random`: the same state gives the same test."""

@@ -32,7 +32,8 @@ class Conditions(BaseModel):
     other in an order drawn by the seed (off), or after a telling of its own (retell). `twins`: how many tests are played a second time
     without their needles; `lesion`: the tokens before its last question that are left of the conversation when a test is asked it again
     (see `Experiment`). `label`: what tells these runs from others of the same agent. `nights`: how many
-    virtual nights fall in every span, in which an agent may put its memory in order.
+    virtual nights fall in every span, in which an agent may put its memory in order. `score_farewells`: after a farewell, the test's last
+    question is asked once more, where its scenario allows that (`Scenario.asks_again`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,6 +52,7 @@ class Conditions(BaseModel):
     lesion: Tokens | None = None
     label: Label | None = None
     nights: Whole = Field(default=0, ge=0, le=MAX_NIGHTS)
+    score_farewells: bool = False
 
 
 class RunSettings(Conditions):

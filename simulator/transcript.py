@@ -88,7 +88,7 @@ class PlayedTest:
     `start`, `asked` and `until` are token positions: the start of its first line, and the start and the end of its last
     question; None before these are said. `dealt`: the first and the last of them as charged. `status` is "open", "played" or
     "scenario_error"; `error` is the latter's message. `refused`: how many of its own messages got a refusal. `unanswered`: how many
-    of its questions got a reply that is no answer.
+    of its questions got a reply that is no answer. `again`: its last question once more after its farewell, with the reply.
     """
 
     definition: events.Open
@@ -107,6 +107,7 @@ class PlayedTest:
     unanswered: int = 0
     awards: list[Award] = field(default_factory=list)
     verdicts: list[events.Verdict] = field(default_factory=list)
+    again: Exchange | None = None
     evidence: list[Evidence] = field(default_factory=list)
 
     @property
@@ -352,7 +353,7 @@ class Transcript:
         if any(not 0 <= turn < self.turns for turn in message.needs or ()):
             raise ValueError(f"the question needs turns that have not been played: {message.needs}")
         if message.test is not None:
-            test = self.tests[message.test] if message.kind == "farewell" else self._open(message.test)
+            test = self.tests[message.test] if message.kind in events.LEAVING else self._open(message.test)
             self._count_step(test)
             if message.kind != "filler":
                 self._add_to_test(message, test)
@@ -397,7 +398,9 @@ class Transcript:
         self.history.append(exchange)
         self._ends.append(_End(message.start + message.tokens, message.charged + message.tokens))
         self.refused += own and bool(reply.refused)
-        if message.test is not None and kind not in ("farewell", "filler"):
+        if message.test is not None and kind == "again":
+            self.tests[message.test].again = replace(exchange, asks=True)
+        elif message.test is not None and kind not in ("farewell", "filler"):
             self.tests[message.test].exchanges.append(exchange)
             self.tests[message.test].refused += bool(reply.refused)
             self.tests[message.test].unanswered += kind == "question" and (reply.trace or {}).get("answers") is False

@@ -52,17 +52,17 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ALL: Final = frozenset("all any anything everything whatever".split())
 
 _EMPTY: Final = frozenset(
-    """a about again ago and at away be been before bit do earlier ever for from had has have here i i've in it its just last latest me
-    memory message messages mentioned mind my never notes now of off on once one our part please previous record records remark right said
-    say sentence shared statement than that the them these thing things this those to told we we've what which word words wrote you
-    your""".split()
+    """a about again ago am and are at away be been before bit did do earlier ever for from good had has have here i i've in is it its just
+    last latest me memory message messages mentioned mind my never notes now of off on once one our part please previous record records
+    remark right said say sentence shared statement than that the them these they thing things this those to told was we we've were what
+    where which who whom why word words wrote you your""".split()
 )
 """Words that do not say what is to be forgotten."""
 
 
 @final
 class Request(NamedTuple):
-    """A request to forget. `text` says what, in the user's words; None if it is the message before. `rest`: what else the message says."""
+    """A request to forget. `text`: the message up to it; None if it means the message before. `rest`: what else the message says."""
 
     text: str | None
     rest: str
@@ -89,11 +89,11 @@ def request_in(message: str) -> Request | None:
     places = [number for number, found in enumerate(asked) if found is not None]
     if not places:
         return None
+    text = "".join(sentences[: places[-1] + 1]).strip()
     if any(found is not None and _names(found.what) for found in asked):
-        return Request("".join(sentences[number] for number in places).strip(), "".join(rest).strip())
-    before = "".join(sentences[: places[0] + 1]).strip()  # it says "that", and means what was said right before
-    alone = not (places[0] or rest[0].strip())
-    return Request(None if alone else before, "".join(rest[places[0] + 1 :]).strip())
+        return Request(text, "".join(rest).strip())
+    alone = not (places[0] or rest[0].strip())  # it says "that", and means what was said right before
+    return Request(None if alone else text, "".join(rest[places[0] + 1 :]).strip())
 
 
 def _asked(sentence: str) -> _Asked | None:

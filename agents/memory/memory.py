@@ -127,8 +127,8 @@ class Memory(ABC):
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
         """Forget what the user asks to be forgotten at the virtual time `at`. Return the memories that are gone, None if unknown.
 
-        `text` says what in the user's own words: the sentences that ask, or the message before, if they say no more than "forget that".
-        All that was said before has been added. The default raises NotImplementedError.
+        `text` says what in the user's own words: the message up to the request, or the message before, if it says no more than "forget
+        that". All that was said before has been added. The default raises NotImplementedError.
         """
         raise NotImplementedError
 

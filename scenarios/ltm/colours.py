@@ -37,6 +37,7 @@ class Colours(Scenario):
     name: ClassVar[str] = "colours"
     skills: ClassVar[tuple[Skill, ...]] = ("recall",)
     topics: ClassVar[frozenset[str]] = frozenset({"colour"})
+    asks_again: ClassVar[bool] = True
 
     changes: int = Field(default=3, ge=1, le=50)
     similar: Similar = 0

@@ -38,6 +38,7 @@ class NameList(Scenario):
     name: ClassVar[str] = "name_list"
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "conflicting information")
     topics: ClassVar[frozenset[str]] = frozenset({"user's name"})
+    asks_again: ClassVar[bool] = True
 
     names: int = Field(default=5, ge=1, le=50)
     similar: Similar = 0

@@ -60,6 +60,7 @@ class Shopping(Scenario):
     name: ClassVar[str] = "shopping"
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "conflicting information", "information integration")
     topics: ClassVar[frozenset[str]] = frozenset({"shopping"})
+    asks_again: ClassVar[bool] = True
 
     changes: int = Field(default=6, ge=1, le=50)
     similar: Similar = 0

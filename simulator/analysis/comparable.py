@@ -109,6 +109,7 @@ def differences(runs: Sequence[Graded]) -> list[str]:
         ("the filler", _filler),
         ("virtual time", lambda run: f"from {run.manifest.starts_at}, {run.manifest.pace_s:g} s per turn"),
         ("the number of nights in a span", lambda run: str(run.manifest.nights)),
+        ("the option score_farewells", lambda run: "on" if run.manifest.score_farewells else "off"),
         ("the version of longspan, which may change the tests of a seed,", lambda run: run.manifest.versions.get("longspan", "unknown")),
         (FITTING, lambda run: ", ".join(sorted(run.result.scenarios))),
     ]

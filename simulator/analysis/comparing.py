@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeVar, final
 from longspan.simulator.analysis.comparable import check_comparable, comparable, differences, pooled, test_key
 from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
 from longspan.simulator.analysis.distances import Distances, Point, Range, narrow, points, range_of
+from longspan.simulator.analysis.effects import Pooled, pooled_effects
 from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable, load
 from longspan.simulator.analysis.groups import Group, by_distance, by_scenario, by_skill, group, grouped, in_order
 from longspan.simulator.analysis.memory_losses import Lost
@@ -114,7 +115,7 @@ class Comparison:
 
     `evidence`: the evidence distances of each scenario's questions, of all agents. `distances` groups graded questions, and `curves`
     has each agent's score by distance, over all spans; agents with too few questions have none. `narrow` names the scenarios that
-    are seen only at some distances. `matrices`: what each agent scored in each test.
+    are seen only at some distances. `effects`: what experiments show. `matrices`: what each agent scored in each test.
     """
 
     suite: str
@@ -131,6 +132,7 @@ class Comparison:
     narrow: str | None
     matrices: list[TestMatrix]
     own: list[Table]
+    effects: list[Pooled]
     warnings: list[str]
     unusable: list[Unusable]
 
@@ -215,6 +217,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         distances=_by_distance(asked),
         curves={agent: curve for agent, curve in curves.items() if curve is not None},
         own=_own(runs),
+        effects=pooled_effects(runs),
         matrices=test_matrices(runs),
         narrow=narrow([point for found in asked.values() for point in found]),
         warnings=[*differences(runs), *pooled(runs)],

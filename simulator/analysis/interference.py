@@ -44,7 +44,7 @@ class Level(NamedTuple):
 class Effect:
     """An agent's scores by a number that was planted, in the `scenarios` that were played at several numbers, the same ones each.
 
-    `left_out`: scenarios that were played at one number only, or at others than most. `fall`: the score at the smallest number less
+    `left_out`: scenarios that were played at several other numbers. `fall`: the score at the smallest number less
     that at the largest; as wide as its value if an interval is unknown.
     """
 
@@ -65,8 +65,8 @@ class Effect:
         change = "a fall" if self.fall.value >= 0.005 else "a rise" if self.fall.value <= -0.005 else "no fall"
         value, low, high = self.fall if self.fall.value > -0.005 else (-self.fall.value, -self.fall.high, -self.fall.low)
         size = f" of {value:.2f}" if change != "no fall" else ""
-        named = [*self.scenarios[:NAMED], *([f"{len(self.scenarios) - NAMED} more"] if len(self.scenarios) > NAMED else [])]
-        return f"{scores}, {change}{size}{f' [{low:.2f}, {high:.2f}]' if low < high else ''} ({', '.join(named)})"
+        left_out = f"; {_named(self.left_out)} left out, which had other numbers" if self.left_out else ""
+        return f"{scores}, {change}{size}{f' [{low:.2f}, {high:.2f}]' if low < high else ''} ({_named(self.scenarios)}{left_out})"
 
 
 @final
@@ -143,7 +143,8 @@ def _effect(cause: Cause, tests: Sequence[_Played]) -> Effect | None:
     chosen = max(several, key=lambda numbers: (several[numbers], len(numbers), sorted(numbers)))
     names = [name for name, numbers in sets.items() if numbers == chosen]
     levels = [_level(number, [each for name in names for each in by_scenario[name][number]]) for number in sorted(chosen)]
-    return Effect(cause, names, [name for name in sets if name not in names], levels, _fall(levels[0], levels[-1]))
+    left_out = [name for name, numbers in sets.items() if numbers in several and numbers != chosen]
+    return Effect(cause, names, left_out, levels, _fall(levels[0], levels[-1]))
 
 
 def _level(number: float, tests: Sequence[_Played]) -> Level:
@@ -184,6 +185,10 @@ def _planted(tests: Sequence[_Played], span: int) -> list[Planted]:
         Planted(scenario, dict(numbers), _level(fmean(dict(numbers).values()), group), Distances.of([each.test for each in group], span))
         for (scenario, numbers), group in sorted(groups.items())
     ]
+
+
+def _named(scenarios: Sequence[str]) -> str:
+    return ", ".join([*scenarios[:NAMED], *([f"{len(scenarios) - NAMED} more"] if len(scenarios) > NAMED else [])])
 
 
 def _between(found: Interval | None) -> str:

@@ -8,6 +8,8 @@ from math import ceil, cos, floor, fsum, log2, pi, sin, sqrt, tan
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, final
 
+from longspan.simulator.grading.effects import paired_interval
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -21,6 +23,7 @@ __all__ = [
     "Observed",
     "by_conversation",
     "by_test",
+    "effect_interval",
     "fall_p",
     "holm",
     "interval",
@@ -50,6 +53,10 @@ happen to be alike from collapsing; with three, scenarios of very different rate
 FLOOR: Final = 0.45
 """The least width of an interval over conversations, as a share of that over tests, since a few conversations may be alike by chance.
 With less, two conversations cover too few cases, and with more, three of them too many (simulated)."""
+
+SEVERAL: Final = 6
+"""Conversations from which on the interval of an effect has the width that Student's t gives it. With fewer, it covers 95% of cases or more
+without (simulated)."""
 
 SIGNS: Final = 20_000
 """Maximum sign patterns of a permutation test, which is exact if there are no more than that."""
@@ -390,3 +397,27 @@ def _variance_of(differences: Sequence[Difference]) -> float:
     groups = _scenario_sets([each.scenario for each in differences], [each.conversation for each in differences])
     between = _variance(parts, wholes, groups) if np.bincount(groups).min() > 1 else 0.0
     return float(max(between, _variance(parts, np.arange(len(kinds)), kinds)))
+
+
+# ---- experiments
+
+
+def effect_interval(differences: Sequence[Difference]) -> Interval:
+    """Return the interval of the mean difference of tests' scores with and without what an experiment takes away, in [-1, 1].
+
+    Over tests it is `paired_interval`. Of two or more conversations, of which one has several tests, it is over conversations if that is
+    wider: their variance is that of their sums about the mean (a ratio estimate; Cochran, 1977), with the quantile of Student's t. Of fewer
+    than SEVERAL it ends where that of their means does, as if each were one test: t would say nothing.
+    """
+    values = [each.value for each in differences]
+    low, high = paired_interval(values)
+    groups: dict[Hashable, list[float]] = defaultdict(list)
+    for each in differences:
+        groups[each.conversation].append(each.value)
+    if not 1 < len(groups) < len(values):
+        return Interval(low, high, "tests" if len(groups) == 1 else "conversations")
+    mean = fmean(values)
+    apart = fsum(fsum(value - mean for value in group) ** 2 for group in groups.values())
+    half = student(len(groups) - 1) * sqrt(apart * len(groups) / (len(groups) - 1)) / len(values)
+    least, most = paired_interval([fmean(group) for group in groups.values()]) if len(groups) < SEVERAL else (-1.0, 1.0)
+    return Interval(min(low, max(mean - half, least)), max(high, min(mean + half, most)), "conversations")

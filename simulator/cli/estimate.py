@@ -54,6 +54,10 @@ def estimate(
             f"{entry.suite}{where} · {entry.agent}: {entry.turns:,} turns, {entry.asked:,} of them asked, "
             f"{entry.tokens:,} tokens of conversation, {entry.user_tokens:,} of them the user's"
         )
+        if entry.nights:
+            say(
+                f"  {entry.nights:,} {'night passes' if entry.nights == 1 else 'nights pass'}; what the agent does in them is not estimated"
+            )
         _say_parts(entry.parts)
         for name, extra in (("twins", entry.twins), ("lesions", entry.lesions)):
             if extra is not None:

@@ -145,6 +145,9 @@ class GridOptions:
     nights: Annotated[
         int, typer.Option(help="Virtual nights in every span, in which an agent may consolidate.", parser=whole(0, 100), metavar="N")
     ] = 0
+    score_farewells: Annotated[
+        bool, typer.Option("--score-farewells", help="Ask once more after a farewell: what is still told is shown beside the scores.")
+    ] = False
     label: Annotated[str | None, typer.Option(help="Tells these runs from others of the same agent.", metavar="TEXT")] = None
     keep_prompts: Annotated[bool, typer.Option("--keep-prompts", help="Keep what models are sent, turn by turn.")] = False
     data: Annotated[list[str] | None, typer.Option(help="Your own data, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None

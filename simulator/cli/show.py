@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from longspan.simulator.analysis.graded_runs import Graded
     from longspan.simulator.cli.console import Console
     from longspan.simulator.report.excerpts import Excerpt
-    from longspan.simulator.report.reading import Test, Turn
+    from longspan.simulator.report.reading import Conversation, Test, Turn
 
 __all__ = ["print_test", "show"]
 
@@ -88,6 +88,9 @@ def print_test(graded: Graded, test: Test, console: Console) -> None:
             if row.test == result.id:
                 score = "no score" if row.score_without is None else f"{row.score_without:.2f}"
                 _print_text("again", f"{lacking}: {score}; {row.reason}", console)
+    if result.farewell is not None:
+        told = "no score" if result.farewell.score is None else f"{result.farewell.score:.2f}"
+        _print_text("after", f"asked again after its farewell: {told}; {result.farewell.reason}", console)
     if test.causes:
         lost = ", ".join(f"{cause.lost} of {cause.known} needles {cause.stage}" for cause in test.causes)
         _print_text("lost", lost, console)
@@ -98,10 +101,22 @@ def print_test(graded: Graded, test: Test, console: Console) -> None:
             tokens = turn.message.start - before.message.start - before.message.tokens - before.reply_tokens
             whose = "of others" if result.trunk is None else "of the history"
             console.print(f"   ... {between:,} turn{'s' * (between > 1)} {whose}, {tokens:,} tokens", style="dim")
+        if test.conversation is not None:
+            _print_nights(test.conversation, before, turn, console)
         _print_turn(turn, test, console)
         before = turn
     if before is None:
         console.print("It was not started.")
+
+
+def _print_nights(conversation: Conversation, before: Turn | None, turn: Turn, console: Console) -> None:
+    """Print the nights between two turns of a test, or those directly before its first."""
+    first = turn.number if before is None else before.number + 1
+    for each in (
+        conversation.turns[first - conversation.first : turn.number + 1 - conversation.first] if first >= conversation.first else ()
+    ):
+        for night in each.nights:
+            console.say(night, "dim")
 
 
 def _print_turn(turn: Turn, test: Test, console: Console) -> None:

@@ -78,6 +78,16 @@ class _Frozen(BaseModel):
 
 
 @final
+class AfterFarewell(_Frozen):
+    """What the reply in turn `turn`, to a test's last question once more after its farewell, would have scored as its answer: 0 if nothing
+    of it is told any more."""
+
+    score: float | None
+    reason: str
+    turn: int
+
+
+@final
 class TestResult(_Frozen):
     """The result of one test. `span_dealt` (as charged), `span_used` (as said) and evidence are in tokens; `turns` are those that
     prove the grade. `refused`: how many of its own messages got a refusal.
@@ -87,7 +97,8 @@ class TestResult(_Frozen):
 
     `numbers` is what was planted in it, such as `similar` facts and `updates` (see `Scenario.numbers`).
 
-    A person's `correction` overrides the grader's `machine_score`.
+    A person's `correction` overrides the grader's `machine_score`. `farewell` is what its last question showed after its farewell, None
+    where it was not asked again: nothing else counts it.
     """
 
     id: str
@@ -113,6 +124,7 @@ class TestResult(_Frozen):
     correction: Correction | None
     items: list[Item] = []
     refused: int = 0
+    farewell: AfterFarewell | None = None
 
     @property
     def lowest(self) -> float:
@@ -323,6 +335,7 @@ class Gradebook:
             metrics=evidence_metrics(test.evidence for test in tests if test.counts)
             | ingestion_metrics(found for id, found in self._ingestion.items() if id in manifest.conversations)
             | night_metrics(night for t in transcripts for night in t.nights)
+            | _farewell_metrics(by_scenario)
             | {f"{name}: {what}": value for name, group in sorted(by_scenario.items()) for what, value in _metrics(scenarios[name], group)},
             tables=[table for name, group in sorted(by_scenario.items()) for table in tables_of(scenarios[name], {manifest.agent: group})],
             costs=tally([*(entry for t in transcripts for entry in t.used), *judge_costs(run)]),
@@ -409,7 +422,17 @@ class Gradebook:
             correction=correction,
             items=list(grade.items),
             refused=played.refused if played else 0,
+            farewell=self._after_farewell(conversation, played) if played and status == "scored" else None,
         )
+
+    def _after_farewell(self, conversation: str, test: PlayedTest) -> AfterFarewell | None:
+        """Return what is still told after a test's farewell, by its grader's rules; None if it was not asked again."""
+        if test.again is None or not any(exchange.asks for exchange in test.exchanges):
+            return None
+        last = max(number for number, exchange in enumerate(test.exchanges) if exchange.asks)
+        asked = replace(test, exchanges=[*test.exchanges[:last], test.again])
+        grade = self._graded(conversation, asked, MappingProxyType({}))
+        return AfterFarewell(score=grade.score, reason=grade.reason, turn=test.again.turn)
 
 
 def _interrupted_status(run: RunFolder) -> dict[str, Status]:
@@ -427,6 +450,15 @@ def _metrics(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str,
         if not is_fault(error):
             raise
         return []
+
+
+def _farewell_metrics(tests: Mapping[str, Sequence[TestResult]]) -> dict[str, float]:
+    """Return the mean score, by scenario, of what is still told after farewells."""
+    scores = {
+        name: [test.farewell.score for test in group if test.farewell is not None and test.farewell.score is not None]
+        for name, group in sorted(tests.items())
+    }
+    return {f"{name}: leaked_after_farewell": _rounded(sum(known) / len(known)) for name, known in scores.items() if known}
 
 
 def _numbers(scenario: Scenario, test: PlayedTest) -> dict[str, float]:

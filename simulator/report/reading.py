@@ -14,6 +14,7 @@ from longspan.simulator.analysis.memory_losses import Outcome, outcome
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.record import Award
 from longspan.simulator.report.excerpts import MAX_CHARS, TRACE_CHARS, Excerpt
+from longspan.simulator.report.nights import night_line
 from longspan.simulator.report.recall import Recall
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.transcript import Change, Evidence, Transcript
@@ -34,7 +35,7 @@ STAGES: Final[Mapping[Outcome, str]] = {
 @final
 @dataclass(slots=True)
 class Turn:
-    """One turn as it is shown. `reply` is None if the conversation was interrupted before it.
+    """One turn as it is shown. `reply` is None if the conversation was interrupted before it. `nights`: those before it, in words.
 
     `prompt`: what models were sent for it, if that was kept. `memory`: what its trace tells (see `Recall`).
     `proves`: the tests whose grade it proves.
@@ -45,6 +46,7 @@ class Turn:
     message: events.Message
     text: Excerpt
     jumps: Sequence[events.Jump] = ()
+    nights: Sequence[str] = ()
     reply: Excerpt | None = None
     reply_tokens: int = 0
     asked: bool = True
@@ -60,7 +62,7 @@ class Turn:
     @classmethod
     def of(cls, conversation: str, turn: TranscriptTurn, max_chars: int = MAX_CHARS) -> Turn:
         """A turn with at most `max_chars` characters of its message and of its reply."""
-        shown = cls(conversation, turn.message, Excerpt.of(turn.message.text, max_chars), turn.jumps)
+        shown = cls(conversation, turn.message, Excerpt.of(turn.message.text, max_chars), turn.jumps, list(map(night_line, turn.nights)))
         if (reply := turn.reply) is not None:
             shown.reply, shown.reply_tokens, shown.asked = Excerpt.of(reply.text, max_chars), reply.tokens, reply.asked
             shown.repeated, shown.refused = bool(reply.repeated), bool(reply.refused)
@@ -113,6 +115,7 @@ class Turn:
             "prompt": self.prompt.data() if self.prompt is not None else None,
             "memory": self.memory,
             "proves": self.proves,
+            "nights": self.nights,
             "jumps": [{"test": jump.test, "to": f"{jump.to:%Y-%m-%d %H:%M}"} for jump in self.jumps],
         }
         return {key: value for key, value in values.items() if value is not None and value is not False and value != []}
@@ -266,7 +269,7 @@ class Test:
     @property
     def stretch(self) -> Stretch | None:
         """The turns from its first one to its last, or to the last that it watched; None if it was not started."""
-        own = [turn.number for turn in self.turns if turn.message.test == self.result.id and turn.message.kind != "farewell"]
+        own = [turn.number for turn in self.turns if turn.message.test == self.result.id and turn.message.kind not in events.LEAVING]
         return Stretch(own[0], max([own[-1], *(stretch.last for stretch in self.watched)])) if own else None
 
     @property

@@ -108,9 +108,9 @@ def more_tables(comparison: Comparison) -> list[Table]:
     else:
         skills = _by_span("Skills", "skill", comparison, comparison.skills)
     distances = _groups("Evidence distance, over all spans", "distance", comparison.distances, comparison.agents, "graded questions")
-    return [
-        table for table in [_pairs(comparison), _tests(comparison), *skills, _curves(comparison), distances, *comparison.own] if table.rows
-    ]
+    effects = _effects(comparison)
+    found = [_pairs(comparison), _tests(comparison), *effects, *skills, _curves(comparison), distances, *comparison.own]
+    return [table for table in found if table.rows]
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -152,6 +152,32 @@ def _scores(comparison: Comparison) -> Table:
     rows = [[one_line(agent), *(_score(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.agents]
     title = "Scores ± the sum of the scenarios' standard deviations [95% interval]"
     return Table(title=title, columns=columns, rows=[*rows, chance])
+
+
+def _effects(comparison: Comparison) -> list[Table]:
+    """What experiments show: a table for each kind, with a row for each agent and span."""
+    return [
+        Table(
+            title=f"The same tests {name}",
+            columns=["agent", "at", "tests", "conversations", "score", "left", "difference [95% interval]", "share"],
+            rows=[
+                [
+                    one_line(each.agent),
+                    str(each.column),
+                    str(each.tests),
+                    str(each.conversations),
+                    f"{each.score:.2f}",
+                    f"{each.without:.2f}",
+                    f"{each.difference:.2f} [{', '.join(each.interval.ends())}]",
+                    "" if each.share is None else f"{each.share:.0%}",
+                ]
+                for each in comparison.effects
+                if each.name == name
+            ],
+            note="Left is what they score so; the difference is that from their score in the run, of which it is the share.",
+        )
+        for name in dict.fromkeys(each.name for each in comparison.effects)
+    ]
 
 
 def _score(cell: Cell | None) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, final, get_args
 
+from longspan.simulator import events
 from longspan.simulator.report.reading import Conversation, Stretch, Test, Turn, stretches
 from longspan.simulator.terminal import visible
 
@@ -156,7 +157,7 @@ def _single(tests: Sequence[Test], conversations: Mapping[str, Conversation]) ->
 
 
 def _lane(test: Test, conversation: Conversation, total: int) -> Lane:
-    own = [turn for turn in conversation.by_test[test.result.id] if turn.message.kind != "farewell"]
+    own = [turn for turn in conversation.by_test[test.result.id] if turn.message.kind not in events.LEAVING]
     questions = [turn for turn in own if turn.message.kind == "question"]
     needed = [turn for turn in test.turns if turn.number in test.evidence and turn.message.test != test.result.id]
     spans = []
@@ -187,7 +188,7 @@ def _filler(conversation: Conversation, total: int) -> list[Piece]:
 
 
 def _jumps(conversation: Conversation, total: int) -> list[float]:
-    found = [turn.message.start / total for turn in conversation.turns if turn.jumps]
+    found = [turn.message.start / total for turn in conversation.turns if turn.jumps or turn.nights]
     return found if len(found) <= MAX_JUMPS else []
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, final
 import trio
 from pydantic import ValidationError
 
-from longspan.simulator.agent import Agent, IdealReplyAgent, close, has_snapshots, observes, rewinds
+from longspan.simulator.agent import Agent, IdealReplyAgent, close, consolidates, has_snapshots, observes, rewinds
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.errors import LongspanError, first_problem, one_line
@@ -100,10 +100,13 @@ async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Findi
         ("virtual time", _time),
         ("large message", _large),
         ("save and load", _snapshot),
+        ("night", _night),
         ("reset", _reset),
     ]
     end = trio.current_time() + DEADLINE
     for name, check in checks:
+        if name == "night" and not consolidates(subject.agent):
+            continue
         finding = Finding(name, "bad", f"exceeded the {DEADLINE:.0f} s for all checks")
         with trio.move_on_at(end):
             try:
@@ -185,6 +188,17 @@ async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
     if before.text == after.text:
         return Finding("save and load", "good", "a copy loaded from a snapshot gives the same reply")
     return Finding("save and load", "note", f"a copy loaded from a snapshot replies differently: {before.text[:40]!r}, {after.text[:40]!r}")
+
+
+async def _night(subject: _Subject, _: AgentSpec) -> Finding:
+    morning = subject.message("Good morning. Reply with a single word.", timedelta(days=5, hours=12))
+    started = time.monotonic()
+    told = await subject.agent.consolidate(morning.sent_at) if consolidates(subject.agent) else None
+    took = time.monotonic() - started
+    if told is not None and not isinstance(told, Reply):
+        raise TypeError(f"consolidate returned {type(told).__name__}, not a Reply or nothing")
+    await subject.reply(morning)
+    return Finding("night", "good", f"puts its memory in order (--nights) in {took:.2f} s, and answers in the morning")
 
 
 async def _reset(subject: _Subject, _: AgentSpec) -> Finding:

@@ -30,7 +30,8 @@ __all__ = ["Estimate", "estimate"]
 
 class _Played(BaseModel):
     """What is played: `turns`, in `asked` of which the agent is asked, `tokens` of conversation, `user_tokens` of them the user's, and
-    `parts`, the usage and cost of each part (agent, embedder), empty if the agent cannot estimate them."""
+    `parts`, the usage and cost of each part (agent, embedder), empty if the agent cannot estimate them. `nights` pass, and what the
+    agent does in them is not estimated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,6 +39,7 @@ class _Played(BaseModel):
     asked: int
     tokens: int
     user_tokens: int
+    nights: int = 0
     parts: dict[str, Spending]
 
 
@@ -101,6 +103,7 @@ async def estimate(plan: Plan) -> Estimate:
             "asked": sum(not agent_observes or (turn.reply is not None and turn.reply.asked) for turn in own),
             "tokens": sum(transcripts[id].own_tokens for id in ids),
             "user_tokens": sum(turn.message.tokens for turn in own),
+            "nights": sum(len(transcripts[id].nights) for id in ids),
             "parts": tally(entry for id in ids for entry in transcripts[id].used),
         }
 

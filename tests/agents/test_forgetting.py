@@ -114,10 +114,10 @@ def test_what_the_user_asks_to_forget_is_gone_and_is_told_with_the_reply(kind: s
                 await agent.observe(message(number, text), "I see.")
             assert "4417" in str((await agent.reply(message(3, "What is my PIN?"))).trace["read"])
             assert agent.memory.forgets
-            trace = (await agent.reply(message(4, "I live in Bergen now. Please forget my 4417."))).trace
+            trace = (await agent.reply(message(4, "Winter has come to Bergen. Please forget my 4417."))).trace
             if kind != "mcp":  # a tool says nothing that is known
                 assert [(each["id"], each["turns"]) for each in trace["forgotten"]] == [("t1", ["t1"])]
-            after = (await agent.reply(message(5, "What is my PIN, my cat, and where do I live?"))).trace
+            after = (await agent.reply(message(5, "What is my PIN, my cat, where do I live, and has Winter come to Bergen?"))).trace
             assert "forgotten" not in after
             assert "4417" not in str(after["read"])
             assert all(word in str(after["read"]) for word in ("Fay", "Oslo", "Bergen"))
@@ -161,8 +161,8 @@ def test_a_memory_that_cannot_forget_is_given_the_request_like_any_turn() -> Non
     trio.run(scenario)
 
 
-@pytest.mark.parametrize(("share", "left"), [("1", ["t0", "t1", "t2"]), ("0.5", ["t1", "t2"]), ("0.4", ["t1"])])
-def test_bm25_forgets_what_has_enough_of_the_requests_words(share: str, left: Sequence[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("share", "left"), [("1", ["t1", "t2"]), ("0.5", ["t1"]), ("0.1", [])])
+def test_bm25_forgets_what_a_request_finds_first_and_what_it_finds_nearly_as_well(share: str, left: Sequence[str], tmp_path: Path) -> None:
     async def scenario() -> None:
         agent = made(f"bm25?forget={share}")
         for number, text in enumerate(["Ann's address is Elm Street.", "Ann's cat is called Fay.", "Ben lives in Rome."]):

@@ -144,6 +144,7 @@ def test_json_prints_a_list_of_results_and_nothing_else(tmp_path: Path) -> None:
             "retrieved",
             "used",
             "rank",
+            "forgotten",
         ]
 
 

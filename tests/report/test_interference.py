@@ -78,16 +78,18 @@ def test_confusion_of_a_known_probability_is_recovered(found: dict[str, Interfer
 
 
 def test_updates_are_an_effect_of_their_own_and_only_scenarios_with_the_same_numbers_are_pooled(tmp_path: Path) -> None:
-    for changes in (1, 4):
-        played(tmp_path, "oracle", [f"colours.changes={changes}"], tests=2, scenarios=("colours", "name_list"))
+    for changes, names in ((1, 2), (4, 2), (4, 6)):
+        settings = [f"colours.changes={changes}", f"name_list.names={names}"]
+        played(tmp_path, "oracle", settings, tests=2, scenarios=("colours", "name_list", "shopping"))
     (each,) = interference(load([tmp_path])[0]).values()
     assert list(each.effects) == ["updates"]
     effect = each.effects["updates"]
-    assert (list(effect.scenarios), list(effect.left_out)) == (["colours"], ["name_list"])
-    assert [(level.number, level.tests) for level in effect.levels] == [(0, 2), (3, 2)]
+    assert (list(effect.scenarios), list(effect.left_out)) == (["name_list"], ["colours"])
+    assert [(level.number, level.tests) for level in effect.levels] == [(1, 4), (5, 2)]
+    assert effect.sentence.endswith("(name_list; colours left out, which had other numbers)")
     rows = {(row.scenario, *row.numbers.items()) for row in each.planted}
     assert ("colours", ("similar", 0), ("updates", 3)) in rows
-    assert len(rows) == 3
+    assert len(rows) == 5
 
 
 def test_rows_the_report_and_the_figure_tell_what_was_planted(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,7 +88,7 @@ def findings(cls: type[Plain]) -> dict[str, Finding]:
         (Unreadable, "note", "cannot be read: written.0: must be an object"),
         (Numbered, "note", "names '7', which is no turn_id that it was sent"),
         (Invented, "note", "read a memory with the id 'm9', and wrote none; `turns` names the turns"),
-        (Misspelt, "note", "has none of written, read, recent, until, answers, prompt_tokens, calls"),
+        (Misspelt, "note", "has none of written, read, recent, forgotten, until, answers, prompt_tokens, calls"),
     ],
 )
 def test_a_trace_that_cannot_be_read_is_told(cls: type[Plain], verdict: str, part: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,6 +20,8 @@ from longspan.simulator.gate import vouch
 from longspan.simulator.grading.grades import read_result
 from longspan.simulator.nights import Nights, morning_after
 from longspan.simulator.planning import plan
+from longspan.simulator.report.nights import night_line
+from longspan.simulator.report.reading import Reading
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome, play, replay, resume
 from longspan.simulator.settings import RunSettings
@@ -153,6 +156,18 @@ def test_what_a_night_took_is_journaled_counted_and_priced_and_the_run_replays(t
     assert sorted(figures) == ["night_bytes_after", "night_bytes_before", "night_seconds"]
     assert result.costs["agent"].cost_usd == pytest.approx(0.25 * len(nights))
     assert trio.run(replay, RunFolder(outcome.folder)) == result
+
+
+def test_nights_are_shown_where_they_fell_and_tell_runs_of_an_agent_apart(tmp_path: Path) -> None:
+    outcome = played(tmp_path, DIARY.replace("Diary", "Saved"), nights=2)
+    run = RunFolder(outcome.folder)
+    lines = [line for turn in Reading.of(run).conversations["main"].turns for line in turn.nights]
+    assert len(lines) == len(nights_of(outcome))
+    shown = r"A night passes, until 2024-01-02 07:30; the agent worked: \d\.\d\d s, \$0\.2500, [\d,]+ bytes kept before and [\d,]+ after\."
+    assert re.fullmatch(shown, lines[0])
+    assert night_line(events.Night(turn=3, to=datetime(2024, 1, 2, 7, 30), consolidated=False)) == "A night passes, until 2024-01-02 07:30."
+    assert run.manifest.labelled == f"{run.manifest.agent} [2 nights]"
+    assert run.path.name.startswith("ltm-2k-nights2-")
 
 
 def test_an_agent_that_fails_at_night_or_tells_what_no_journal_can_hold_ends_the_conversation(

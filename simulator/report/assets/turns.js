@@ -126,6 +126,7 @@ const Turns = (() => {
   /** A turn as a list item. Filler is collapsed, and rendered when it is opened. */
   function item(conversation, turn, pattern = null, where = "") {
     const shell = make("li", { class: "turn", id: address(conversation, turn.number), tabindex: "-1" });
+    for (const night of turn.nights ?? []) shell.append(make("p", { class: "jump" }, night));
     for (const jump of turn.jumps ?? []) shell.append(make("p", { class: "jump" }, `The clock jumps to ${jump.to} for ${jump.test}.`));
     const whole = () => [about(conversation, turn), exchange(turn, pattern, where), ...folds(turn)];
     if (!turn.kinds.includes("filler")) {

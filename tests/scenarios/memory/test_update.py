@@ -16,7 +16,9 @@ import pytest
 from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
 from longspan.scenarios.memory.update import Update
 from longspan.scenarios.memory.wording import Wording
+from longspan.scenarios.shared.lists import words
 from longspan.simulator.clock import DEFAULT_START
+from longspan.simulator.grading.matching import found_words
 from longspan.simulator.record import Exchange, Grade, Marked, Record
 from longspan.simulator.scenario import Test
 from longspan.simulator.script import Script
@@ -404,3 +406,9 @@ def test_the_docs_tell_what_each_of_these_agents_has() -> None:
     docs = (Path(__file__).parents[3] / "docs" / "memory-suite.md").read_text("utf-8").partition("\n## update\n")[2].partition("\n## ")[0]
     told = [float(share) for share in re.findall(r"^\| [^|]+ \| (\d\.\d\d) \| [^|]*\|$", docs, re.MULTILINE)]
     assert told == [round(share_of(each)[0], 2) for each in (Memory, Erasing, Obliging, Dateless, Credulous, Newest)]
+
+
+def test_nothing_that_another_test_may_have_agents_append_names_a_room_or_a_decision() -> None:
+    appended = [saying["quotation"] for saying in words("quotations")] + [rule["phrase"] for rule in words("triggers")]
+    text = " ".join([*appended, *words("errands").values()])
+    assert found_words(text, [*words("clubs")["rooms"], *(name for each in words("decisions") for name in each["names"])]) == []
