@@ -219,7 +219,7 @@ class AnsweringAgent(BaseAgent):
             await self._add(self._batches.take())
 
     async def _keep(self, turn: Turn) -> None:
-        """Note a turn. Of a message that asks a memory to forget which can, only what else it says is kept."""
+        """Note a turn. Of a message that asks a memory to forget which does, only what else it says is kept."""
         if self._since is not None:
             self._since.append(turn)
             return
@@ -229,9 +229,10 @@ class AnsweringAgent(BaseAgent):
                 await self._add(self._batches.take())
                 gone = await self.memory.forget(request.text or before, turn.sent_at)
                 self._pending.forget(gone, self.memory.used())
-                turn = turn._replace(text=request.rest)
-                if not turn.text:
-                    return
+                if gone is None or gone:
+                    turn = turn._replace(text=request.rest)
+                    if not turn.text:
+                        return
         await self._add(self._batches.put(turn))
 
     async def _add(self, turns: Sequence[Turn]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
 from math import inf, log
@@ -36,8 +36,8 @@ class Bm25(KeptTurns):
     """Turns by the words that they share with the query. Among equals, the newest comes first."""
 
     class Options(AgentOptions):
-        """`forget`: when the user asks for it, turns are forgotten that have at least this share of the request's words, rare ones counting
-        more. None: nothing is."""
+        """`forget`: what the user asks to forget is searched for, and the turns with at least this share of the best score are forgotten.
+        None: nothing is."""
 
         forget: float | None = Field(default=None, gt=0, le=1, allow_inf_nan=False)
 
@@ -65,14 +65,20 @@ class Bm25(KeptTurns):
         self._words += len(words)
 
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
+        scores = self._scores(query)
+        best = nsmallest(k, scores, key=lambda number: (-scores[number], -number))
+        return [item_of(self._turns[number], round(scores[number], 4)) for number in best]
+
+    def _scores(self, query: str) -> Mapping[int, float]:
+        """Return the scores of the turns that share a word with a query, by number."""
         scores: defaultdict[int, float] = defaultdict(float)
         shrink = B * len(self._turns) / max(1, self._words)
         for word in WORD.findall(query.lower()):
-            rarity = self._rarity(word)
-            for number, times in self._holders.get(word, ()):
+            holders = self._holders.get(word, ())
+            rarity = log(1 + (len(self._turns) - len(holders) + 0.5) / (len(holders) + 0.5))
+            for number, times in holders:
                 scores[number] += rarity * times * (K1 + 1) / (times + K1 * (1 - B + shrink * self._lengths[number]))
-        best = nsmallest(k, scores, key=lambda number: (-scores[number], -number))
-        return [item_of(self._turns[number], round(scores[number], 4)) for number in best]
+        return scores
 
     @property
     def forgets(self) -> bool:
@@ -80,23 +86,14 @@ class Bm25(KeptTurns):
         return self._least is not None
 
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem]:
-        known = [word for word in dict.fromkeys(WORD.findall(text.lower())) if word in self._holders]
-        whole = sum(map(self._rarity, known))
-        shares: defaultdict[int, float] = defaultdict(float)
-        for word in known:
-            for number, _ in self._holders[word]:
-                shares[number] += self._rarity(word) / whole
-        gone = {number for number, share in shares.items() if share >= (self._least or inf) - 1e-9}
+        scores = self._scores(text)
+        least = (self._least or inf) * max(scores.values(), default=0.0)
         turns = self._turns
         self._clear()
         for number, turn in enumerate(turns):
-            if number not in gone:
+            if scores.get(number, -1.0) < least:
                 self.keep(turn)
-        return [item_of(turns[number]) for number in sorted(gone)]
-
-    def _rarity(self, word: str) -> float:
-        holders = len(self._holders.get(word, ()))
-        return log(1 + (len(self._turns) - holders + 0.5) / (holders + 0.5))
+        return [item_of(turn) for number, turn in enumerate(turns) if scores.get(number, -1.0) >= least]
 
     async def reset(self) -> None:
         self._clear()

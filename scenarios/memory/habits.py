@@ -148,12 +148,12 @@ class Written(Habit):
 
     def draw(self, random: Random) -> Asked:
         own, wanted = random.sample(list(words("habits")["patterns"]), 2)
-        (first, second), years = random.sample(list(words("habits")["feasts"]), 2), [str(random.randint(2025, 2049)) for _ in range(3)]
-        shown = date(int(years[0]) - 20, random.randint(1, 9), random.randint(13, 28))
+        (first, second), years = random.sample(list(words("habits")["feasts"]), 2), [str(random.randint(2025, 2049)) for _ in range(2)]
+        shown = date(random.randint(1990, 2019), random.randint(1, 9), random.randint(13, 28))
         return Asked(
             {"own": _written(shown, own)},
-            {"feast": first, "year": years[1]},
-            {"who": _who(random), "pattern": wanted, "feast": second, "year": years[2]},
+            {"feast": first, "year": years[0]},
+            {"who": _who(random), "pattern": wanted, "feast": second, "year": years[1]},
             own,
             wanted,
         )

@@ -246,12 +246,14 @@ def _heard(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tuple[Dia
 
 # Reading replies.
 
-_SENTENCES = re.compile(r"(?<=[.!?])[\s\"'*_)]+(?=[A-Z\"'(*_])|[\n;]+|(?<=\w) [–—] ")
-_ANNOUNCES = re.compile(r"\b(?:will|shall|ill|well|going to) (?:\w+ )?(?:remind|mention|bring|tell|let you know)")
+_SENTENCES = re.compile(r"(?<=[.!?])[\s\"'*_)]+(?=[A-Z\"'(*_])|[\n;]+|(?<=\w) [–—] |, (?=but |while |whereas )")
+_REMARKS = re.compile(r"[()\[\]]")
+_ANNOUNCES = re.compile(r"\b(?:will|shall|ill|well|going to) (?:(?!now )\w+ )?(?:remind|mention|bring|tell|let you know)(?! you now)")
 """What says that a reminder is to come."""
 _DENIES = re.compile(
-    r"\bcancel|\bcalled off\b|\bno (?:longer|need|reminders?)\b|\b(?:not|never|wont|dont|without|stop|stopped) (?:\w+ ){0,2}remind"
-    r"|\balready reminded\b|\b(?:was|is|has been|been|got|now) (?:moved|rescheduled|postponed|pushed|shifted|put off) (?:back )?to\b"
+    r"\bcancel|\bcalled off\b|\bno (?:longer|reminders?)\b|\bno need to (?!re|answer|thank|worry)"
+    r"|\b(?:not|never|wont|dont|without|stop|stopped) (?:(?!forget)\w+ ){0,2}remind(?:ed|ing)?\b|\balready reminded\b"
+    r"|\b(?:was|is|has been|been|got|now) (?:moved|rescheduled|postponed|pushed|shifted|put off) (?:back )?to\b"
 )
 """What says that there is none, that it is over, or that it has another time."""
 
@@ -275,9 +277,16 @@ class _Read(NamedTuple):
 
 def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
     """Return the things that a reply reminds of: a sentence names them, and neither announces a reminder nor says that there is none."""
-    sentences = (plain(sentence) for sentence in _SENTENCES.split(reply))
-    kept = [sentence for sentence in sentences if not (_ANNOUNCES.search(sentence) or _DENIES.search(sentence))]
-    return _named("\n".join(kept), things)
+    found: set[str] = set()
+    for sentence in _SENTENCES.split(reply):
+        parts = [(_named(part, things), _is_none(plain(part))) for part in _REMARKS.split(sentence)]
+        if not any(none and not named for named, none in parts):  # a remark without a name is about the whole sentence
+            found.update(*(named for named, none in parts if not none))
+    return found
+
+
+def _is_none(text: str) -> bool:
+    return bool(_ANNOUNCES.search(text) or _DENIES.search(text))
 
 
 def _named(text: str, things: tuple[str, ...]) -> AbstractSet[str]:

@@ -161,8 +161,8 @@ def test_a_memory_that_cannot_forget_is_given_the_request_like_any_turn() -> Non
     trio.run(scenario)
 
 
-@pytest.mark.parametrize(("share", "left"), [("1", ["t0", "t1", "t2"]), ("0.5", ["t1", "t2"]), ("0.4", ["t1"])])
-def test_bm25_forgets_what_has_enough_of_the_requests_words(share: str, left: Sequence[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("share", "left"), [("1", ["t1", "t2"]), ("0.5", ["t1"]), ("0.1", [])])
+def test_bm25_forgets_what_a_request_finds_first_and_what_it_finds_nearly_as_well(share: str, left: Sequence[str], tmp_path: Path) -> None:
     async def scenario() -> None:
         agent = made(f"bm25?forget={share}")
         for number, text in enumerate(["Ann's address is Elm Street.", "Ann's cat is called Fay.", "Ben lives in Rome."]):
