@@ -90,6 +90,9 @@ class Forget(Scenario):
             farewell=wording.say(random, "farewell"),
         )
 
+    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        return {"similar": len(facts["facts"]) - 1}
+
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return what it earns to guess two questions out of three and to keep quiet about the others.
 
