@@ -100,6 +100,14 @@ def test_the_figures_say_how_an_agent_forgets(agent: type[BaseAgent], score: flo
     assert found == metrics
 
 
+def test_a_store_that_never_deletes_fails_however_its_reader_works(tmp_path: Path) -> None:
+    """It knows the fact. What its reader finds instead of the fact is no sign of having forgotten it."""
+    result, found = run("memory/full?answerer=words", tmp_path)
+    assert [test.score for test in result.tests] == [0, 0, 0]
+    assert found["recalled"] == 1
+    assert found["leaked"] > 0
+
+
 # Replies.
 
 GONE = {
