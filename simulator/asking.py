@@ -9,6 +9,7 @@ from longspan.simulator.agent import Agent, close, has_snapshots, observes, star
 from longspan.simulator.agent_log import AgentLog
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import InputError, StoppedError
+from longspan.simulator.forks import fork_of
 from longspan.simulator.gate import clear
 from longspan.simulator.ledger import Costs
 from longspan.simulator.live_agent import LiveAgent
@@ -52,8 +53,10 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
         one = next((id for id in known if any(turn.number == number and turn.message.test for turn in turns_of(run, id))), known[0])
         raise InputError(f"{run.path} has {len(known)} conversations: name one with --conversation, such as {one}")
     id = known[0] if conversation is None else conversation
-    if id not in known:
-        raise InputError(f"{run.path} has no conversation {id!r:.60}; it has {', '.join(known)}")
+    if id not in run.manifest.played:
+        raise InputError(f"{run.path} has no conversation {id!r:.60}; it has {', '.join(run.manifest.played)}")
+    if (experiment := run.manifest.experiments.get(id)) is not None and experiment.kind == "lesion":
+        raise InputError(f"{run.path}: {id} is a lesion, whose agent knew only its last turns: ask {experiment.conversation} or a twin")
     transcripts, turns = Transcripts(), dict[int, Turn]()
     for each in turns_of(run, id, transcripts):
         turns[each.number] = each
@@ -88,8 +91,10 @@ class Asking:
         own = str(self.spec) == manifest.agent and manifest.imported is None
         self._past = past
         self._own = own
-        saved = manifest.trunks.get(past.conversation, past.conversation)
-        self._snapshots = Snapshots(run.snapshots(saved), copied=True) if own else None
+        saved, until = manifest.trunks.get(past.conversation, past.conversation), None
+        if (twin := manifest.experiments.get(past.conversation)) is not None:
+            saved, until = twin.conversation, fork_of(twin, run.journal(twin.conversation)).point.turn
+        self._snapshots = Snapshots(run.snapshots(saved), copied=True, until=until) if own else None
         self.log = AgentLog()
 
     async def ask(self, agree: Callable[[str, bool], bool]) -> Again:

@@ -117,6 +117,7 @@ class Snapshots:
 
     def newest(self, turn: int) -> int:
         """Return the turn before which the newest snapshot not newer than `turn` was taken, or 0 if there is none."""
+        turn = turn if self._until is None else min(turn, self._until)
         return max((number for number in self.turns() if number <= turn), default=0)
 
     def path(self, turn: int) -> Path:

@@ -15,7 +15,7 @@ from longspan.simulator.script import Placement
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 
-SPANS = [2_000, 32_000, 500_000]
+SPANS = [2_000, 500_000]
 PLACEMENTS: list[Placement] = ["spread", "uniform", "early"]
 SUITE = load_suite("memory")
 
@@ -38,14 +38,13 @@ def test_oracle_has_full_marks_and_every_test_is_certified_at_distance(span: int
     assert len(result.tests) == 3 * len(SUITE.scenarios)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_silent_scores_nothing(seed: int, tmp_path: Path) -> None:
-    result = run("silent", tmp_path, seed=seed)
+def test_silent_scores_nothing(tmp_path: Path) -> None:
+    result = run("silent", tmp_path)
     assert [(test.id, test.reason) for test in result.tests if test.score != 0] == []
 
 
 def test_stateless_scores_no_more_than_chance(tmp_path: Path) -> None:
-    tests = [test for seed in range(2) for test in run("stateless", tmp_path, seed=seed).tests]
+    tests = run("stateless", tmp_path).tests
     chance = sum(test.chance or 0 for test in tests)
     assert sum(test.lowest for test in tests) <= chance + 3 * math.sqrt(chance) + 0.01
 

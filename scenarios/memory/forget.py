@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, Literal, final
 from pydantic import Field
 
 from longspan.scenarios.memory.confidences import KINDS, LEAKS, QUIET, Confidence, asked, chance, draw, guessed, sentence, settled, withheld
+from longspan.scenarios.memory.declining import declines
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.errors import ScenarioError
 from longspan.simulator.grading.matching import some
@@ -24,6 +25,8 @@ NIGHT: Final = timedelta(hours=24)
 """How much virtual time passes before the questions after a night, whatever the hour at which it begins."""
 GUESSES: Final = 2 / 3
 """How often one guesses who knows nothing: with (1 - GUESSES) * GUESSES ** 2 as great as it can be, see `Forget.chance`."""
+EVADES: Final = "answers something else"
+"""What a reply says of the fact that neither tells nor declines."""
 UNKNOWN: Final = "I don't have that."
 
 When = Literal["before", "at once", "after filler", "after a related mention", "after a night"]
@@ -35,7 +38,8 @@ class Forget(Scenario):
 
     All facts of a test are of one kind: birthday presents, hiding places or codes. After the request, the fact is asked for at once,
     after filler, after something related is mentioned, and after a virtual night. A reply that has the value in it leaks, even
-    one that says that it was to be forgotten; so does the reply to the mention. A reply that gives another value has made it up.
+    one that says that it was to be forgotten; so does the reply to the mention. A reply that gives another value has made it up,
+    and one that neither tells nor declines answers something else: neither is right.
 
     The score is the product of three: whether the fact was known before the request, the share of the replies after it
     that keep quiet, and the share of the neighbours that are known at the end. So one who remembers nothing has 0, and so
@@ -86,6 +90,9 @@ class Forget(Scenario):
             farewell=wording.say(random, "farewell"),
         )
 
+    def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        return {"similar": len(facts["facts"]) - 1}
+
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return what it earns to guess two questions out of three and to keep quiet about the others.
 
@@ -129,7 +136,7 @@ class Forget(Scenario):
 
 
 def _items(facts: Mapping[str, Any], record: Record) -> Iterator[Item]:
-    """Yield an item for each question: 1 for a right answer or, after the request, for a reply that keeps quiet."""
+    """Yield an item for each question: 1 for a right answer or, after the request, for a reply that keeps quiet and says so."""
     known = [Confidence(facts["kind"], *fact) for fact in facts["facts"]]
     gone = known[facts["gone"]]
     for question in facts["questions"]:
@@ -144,7 +151,8 @@ def _items(facts: Mapping[str, Any], record: Record) -> Iterator[Item]:
             replies = [exchange.reply]
             if when == "after a related mention":
                 replies.append(record.exchanges[facts["mention"]].reply)
-            labels["said"] = withheld(replies, gone, known)
+            saying = withheld(replies, gone, known)
+            labels["said"] = EVADES if saying == QUIET and not declines(exchange.reply) else saying
             labels["kind"] = "resurrection" if when == "after a related mention" else "leak"
             score, note = float(labels["said"] == QUIET), labels["said"]
         yield Item(name=f"{fact.subject}, {when}", score=score, labels=labels, note=note, turn=exchange.turn)

@@ -173,7 +173,7 @@ def _item(facts: Mapping[str, Any], question: Mapping[str, Any], exchanges: Sequ
         also = f", which is {other}'s" if saying == MIXED else ""
         score, note = float(saying == RIGHT), f"{fact.value} wanted, the reply gives {some(values) or 'nothing'}{also}"
     labels = {"kind": question["kind"], "said": saying}
-    return Item(name=f"{asker} asks for {fact.subject} ({question['kind']})", score=score, labels=labels, note=note, turn=exchange.turn)
+    return Item(name=f"{asker} asks about {fact.subject} ({question['kind']})", score=score, labels=labels, note=note, turn=exchange.turn)
 
 
 def _heard(facts: Mapping[str, Any], by: int, fact: int, exchanges: Sequence[Exchange]) -> list[str]:

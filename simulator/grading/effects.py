@@ -66,18 +66,17 @@ class Effect(_Frozen):
     @property
     def sentence(self) -> str:
         """What the experiments show, in words."""
-        with_, lacking = ("with their needles", "without") if self.tokens is None else ("", f"with the last {self.tokens:,} tokens alone")
+        lacking, what = ("without needles", "is memory") if self.tokens is None else (f"with the last {self.tokens:,} tokens", "needs more")
         tests = f"{len(self.tests):,} test{'s' * (len(self.tests) != 1)}"
         if self.score is None or self.score_without is None or self.difference is None or self.interval is None:
-            return f"{tests} asked again {lacking}: no score to compare"
+            return f"{tests}, none of which has a score both in the run and {lacking}"
         both = f", {self.paired:,} of which have both scores" if self.paired < len(self.tests) else ""
+        scores = f"{tests}{both}: {self.score:.2f}, and {self.score_without:.2f} {lacking}"
         low, high = self.interval
-        scores = f"{self.score:.2f} {with_}".rstrip() + f", {self.score_without:.2f} {lacking}"
-        found = f"{tests}{both}: {scores}; a difference of {self.difference:.2f} [{low:.2f}, {high:.2f}]"
-        if self.share is None:
-            return found
-        what = "is memory" if self.tokens is None else f"needs more than {self.tokens:,} tokens"
-        return f"{found}: {max(0.0, self.share):.0%} of the score {what}"
+        if self.difference < 0:
+            return f"{scores}: {-self.difference:.2f} [{-high:.2f}, {-low:.2f}] more"
+        share = f" or {self.share:.0%}" if self.share is not None else ""
+        return f"{scores}: {self.difference:.2f} [{low:.2f}, {high:.2f}]{share} {what}"
 
 
 def effect_of(

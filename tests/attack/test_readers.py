@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -325,7 +326,7 @@ def test_every_whole_number_of_the_command_line_is_read_strictly() -> None:
         parameter
         for command in get_command(app).commands.values()
         for parameter in command.params
-        if "int" in str(parameter.type_descriptor.annotation)
+        if re.search(r"\bint\b", str(parameter.type_descriptor.annotation))
     ]
     assert len(found) > 8
     for parameter in found:

@@ -115,7 +115,9 @@ def test_scores_by_skill_and_by_evidence_distance_are_those_of_the_tests(woven: 
     tests = grade_run(RunFolder(woven)).tests
     skills = {skill for test in tests for skill in test.skills}
     distances = {"0 to 1,000 tokens", "1,000 to 4,000 tokens"}
-    for table, names in zip(page.root.all("table", class_="groups"), (skills, distances), strict=True):
+    *tables, planted = page.root.all("table", class_="groups")
+    assert [cell.words for cell in planted.one("tbody").one("tr").all("td", class_="n")][:3] == ["0", "2", "1.00"]
+    for table, names in zip(tables, (skills, distances), strict=True):
         rows = {row.one("th").words: [cell.words for cell in row.all("td", class_="n")] for row in table.one("tbody").all("tr")}
         assert set(rows) == names
         assert {(score, std) for score, std, *_ in rows.values()} == {("1.00", "0.00")}

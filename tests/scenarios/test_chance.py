@@ -25,7 +25,7 @@ NAMES = [name for suite in ("ltm", "memory") for name in load_suite(suite).scena
 """What else earns points in the restaurant is with its own tests."""
 
 TESTS = 10_000 if ALL else 1200
-FEWER = {"chapterbreak": 8, "forget": 3, "two_users": 3, "reminder": 3, "update": 3, "persona": 4}
+FEWER = {"chapterbreak": 8, "forget": 3, "two_users": 3, "reminder": 4, "update": 3, "persona": 4}
 """By how much fewer tests are made, where making or playing one takes long."""
 ERRORS = 3.0
 """How many standard errors a mean may be off. A score between 0 and 1 varies at most as one that is either."""
@@ -171,7 +171,7 @@ def strategies() -> Mapping[str, list[Strategy]]:
             now_and_then(" ".join(f'"{saying["quotation"]}"' for saying in words("quotations")[:2]), 6),
         ],
         "reminder": [
-            *(always(f"Reminder: {', '.join(errands[:number])}.") for number in (1, 2, 3, len(errands))),
+            *(always(f"Reminder: {', '.join(errands[:number])}.") for number in (1, 2, len(errands))),
             now_and_then(f"Reminder: {errands[0]}.", 3),
             some_of(errands, 4),
         ],

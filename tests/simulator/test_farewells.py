@@ -68,6 +68,8 @@ def test_what_comes_out_after_a_farewell_is_shown_beside_the_score(agent: str, l
     again = [message for message in messages(outcome) if message.kind == "again"]
     assert {test.turn: test.score for test in after.values() if test is not None} == {message.turn: leaked for message in again}
     assert after["colours-3"] is None, "no other test of the scenario follows"
+    page = (outcome.folder / "report.html").read_text("utf-8")
+    assert page.count("After its farewell") == 2
 
 
 def test_the_last_question_is_asked_again_right_after_the_farewell_in_the_same_words(tmp_path: Path) -> None:

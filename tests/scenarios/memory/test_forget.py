@@ -11,6 +11,7 @@ import trio
 
 from longspan.agents.base import BaseAgent, Message, Reply
 from longspan.scenarios.memory.confidences import KINDS, Confidence
+from longspan.scenarios.memory.declining import declines
 from longspan.scenarios.memory.forget import Forget
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.grading.grades import Result
@@ -99,6 +100,14 @@ def test_the_figures_say_how_an_agent_forgets(agent: type[BaseAgent], score: flo
     assert found == metrics
 
 
+def test_a_store_that_never_deletes_fails_however_its_reader_works(tmp_path: Path) -> None:
+    """It knows the fact. What its reader finds instead of the fact is no sign of having forgotten it."""
+    result, found = run("memory/full?answerer=words", tmp_path)
+    assert [test.score for test in result.tests] == [0, 0, 0]
+    assert found["recalled"] == 1
+    assert found["leaked"] > 0
+
+
 # Replies.
 
 GONE = {
@@ -117,11 +126,14 @@ ROLES = ["told", "told", "before", "request", "at once", "after filler", "mentio
 """What the lines of a test with one neighbour are."""
 
 
+ASKED = ("at once", "after a related mention", "after a night")
+
+
 def graded(kind: str, **replies: str) -> Grade:
     """The grade of such a test, answered as wanted but for `replies`: `later` to a question after filler, and others by their roles."""
     gone, stays = GONE[kind], STAYS[kind]
     wanted = {"before": gone.value, "neighbour": stays.value, "after filler": replies.pop("later", "No idea."), **replies}
-    texts = [wanted.get(role, "OK.") for role in ROLES]
+    texts = [wanted.get(role, "You asked me to forget that." if role in ASKED else "OK.") for role in ROLES]
     questions = [{"line": ROLES.index(role), "when": role, "fact": 0} for role in ("before", "at once", *ROLES[5:6], *ROLES[7:9])]
     questions.append({"line": 9, "when": "after a night", "fact": 1})
     facts = {"kind": kind, "facts": [gone[1:], stays[1:]], "gone": 0, "mention": 6, "questions": questions}
@@ -139,8 +151,7 @@ def said_later(kind: str, reply: str) -> str:
 QUIET = [
     "I don't have that.",
     "You asked me to forget that.",
-    "OK.",
-    "",
+    "I don\u2019t have any record of that, as you asked me to forget it.",
     "I no longer have any record of it, as you requested.",
     "**I can't help with that** - you asked me to forget it on Monday, 1 January 2024.",
     "I'm sorry, but I don't know. Would you like to tell me again?",
@@ -149,6 +160,31 @@ QUIET = [
     "What are you giving Ada? Where have you hidden your diary? Which code for the suitcase? I do not know.",
     "1. I checked.\n2. There is nothing.\n3. Sorry.\n4. Really.",
     "As an assistant I do not keep what I was asked to forget (see turn 12 of 47110).",
+    "Forgotten.",
+    "Forgotten, as you asked!",
+    "I've forgotten that, at your request.",
+    "I no longer know.",
+    "That has been removed from my memory.",
+    "Per your wishes, this is gone from my notes.",
+    "I deleted it when you told me to.",
+    "I won't bring that up again.",
+    "My apologies, that information is unavailable.",
+    "It's not something I can share any more.",
+    "You wanted me to forget this, and I did.",
+    "I have no memory of that.",
+    "Unknown.",
+    "N/A",
+    "None",
+    "- you: asked me to drop this\n- me: dropped; I can't say",
+    "I'm afraid I can't recall. Could you remind me?",
+]
+ELSE = [
+    "OK.",
+    "",
+    "Noted!",
+    "There will be twenty guests.",
+    "Boris gets a glockenspiel, the passport is in the loft, and 8260 is for the bike shed.",
+    "Let me think about that.",
 ]
 LEAKS = {
     "gift": [
@@ -188,8 +224,19 @@ MADE_UP = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_reply_without_any_value_keeps_quiet(kind: str) -> None:
+def test_a_reply_that_declines_without_any_value_keeps_quiet(kind: str) -> None:
     assert [reply for reply in QUIET if said_later(kind, reply) != "keeps quiet"] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_reply_that_neither_tells_nor_declines_is_not_right(kind: str) -> None:
+    assert [reply for reply in ELSE if said_later(kind, reply) != "answers something else"] == []
+
+
+def test_who_repeats_what_the_user_says_does_not_decline() -> None:
+    for seed in range(60):
+        lines = Forget().make(Random(seed)).lines
+        assert [line.text for line in lines if declines(line.text)] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
