@@ -9,6 +9,7 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
@@ -96,6 +97,7 @@ def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
             yield from (name for alias in node.names if (name := alias.name.removeprefix("longspan.")) in known)
 
 
+@cache
 def graph() -> dict[str, set[str]]:
     """Return the modules that each module imports."""
     known = modules()

@@ -472,10 +472,10 @@ class Conversation:
         if fork is None or fork.experiment.kind != "twin" or test.id != fork.experiment.test:
             return needle
         self._replaced.add(self.turns)
-        random = Random(f"{test.seed}/twin/{len(self._replaced)}")
+        random, words = Random(f"{test.seed}/twin/{len(self._replaced)}"), _words(needle.text)
         size, shuffled = min(needle.tokens, MAX_REPLACEMENT), random.sample(range(REPLACEMENTS), REPLACEMENTS)
         remarks = (self._setting.filler.remark(size, number) for number in shuffled)
-        text = next((text for text in remarks if _words(text).isdisjoint(_words(needle.text))), "Well.")
+        text = next((text for text in remarks if words.isdisjoint(_words(text))), "Well.")
         return replace(needle, text=text, tokens=self._count(text), needle=False)
 
     async def _verdict(self, test: Test, request: AskJudge) -> Verdict:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,11 +43,17 @@ def test_mypy_strict_is_clean() -> None:
     assert done.returncode == 0, done.stdout
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return all of a file's syntax tree."""
+    return list(ast.walk(ast.parse(path.read_text("utf-8"))))
+
+
 def imports(package: str) -> list[tuple[Path, str]]:
     """Return the modules that a package imports, each with the importing file."""
     modules = []
     for path in (ROOT / package).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.Import):
                 modules += [(path, alias.name) for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -95,7 +102,7 @@ def checks_type(node: ast.AST) -> bool:
 
 def test_only_the_transcript_and_what_writes_events_examine_their_types() -> None:
     modules = (path for folder in ("simulator", "scenarios", "agents", "scripts") for path in (ROOT / folder).rglob("*.py"))
-    found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(checks_type, ast.walk(ast.parse(path.read_text("utf-8")))))}
+    found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(checks_type, nodes(path)))}
     assert found == {f"simulator/{name}.py" for name in ("transcript", "journal", "conversation")}
 
 
@@ -119,7 +126,7 @@ def prints(node: ast.AST) -> bool:
 
 def test_all_that_is_printed_goes_through_one_module() -> None:
     modules = (path for folder in ("simulator", "scenarios", "agents") for path in (ROOT / folder).rglob("*.py"))
-    found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(prints, ast.walk(ast.parse(path.read_text("utf-8")))))}
+    found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(prints, nodes(path)))}
     assert found == PRINTING | {"simulator/cli/console.py"}, "the last is Rich's console with the same filter"
 
 
@@ -153,7 +160,7 @@ def called(node: ast.AST) -> str:
 def test_what_a_text_names_is_made_in_few_places() -> None:
     found: dict[str, set[str]] = {name: set() for name in EXECUTORS}
     for path in (ROOT / "simulator").rglob("*.py"):
-        for name in found.keys() & set(map(called, ast.walk(ast.parse(path.read_text("utf-8"))))):
+        for name in found.keys() & set(map(called, nodes(path))):
             found[name].add(path.relative_to(ROOT / "simulator").with_suffix("").as_posix())
     assert found == {name: set(places.split()) for name, places in EXECUTORS.items()}
 
@@ -161,7 +168,7 @@ def test_what_a_text_names_is_made_in_few_places() -> None:
 def callers(*names: str) -> set[str]:
     """Return the modules that call functions or methods of these names."""
     modules = [path for folder in ("simulator", "scenarios", "agents") for path in (ROOT / folder).rglob("*.py")]
-    found = {path for path in modules if not set(names).isdisjoint(map(called, ast.walk(ast.parse(path.read_text("utf-8")))))}
+    found = {path for path in modules if not set(names).isdisjoint(map(called, nodes(path)))}
     return {path.relative_to(ROOT).as_posix() for path in found}
 
 

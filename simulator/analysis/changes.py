@@ -17,7 +17,19 @@ __all__ = ["changed_options", "changed_parameters", "chosen_scenarios"]
 MAX_CHARS: Final = 60
 """Characters shown of a value."""
 
-OPTIONS: Final = ("placement", "tokenizer", "filler", "filler_size", "definitions", "starts_at", "pace_s", "judge", "branch")
+OPTIONS: Final = (
+    "placement",
+    "tokenizer",
+    "filler",
+    "filler_size",
+    "definitions",
+    "starts_at",
+    "pace_s",
+    "judge",
+    "branch",
+    "twins",
+    "lesion",
+)
 """Settings that are named with their value where they are not the default."""
 
 

@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.graded_runs import Column, Graded
 from longspan.simulator.analysis.statistics import Difference, Interval, effect_interval
-from longspan.simulator.grading.effects import Contrast
+from longspan.simulator.grading.effects import TestEffect
 
-__all__ = ["CONTRASTS", "Pooled", "contrast_rows", "pooled_effects"]
+__all__ = ["EXPERIMENTS", "Pooled", "experiment_rows", "pooled_effects"]
 
-CONTRASTS: Final[dict[str, type]] = {
+EXPERIMENTS: Final[dict[str, type]] = {
     "agent": str,
     "span": int,
     "seed": int,
@@ -52,7 +52,7 @@ class Pooled(NamedTuple):
         return self.difference / self.score if self.score else None
 
 
-def contrast_rows(runs: Sequence[Graded]) -> Iterator[dict[str, Any]]:
+def experiment_rows(runs: Sequence[Graded]) -> Iterator[dict[str, Any]]:
     """Yield a row for each test of each experiment."""
     for run in runs:
         manifest = run.manifest
@@ -61,12 +61,12 @@ def contrast_rows(runs: Sequence[Graded]) -> Iterator[dict[str, Any]]:
                 continue
             for row in effect.tests:
                 about = {"agent": run.agent, "span": manifest.span, "seed": manifest.seed, "experiment": kind, "tokens": effect.tokens}
-                yield about | row.model_dump(include={name for name in CONTRASTS if name not in about})
+                yield about | row.model_dump(include={name for name in EXPERIMENTS if name not in about})
 
 
 def pooled_effects(runs: Sequence[Graded]) -> list[Pooled]:
     """Return what the runs' experiments show, in the order of agents and columns in which they come. Only what has both scores counts."""
-    groups: dict[tuple[str, str, Column], list[tuple[Graded, Contrast]]] = {}
+    groups: dict[tuple[str, str, Column], list[tuple[Graded, TestEffect]]] = {}
     for run in runs:
         for effect in filter(None, (run.result.twins, run.result.lesions)):
             name = "without needles" if effect.tokens is None else f"with the last {effect.tokens:,} tokens"
@@ -75,7 +75,7 @@ def pooled_effects(runs: Sequence[Graded]) -> list[Pooled]:
     return [_pooled(*key, group) for key, group in groups.items() if group]
 
 
-def _pooled(name: str, agent: str, column: Column, group: Sequence[tuple[Graded, Contrast]]) -> Pooled:
+def _pooled(name: str, agent: str, column: Column, group: Sequence[tuple[Graded, TestEffect]]) -> Pooled:
     differences = [Difference(row.scenario, (run.folder.path, run.roots[row.test]), row.difference or 0.0) for run, row in group]
     return Pooled(
         name,

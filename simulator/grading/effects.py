@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.ledger import Spending
 
-__all__ = ["Contrast", "Effect", "effect_of", "paired_interval"]
+__all__ = ["Effect", "TestEffect", "effect_of", "paired_interval"]
 
 LEVEL: Final = 0.95
 """The confidence level of intervals."""
@@ -25,7 +25,7 @@ class _Frozen(BaseModel):
 
 
 @final
-class Contrast(_Frozen):
+class TestEffect(_Frozen):
     """A test's `score`, and its score in the experiment, `score_without`; None where it has none. `difference` is the first less the
     second.
 
@@ -61,7 +61,7 @@ class Effect(_Frozen):
     turns: int
     conversation_tokens: int
     costs: dict[str, Spending]
-    tests: list[Contrast]
+    tests: list[TestEffect]
 
     @property
     def sentence(self) -> str:
@@ -80,10 +80,10 @@ class Effect(_Frozen):
 
 
 def effect_of(
-    contrasts: Sequence[Contrast], *, tokens: int | None, turns: int, conversation_tokens: int, costs: dict[str, Spending]
+    tests: Sequence[TestEffect], *, tokens: int | None, turns: int, conversation_tokens: int, costs: dict[str, Spending]
 ) -> Effect:
     """Return what experiments of a kind show together."""
-    pairs = [(each.score, each.score_without) for each in contrasts if each.score is not None and each.score_without is not None]
+    pairs = [(each.score, each.score_without) for each in tests if each.score is not None and each.score_without is not None]
     score, without = (fmean(column) for column in zip(*pairs, strict=True)) if pairs else (None, None)
     difference = score - without if score is not None and without is not None else None
     return Effect(
@@ -97,7 +97,7 @@ def effect_of(
         turns=turns,
         conversation_tokens=conversation_tokens,
         costs=costs,
-        tests=list(contrasts),
+        tests=list(tests),
     )
 
 

@@ -22,7 +22,7 @@ from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.folders import read_file
 from longspan.simulator.gate import clear
-from longspan.simulator.grading.effects import Contrast, Effect, effect_of
+from longspan.simulator.grading.effects import Effect, TestEffect, effect_of
 from longspan.simulator.grading.evidence_recall import evidence_metrics
 from longspan.simulator.grading.ingestion import Ingestion, ingestion_metrics
 from longspan.simulator.grading.needle_fates import NeedleFates
@@ -357,14 +357,14 @@ class Gradebook:
         results = {test.id: test for test in tests}
         transcripts = [self.transcripts[id] for id in planned if id in self.transcripts]
         return effect_of(
-            [self._contrast(id, results[experiment.test], answers) for id, experiment in planned.items()],
+            [self._test_effect(id, results[experiment.test], answers) for id, experiment in planned.items()],
             tokens=next(iter(planned.values())).tokens,
             turns=sum(t.own_turns for t in transcripts),
             conversation_tokens=sum(t.own_tokens for t in transcripts),
             costs=tally(entry for t in transcripts for entry in t.used),
         )
 
-    def _contrast(self, id: str, test: TestResult, answers: JudgeAnswers) -> Contrast:
+    def _test_effect(self, id: str, test: TestResult, answers: JudgeAnswers) -> TestEffect:
         """Return a test's score beside that in an experiment."""
         transcript = self.transcripts.get(id)
         played = transcript.tests.get(test.id) if transcript is not None else None
@@ -374,7 +374,7 @@ class Gradebook:
         elif played is not None and played.status == "scenario_error":
             grade = Grade(score=None, reason=f"the test failed: {played.error}")
         known = test.score is not None and grade.score is not None
-        return Contrast(
+        return TestEffect(
             test=test.id,
             scenario=test.scenario,
             conversation=id,

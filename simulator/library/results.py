@@ -10,7 +10,7 @@ from typing import Any, Final, final
 from longspan.simulator.analysis.baseline import Fall, fall
 from longspan.simulator.analysis.comparable import check_comparable
 from longspan.simulator.analysis.comparing import Cell, cells_of, compare
-from longspan.simulator.analysis.effects import CONTRASTS, contrast_rows
+from longspan.simulator.analysis.effects import EXPERIMENTS, experiment_rows
 from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable
 from longspan.simulator.analysis.graded_runs import load as load_runs
 from longspan.simulator.analysis.rows import TESTS, names, test_row
@@ -142,7 +142,7 @@ class Results:
     @cached_property
     def experiments(self) -> Frame:
         """A row for each test of a twin or a lesion, with its scores in the run and without."""
-        return Frame(CONTRASTS, list(contrast_rows(self._runs)))
+        return Frame(EXPERIMENTS, list(experiment_rows(self._runs)))
 
     def failed(self) -> list[ShownTest]:
         """Return the tests that lost points or have no score, the worst first."""

@@ -85,16 +85,21 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["chat", "--agent", "oracle"], "name another agent"),
     ],
 )
-def test_bad_input_gets_one_line_and_exit_code_2(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_bad_input_gets_one_line_and_exit_code_2(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "broken.yaml").write_text("a: [")
     (tmp_path / "wrong.yaml").write_text("name: x\nscenaros: {colours: {}}\n")
     before = sorted(tmp_path.rglob("*"))
-    done = longspan(*arguments, where=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1, done.stderr
-    assert done.stderr.startswith("longspan: ")
-    assert done.stdout == ""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as exiting:
+        main(arguments)
+    out, err = capfd.readouterr()
+    assert exiting.value.code == 2, err
+    assert said in err
+    assert err.count("\n") == 1, err
+    assert err.startswith("longspan: ")
+    assert out == ""
     assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts) == before, "nothing is left half-written"
 
 

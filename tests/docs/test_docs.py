@@ -28,7 +28,7 @@ from longspan.simulator import events
 from longspan.simulator.analysis import contrasts
 from longspan.simulator.analysis.rows import TESTS, TURNS
 from longspan.simulator.experiment import Experiment
-from longspan.simulator.grading.effects import Contrast, Effect
+from longspan.simulator.grading.effects import Effect, TestEffect
 from longspan.simulator.grading.grades import Result, ScenarioResult, TestResult
 from longspan.simulator.grid import Grid
 from longspan.simulator.interop.dataset import EXPECTED, MESSAGES
@@ -421,7 +421,7 @@ def names_of(model: type[Any]) -> list[str]:
         ("`manifest.json`", "conversations", PlannedTest),
         ("A test", "evidence", Evidence),
         ("A test", "correction", Correction),
-        ("An effect", "tests", Contrast),
+        ("An effect", "tests", TestEffect),
         ("`begin`", "experiment", Experiment),
         ("`manifest.json`", "experiments", Experiment),
     ],

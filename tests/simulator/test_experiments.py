@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import pytest
 import trio
 from benchmarks.pairs import conversations_needed
+from tests.durability import agents
 
 import longspan
 from longspan.agents.base import BaseAgent, Reply
@@ -90,7 +91,6 @@ class Planted(BaseAgent):
         self.said: list[str] = []
 
     async def reply(self, message: Message) -> Reply:
-        Seen.calls["reply"] += 1
         self.said.append(message.text)
         if (asked := re.search(r"the code of depot (\d+)", message.text)) is None:
             return Reply("OK.")
@@ -105,7 +105,6 @@ class Planted(BaseAgent):
         return Reply("Nobody told me.")
 
     async def observe(self, message: Message, reply: str) -> None:
-        Seen.calls["observe"] += 1
         self.said += [message.text, reply]
 
     async def reset(self) -> None:
@@ -115,14 +114,23 @@ class Planted(BaseAgent):
         (folder / "said.json").write_text(json.dumps(self.said))
 
     async def load(self, folder: Path) -> None:
-        Seen.calls["load"] += 1
         self.said = json.loads((folder / "said.json").read_text())
 
 
-class Unsaved(Planted):
-    """The same, without saving."""
+class Saved(agents.Keeper):
+    """Its every reply depends on all messages before. It saves and loads."""
 
-    has_snapshots = False
+    def load(self, folder: Path) -> None:
+        Seen.calls["load"] += 1
+        super().load(folder)
+
+
+class Shown(agents.Forgetful):
+    """The same, without saving: it is shown what was before."""
+
+    def observe(self, message: Message, reply: str) -> None:
+        Seen.calls["observe"] += 1
+        super().observe(message, reply)
 
 
 def codes(agent: str, tests: int = 6, **more: Any) -> RunSettings:
@@ -192,20 +200,17 @@ def test_who_is_given_the_answers_or_has_none_has_no_memory(agent: str, score: f
 
 
 def test_a_twin_begins_from_the_agents_state_at_its_needle(tmp_path: Path, seen: type[Seen]) -> None:
-    run, _ = run_of(codes("Planted", tests=3, twins=3), tmp_path)
-    shared = seen.calls["load"]
-    assert shared == 3, "each is loaded from the state that was pinned"
-    kept = [int(path.name) for path in run.snapshots("main").iterdir()]
-    assert len(kept) == 2, "they are no longer pinned"
-    seen.calls.clear()
-    _, result = run_of(codes("Unsaved", tests=3, twins=3), tmp_path / "unsaved")
-    assert seen.calls["load"] == 0
+    run, result = run_of(codes("Saved", tests=3, twins=3, lesion=600), tmp_path / "saved")
+    assert seen.calls["load"] == 3, "each is loaded from the state that was pinned"
+    assert len(list(run.snapshots("main").iterdir())) == 2, "they are no longer pinned"
+    other, _ = run_of(codes("Shown", tests=3, twins=3, lesion=600), tmp_path / "shown")
     assert result.twins is not None
-    shown = sum(row.turn or 0 for row in result.twins.tests)
-    assert seen.calls["observe"] >= shown
+    assert seen.calls["observe"] >= sum(row.turn or 0 for row in result.twins.tests)
+    for id in run.manifest.experiments:
+        assert essential(run, id) == essential(other, id), "an agent that is shown the turns before goes on as one that is loaded"
 
 
-def test_a_lesion_leaves_the_last_tokens_alone(tmp_path: Path, seen: type[Seen]) -> None:
+def test_a_lesion_leaves_the_last_tokens_alone(tmp_path: Path) -> None:
     run, result = run_of(codes("Planted", tests=8, lesion=1_000), tmp_path)
     assert result.lesions is not None
     assert result.lesions.tokens == 1_000

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.loopback import Server
 
+from longspan.simulator.cli import main
 from longspan.simulator.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
@@ -279,9 +280,15 @@ def test_max_cost_requires_known_prices(tmp_path: Path, monkeypatch: pytest.Monk
         ("judge: 'openai/x?base_url=http://127.0.0.1:1/v1'", "s.yaml names an address to call"),
     ],
 )
-def test_an_invalid_file_is_reported_in_one_line_before_anything_is_written(text: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text(text, "utf-8")
-    error = sweep(tmp_path, "s.yaml", code=2).stderr
+def test_an_invalid_file_is_reported_in_one_line_before_anything_is_written(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(text, "utf-8")
+    with pytest.raises(SystemExit) as exiting:
+        main(["sweep", "s.yaml"])
+    assert exiting.value.code == 2
+    error = capsys.readouterr().err
     assert message in error
     assert len(error.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
