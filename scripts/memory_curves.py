@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
-from longspan.simulator import events
 from longspan.simulator.grading.grades import Result, read_result
 from longspan.simulator.grid import Grid
+from longspan.simulator.past import turns_of
 from longspan.simulator.planning import plan
 from longspan.simulator.report.figures import agent_lines, draw_legend, line_look, render
 from longspan.simulator.report.styles import styles
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play
+from longspan.simulator.transcript import Turn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,21 +76,17 @@ def _score(result: Result, scenario: str) -> float:
 def _forgotten(run: RunFolder) -> Iterator[tuple[str, bool]]:
     """Yield for each question of the scenario `forget` what it asks about, and whether the memory found that."""
     numbers: dict[str, int] = {}
-    asked: dict[str, list[events.Message]] = {}
-    traces: dict[int, Mapping[str, Any]] = {}
-    for event in run.events("main"):
-        if isinstance(event, events.Message):
-            numbers[event.turn_id] = event.turn
-            if event.kind == "question" and str(event.test).startswith("forget-"):
-                asked.setdefault(str(event.test), []).append(event)
-        elif isinstance(event, events.Reply):
-            traces[event.turn] = event.trace or {}
+    asked: dict[str, list[Turn]] = {}
+    for turn in turns_of(run, "main"):
+        numbers[turn.message.turn_id] = turn.number
+        if turn.reply is not None and turn.message.kind == "question" and str(turn.message.test).startswith("forget-"):
+            asked.setdefault(str(turn.message.test), []).append(turn)
     for questions in asked.values():
-        target = (questions[0].needs or [])[0]
-        for place, question in enumerate(questions):
-            what = "before" if not place else "after" if question in questions[AFTER] else "neighbours"
-            needle = target if what != "neighbours" else (question.needs or [])[0]
-            yield what, _found(traces[question.turn], needle, numbers)
+        target = (questions[0].message.needs or [])[0]
+        for place, turn in enumerate(questions):
+            what = "before" if not place else "after" if turn in questions[AFTER] else "neighbours"
+            needle = target if what != "neighbours" else (turn.message.needs or [])[0]
+            yield what, _found((turn.reply and turn.reply.trace) or {}, needle, numbers)
 
 
 def _found(trace: Mapping[str, Any], needle: int, numbers: Mapping[str, int]) -> bool:
