@@ -316,7 +316,7 @@ class Conversation:
                     await self._give_floor(state, jump, nursery)
                 case End(state):
                     await self._end(state)
-                    if self._fork is not None and state.test.id == self._fork.experiment.test:
+                    if self._fork is not None and state.test.id == self._fork.experiment.test and not self._journal.shares:
                         break
                 case Fill(tokens, asked):
                     await self._fill(tokens, asked)
