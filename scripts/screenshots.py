@@ -20,6 +20,7 @@ from typing import Final
 import trio
 from PIL import Image
 from playwright.sync_api import Browser, Page
+from scripts.memory_curves import PICTURE, measure, picture
 from tests.arena.judges import by_sentences
 from tests.arena.judges import lines as summaries
 from tests.browser import chromium
@@ -216,6 +217,7 @@ def arena(studio: Studio) -> bytes:
 
 PICTURES: Final[dict[str, Callable[[Studio], bytes]]] = {
     "card.svg": card,
+    PICTURE.name: lambda studio: picture(measure(studio.folder)),
     **{
         f"{made.__name__}.png": made
         for made in (report, memory, timeline, tests, playback, compare, runs, live, side_by_side, annotate, arena)

@@ -316,7 +316,7 @@ class Conversation:
                     await self._give_floor(state, jump, nursery)
                 case End(state):
                     await self._end(state)
-                    if self._fork is not None and state.test.id == self._fork.experiment.test:
+                    if self._fork is not None and state.test.id == self._fork.experiment.test and not self._journal.shares:
                         break
                 case Fill(tokens, asked):
                     await self._fill(tokens, asked)
@@ -472,10 +472,10 @@ class Conversation:
         if fork is None or fork.experiment.kind != "twin" or test.id != fork.experiment.test:
             return needle
         self._replaced.add(self.turns)
-        random = Random(f"{test.seed}/twin/{len(self._replaced)}")
+        random, words = Random(f"{test.seed}/twin/{len(self._replaced)}"), _words(needle.text)
         size, shuffled = min(needle.tokens, MAX_REPLACEMENT), random.sample(range(REPLACEMENTS), REPLACEMENTS)
         remarks = (self._setting.filler.remark(size, number) for number in shuffled)
-        text = next((text for text in remarks if _words(text).isdisjoint(_words(needle.text))), "Well.")
+        text = next((text for text in remarks if words.isdisjoint(_words(text))), "Well.")
         return replace(needle, text=text, tokens=self._count(text), needle=False)
 
     async def _verdict(self, test: Test, request: AskJudge) -> Verdict:

@@ -148,10 +148,10 @@ class Journal:
 
     @property
     def replaying(self) -> bool:
-        return self._shares or self.seq < len(self._recorded)
+        return self.shares or self.seq < len(self._recorded)
 
     @property
-    def _shares(self) -> bool:
+    def shares(self) -> bool:
         """Whether the next event is one of the shared ones."""
         return self.seq > 0 and self._again < len(self._shared.lines)
 
@@ -162,7 +162,7 @@ class Journal:
 
     def recorded(self) -> events.Event | None:
         """Return the recorded event at this position, or None after the last one. Raises StoppedError there if nothing is written."""
-        if self._shares:
+        if self.shares:
             return parse_line(self._shared.lines[self._again], self._again + 1, self._shared.path)
         if self._replay_only and not self.replaying:
             raise self._end()
@@ -173,7 +173,7 @@ class Journal:
 
         Raises ReplayError if it differs, JournalError if it cannot be written.
         """
-        if self._shares:
+        if self.shares:
             self._again += 1
             _compare(self._shared.lines[self._again - 1], as_line(event, self._again), self._shared.path)
             return

@@ -37,6 +37,7 @@ from longspan.simulator.runner import play, replay, resume
 from longspan.simulator.scenario import Scenario
 from longspan.simulator.script import Line, Script
 from longspan.simulator.settings import RunSettings
+from longspan.simulator.stage import Stage
 from longspan.simulator.suite import Suite, load_suite
 from longspan.simulator.tokens import Tokenizer
 from longspan.simulator.tools.estimate import estimate
@@ -79,6 +80,15 @@ class Codes(Scenario):
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         return Grade(score=float(facts["code"] in record.answer.reply), reason=record.answer.reply)
+
+
+class Broken(Codes):
+    """A code, and an error before anything is said of it."""
+
+    name = "broken"
+
+    async def play(self, stage: Stage) -> None:
+        raise ValueError("the depot is closed")
 
 
 class Planted(BaseAgent):
@@ -304,6 +314,15 @@ def essential(run: RunFolder, conversation: str) -> list[dict[str, Any]]:
 def test_what_cannot_be_played_is_refused_at_the_door(more: dict[str, Any], why: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=why):
         plan(codes(**{"agent": "notebook"} | more), tmp_path)
+
+
+def test_a_test_that_fails_before_its_needle_has_no_effect(tmp_path: Path) -> None:
+    suite = Suite(name="broken", tests=1, each={f"{HERE}:Codes": 2}, scenarios={f"{HERE}:Broken": {}, f"{HERE}:Codes": {}})
+    run, result = run_of(RunSettings(suite=suite, span=2_000, twins=3, lesion=500, agent="notebook"), tmp_path)
+    assert result.twins is not None
+    assert {row.test: row.score_without is None for row in result.twins.tests} == {"broken-1": True, "codes-1": False, "codes-2": False}
+    assert result.twins.paired == 2
+    assert trio.run(lambda: replay(run)) == result
 
 
 def test_recorded_histories_have_no_twins(tmp_path: Path) -> None:

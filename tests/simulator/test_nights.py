@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longspan import Grade, Line, Record, Scenario, Script
 from longspan.agents.base import BaseAgent, InputError, Message, Reply, Usage
 from longspan.simulator import events
 from longspan.simulator.gate import vouch
@@ -195,6 +197,69 @@ def test_a_night_counts_against_the_limit_and_resuming_goes_on(tmp_path: Path) -
     assert len(nights_of(stopped)) == 2
 
 
+# What they do to scores and size.
+
+
+class Parking(Scenario):
+    """A car is parked in one place after the other: where is it?"""
+
+    name = "parking"
+    skills = ("recall",)
+
+    def make(self, random: Random) -> Script:
+        places = [str(place) for place in random.sample(range(1_000_000), 4)]
+        lines = [Line(f"My car is parked at {place}.") for place in places]
+        return Script(facts={"at": places[-1]}, lines=[*lines, Line("Where is my car parked?", ideal=places[-1], asks=True)])
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        return Grade(score=float(facts["at"] in record.answer.reply), reason="", turns=(record.answer.turn,))
+
+
+class Attic:
+    """Finds the turn that shares the largest share of its words with a query, the oldest of several. With `tidies`, it keeps at night only
+    the newest of those that begin with the same four words."""
+
+    def __init__(self, tidies: str) -> None:
+        self.kept: dict[str, str] = {}
+        if tidies == "true":
+            self.consolidate = self._tidied
+
+    def add(self, turns: Any, at: Any) -> None:
+        self.kept |= {turn.turn_id: turn.text for turn in turns if not turn.text.endswith("?")}
+
+    def search(self, query: str, k: int, at: Any) -> list[Any]:
+        asked = set(query.lower().strip("?").split())
+        share = {turn: len(asked & (words := set(text.lower().split()))) / len(asked | words) for turn, text in self.kept.items()}
+        return [{"text": self.kept[turn], "turns": [turn]} for turn in sorted(share, key=lambda turn: -share[turn])[:k]]
+
+    def _tidied(self, at: Any) -> None:
+        newest = {" ".join(text.split()[:4]): turn for turn, text in self.kept.items()}
+        self.kept = {turn: text for turn, text in self.kept.items() if turn in newest.values()}
+
+    def save(self, folder: Path) -> None:
+        (folder / "kept.json").write_text(json.dumps(self.kept))
+
+    def load(self, folder: Path) -> None:
+        self.kept = json.loads((folder / "kept.json").read_text())
+
+
+@pytest.mark.parametrize("tidies", [True, False])
+def test_a_memory_that_merges_what_has_changed_answers_right_once_a_night_has_passed_and_is_smaller(tidies: bool, tmp_path: Path) -> None:
+    suite = load_suite("ltm").model_copy(update={"scenarios": {"python:tests.simulator.test_nights:Parking": {}}, "tests": 6})
+    agent = f"memory/python:tests.simulator.test_nights:Attic?answerer=words&k=1&tidies={str(tidies).lower()}"
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, agent=agent, nights=3), tmp_path)])
+    result = read_result(RunFolder(outcome.folder))
+    nights = [night.turn for night in nights_of(outcome)]
+    slept = {
+        test.id: any(max(pair.needle_turn for pair in test.evidence) < night <= test.turns[0] for night in nights) for test in result.tests
+    }
+    assert set(slept.values()) == {True, False}, "or there is nothing to tell apart"
+    assert {test.id: test.score for test in result.tests} == {id: float(tidies and after) for id, after in slept.items()}
+    if tidies:
+        assert result.metrics["night_bytes_after"] < 0.95 * result.metrics["night_bytes_before"]
+    assert result.metrics["nights_worked"] == (result.metrics["nights"] if tidies else 0)
+
+
 # Interruptions.
 
 
@@ -237,4 +302,4 @@ def test_nights_need_a_span_to_fall_in(settings: dict[str, Any], said: str, tmp_
     with pytest.raises(InputError, match=said):
         plan(RunSettings(suite=suite, span=2000, nights=1, **settings), tmp_path)
     with pytest.raises(InputError, match=said):
-        plan(RunSettings(suite=load_suite("history"), span=2000, nights=1), tmp_path)
+        plan(RunSettings(suite=load_suite("history").model_copy(update={"tests": 1}), span=2000, nights=1), tmp_path)
