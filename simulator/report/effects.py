@@ -30,7 +30,7 @@ def effects(result: Result) -> Iterator[ShownEffect]:
     if result.lesions is not None:
         left = f"the last {result.lesions.tokens or 0:,} tokens"
         how = f"Each of these tests was asked its last question again, of an agent that knew {left} before it and nothing else."
-        yield ShownEffect("Lesions", how, result.lesions.sentence, _table("Lesions", f"with {left}", result.lesions))
+        yield ShownEffect("Lesions", how, result.lesions.sentence, _table("Lesions", "with these alone", result.lesions))
 
 
 def _table(title: str, without: str, effect: Effect) -> Table:
