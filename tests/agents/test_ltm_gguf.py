@@ -31,7 +31,8 @@ def test_a_run_with_a_local_model_finishes(tmp_path: Path) -> None:
 
     model = write_model(tmp_path / "tiny.gguf")
     spec = f"ltm/gguf/{model}?threads=1&n_ctx=4k&max_tokens=12&embedder=hash"
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=load_suite("ltm"), span=2_000, seed=1, agent=spec), tmp_path / "runs")]))
+    suite = load_suite("ltm").changed([], [], [], tests=1)
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=1, agent=spec), tmp_path / "runs")]))
     assert outcome.error is None
     assert outcome.result is not None
     assert {test.status for test in outcome.result.tests} == {"scored"}
@@ -43,7 +44,7 @@ def test_a_run_with_a_local_model_finishes(tmp_path: Path) -> None:
     calls = [call for reply in replies if reply.trace for call in reply.trace["calls"]]
     assert {call["for"] for call in calls} == {"reply", "queries", "notes"}
     assert sum(call["usage"]["cached_tokens"] for call in calls) > 0.5 * sum(call["usage"]["input_tokens"] for call in calls)
-    assert sum(len(reply.trace["read"]) for reply in replies if reply.trace) > 100
+    assert sum(len(reply.trace["read"]) for reply in replies if reply.trace) > len(replies)
     assert (run.path / "report.html").exists()
 
 

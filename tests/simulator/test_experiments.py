@@ -317,11 +317,11 @@ def test_what_cannot_be_played_is_refused_at_the_door(more: dict[str, Any], why:
 
 
 def test_a_test_that_fails_before_its_needle_has_no_effect(tmp_path: Path) -> None:
-    suite = Suite(name="broken", tests=1, scenarios={f"{HERE}:Broken": {}, f"{HERE}:Codes": {}})
-    run, result = run_of(RunSettings(suite=suite, span=2_000, twins=2, lesion=500, agent="notebook"), tmp_path)
+    suite = Suite(name="broken", tests=1, each={f"{HERE}:Codes": 2}, scenarios={f"{HERE}:Broken": {}, f"{HERE}:Codes": {}})
+    run, result = run_of(RunSettings(suite=suite, span=2_000, twins=3, lesion=500, agent="notebook"), tmp_path)
     assert result.twins is not None
-    assert {row.test: row.score_without is None for row in result.twins.tests} == {"broken-1": True, "codes-1": False}
-    assert result.twins.paired == 1
+    assert {row.test: row.score_without is None for row in result.twins.tests} == {"broken-1": True, "codes-1": False, "codes-2": False}
+    assert result.twins.paired == 2
     assert trio.run(lambda: replay(run)) == result
 
 
