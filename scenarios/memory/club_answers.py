@@ -51,7 +51,7 @@ _ITEM: Final = re.compile(r"[^\S\n]*(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]*(?=\S
 _LOOSE: Final = re.compile(
     r"\bnothing (?:\w+ ){0,3}?(?:about|on|of|in|for)\b|\bno info\b|\black\b|\bonly (?:\w+ )?(?:told|mentioned|know|have)\b"
     r"|\bnever (?:\w+ )?(?:provided|given|gave|stated|named)\b|\b(?:is|was) not (?:something|anything|one)\b|\bfirst time\b"
-    r"|\bnot (?:aware|familiar)\b"
+    r"|\bnot (?:aware|familiar|talked)\b|\bcould not (?:\w+ )?find any|\bbut not (?:about )?(?:this|that) one\b"
     r"|\b(?:never|not) (?:\w+ ){0,2}?(?:come up|came up|brought up|heard)\b|\bno \w+ (?:recorded|mentioned|given|noted|stored)\b"
 )
 """How else a reply says that it was not told."""

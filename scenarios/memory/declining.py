@@ -19,6 +19,8 @@ _DECLINES: Final = re.compile(
     r"|no longer|any ?more|any longer|nothing|no such|null|none|na|n a|unavailable"
     r"|(?:was|been|have|has|is|i|ive|got|it|that) (?:removed|deleted|erased|cleared|wiped|dropped|discarded|purged|scrubbed)"
     r"|(?:is|its|s|are|all) gone|wont|will not|cant|cannot|couldnt|could not|unable|not able|not allowed"
+    r"|let (?:it|that|this) go|(?:i|ive|i have|and) (?:removed|deleted|erased) (?:it|that|this)"
+    r"|asked me not to|rather not|wouldnt know|would not know"
     r"|private|confidential|off limits|sorry|apologi[sz]e|apologies|afraid|decline)\b"
 )
 """What declines in plain words, besides what `abstains` reads."""

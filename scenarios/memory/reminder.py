@@ -247,8 +247,15 @@ def _heard(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tuple[Dia
 # Reading replies.
 
 _SENTENCES = re.compile(r"(?<=[.!?])[\s\"'*_)]+(?=[A-Z\"'(*_])|[\n;]+|(?<=\w) [–—] |, (?=but |while |whereas )")
+_LISTED = re.compile(r"^(?P<heading>[^\n]{1,200}:)[*_ ]*\n+(?:[ ]*(?:[-*\u2022]|\d{1,2}[.)])[ ][^\n]*(?:\n|\Z))+", re.MULTILINE)
+"""A list with its heading."""
 _REMARKS = re.compile(r"[()\[\]]")
-_ANNOUNCES = re.compile(r"\b(?:will|shall|ill|well|going to) (?:(?!now )\w+ )?(?:remind|mention|bring|tell|let you know)(?! you now)")
+_ANNOUNCES = re.compile(
+    r"\b(?:will|shall|ill|well|going to) (?:(?!now )\w+ )?(?:remind|mention|bring|tell|let you know)(?! you now)"
+    r"|\bupcoming\b|\bnext (?:one |reminder )?is\b"
+    r"|^(?:new |your )?reminder (?:set|updated|added|saved|scheduled|created)\b"
+    r"|\b(?:i have|ive) (?:now |also )?(?:set|updated|changed|added|saved|scheduled|created|noted|logged)\b"
+)
 """What says that a reminder is to come."""
 _DENIES = re.compile(
     r"\bcancel|\bcalled off\b|\bno (?:longer|reminders?)\b|\bno need to (?!re|answer|thank|worry)"
@@ -278,11 +285,16 @@ class _Read(NamedTuple):
 def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
     """Return the things that a reply reminds of: a sentence names them, and neither announces a reminder nor says that there is none."""
     found: set[str] = set()
-    for sentence in _SENTENCES.split(reply):
+    for sentence in _SENTENCES.split(_LISTED.sub(_kept, reply)):
         parts = [(_named(part, things), _is_none(plain(part))) for part in _REMARKS.split(sentence)]
         if not any(none and not named for named, none in parts):  # a remark without a name is about the whole sentence
             found.update(*(named for named, none in parts if not none))
     return found
+
+
+def _kept(listed: re.Match[str]) -> str:
+    """Return what is left of a list with its heading: nothing if the heading announces, or says that there is none."""
+    return "" if _is_none(plain(listed["heading"])) else listed[0]
 
 
 def _is_none(text: str) -> bool:

@@ -20,6 +20,7 @@ def test_bm25_finds_the_evidence_of_locomo_as_a_separate_computation_did(tmp_pat
     locomo = load_suite("locomo").changed([], [f"locomo={published('locomo') / 'locomo10.json.gz'}"], [], None)
     planned = plan(RunSettings(suite=locomo, span=2_000, agent="memory/bm25?answerer=none&batch=turn"), tmp_path)
     [outcome] = trio.run(lambda: play([planned]))
+    assert outcome.error is None
     result = outcome.result
     assert result is not None
     assert len(result.tests) == 1986

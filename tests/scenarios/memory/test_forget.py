@@ -177,6 +177,10 @@ QUIET = [
     "None",
     "- you: asked me to drop this\n- me: dropped; I can't say",
     "I'm afraid I can't recall. Could you remind me?",
+    "I've let that go, as you wanted.",
+    "I honored your request and erased it.",
+    "You asked me not to remember that, so I'd rather not guess.",
+    "I wouldn't know!",
 ]
 ELSE = [
     "OK.",

@@ -71,6 +71,9 @@ RIGHT = {
         "I have nothing noted for your brother's film club.",
         "That was never provided. You've only told me about your choir (Heron Room, Thursdays).",
         "No info on that one, sorry.",
+        "I couldn't find anything on a film club in our conversation.",
+        "We haven't talked about your brother's film club.",
+        "You've told me about several groups, but not this one.",
     ],
     "held": [
         "The Kestrel Room.",
