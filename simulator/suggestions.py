@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["meant"]
+__all__ = ["meant", "with_keys"]
 
 ALIKE: Final = 0.66
 """The least share of letters that two names have in common, in order, if one may be meant by the other."""
@@ -23,3 +23,11 @@ def meant(given: str, known: Iterable[str], otherwise: str = "") -> str:
     near = {name: SequenceMatcher(None, name, given).ratio() for name in get_close_matches(given, spelt, cutoff=ALIKE)}
     found = [spelt[name] for name, alike in near.items() if alike > max(near.values()) - CLOSE]
     return f"; did you mean {' or '.join(found)}?" if found else otherwise and f"; {otherwise}"
+
+
+def with_keys(problem: str, whose: str, known: Iterable[str]) -> str:
+    """Return what is wrong with a mapping, as `first_problem` tells it, with the key that is meant by an unknown one, or else all keys."""
+    keys = list(known)
+    all_keys = f"{whose} keys are {', '.join(keys)}"
+    place, unknown, _ = problem.rpartition(": unknown key")
+    return f"{problem}{meant(place.rpartition('.')[2], keys, all_keys)}" if unknown else f"{problem}; {all_keys}"

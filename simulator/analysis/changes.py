@@ -12,7 +12,7 @@ from longspan.simulator.manifest import Manifest
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import Suite, load_suite
 
-__all__ = ["changed_options", "changed_parameters", "chosen_scenarios"]
+__all__ = ["changed_options", "changed_parameters", "changed_tests", "chosen_scenarios"]
 
 MAX_CHARS: Final = 60
 """Characters shown of a value."""
@@ -40,17 +40,22 @@ def chosen_scenarios(manifest: Manifest) -> list[str]:
     return scenarios if usual is not None and set(scenarios) != set(usual.scenarios) else []
 
 
-def changed_options(manifest: Manifest) -> list[str]:
-    """What was changed on the command line, apart from suite, span, seed, agent and scenarios."""
+def changed_options(manifest: Manifest, *, tests: bool = True) -> list[str]:
+    """What was changed on the command line, apart from suite, span, seed, agent and scenarios, and without `tests` from their number."""
     found = ["isolated"] if manifest.isolated else []
     found += ["imported"] if manifest.imported is not None else []
     defaults = RunSettings.model_fields
     values = {name: getattr(manifest, name) for name in OPTIONS}
     found += [f"{name} {_short(value)}" for name, value in values.items() if value != defaults[name].default]
-    suite, usual = manifest.suite, _usual(manifest.suite.name)
-    if usual is not None and suite.tests != usual.tests:
-        found.append(f"{suite.tests:,} {'test' if suite.tests == 1 else 'tests'} each")
+    if tests and changed_tests(manifest):
+        found.append(f"{manifest.suite.tests:,} {'test' if manifest.suite.tests == 1 else 'tests'} each")
     return [*found, *changed_parameters(manifest)]
+
+
+def changed_tests(manifest: Manifest) -> bool:
+    """Whether there are more or fewer tests of each scenario than usual in a suite that comes with longspan."""
+    usual = _usual(manifest.suite.name)
+    return usual is not None and manifest.suite.tests != usual.tests
 
 
 def changed_parameters(manifest: Manifest) -> list[str]:

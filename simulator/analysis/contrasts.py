@@ -17,7 +17,7 @@ from longspan.simulator.analysis.statistics import fall_p, holm, least_conversat
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.fields import Names, Spans
 from longspan.simulator.manifest import Manifest
-from longspan.simulator.suggestions import meant
+from longspan.simulator.suggestions import meant, with_keys
 
 __all__ = ["KEYS", "Contrast", "Contrasts", "Tested", "Verdict", "corrected", "evaluate", "least", "read_contrasts"]
 
@@ -140,8 +140,9 @@ def read_contrasts(content: Mapping[str, object], where: str) -> Contrasts | Non
         return Contrasts.model_validate(given)
     except ValidationError as error:
         problem = first_problem(error)
-        hint = f"; a contrast's keys are {', '.join(Contrast.model_fields)}" if problem.endswith(("unknown key", "is missing")) else ""
-        raise InputError(f"{where}: {problem}{hint}") from None
+        if problem.endswith(("unknown key", "is missing")):
+            problem = with_keys(problem, "a contrast's", Contrast.model_fields)
+        raise InputError(f"{where}: {problem}") from None
 
 
 def least(contrast: Contrast, of: Contrasts) -> int:

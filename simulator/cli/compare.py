@@ -139,15 +139,16 @@ def _contrast(paths: list[Path], file: Path, out: Path | None) -> int:
     from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.sweeps.sweep import read_sweep
 
-    _, stated = read_sweep(file)
+    _, stated = read_sweep(file, "--contrasts")
+    where = f"--contrasts {file}"
     if stated is None:
-        raise InputError(f"sweep {file}: it states no contrasts; list them under the key contrasts")
+        raise InputError(f"{where}: it states no contrasts; list them under the key contrasts")
     runs, unusable = load_finished(paths)
     planned = [run.manifest for run in runs]
     for each in unusable:  # an agent whose runs have all failed is not unknown
         with suppress(LongspanError):
             planned.append(RunFolder(inside(each.path.parent, each.path.name)).manifest)
-    settled = stated.settled(planned, f"sweep {file}")
+    settled = stated.settled(planned, where)
     family = family_of(settled, runs, unusable, statements(paths[0]) if len(paths) == 1 else ())
     print_unusable(unusable)
     print_contrasts(family)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Final, get_args
 
-from longspan.simulator.analysis.changes import changed_options
+from longspan.simulator.analysis.changes import changed_options, changed_tests
 from longspan.simulator.analysis.comparable import differences
 from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.graded_runs import Graded
@@ -22,6 +22,8 @@ __all__ = ["committed", "methods", "portable"]
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s&]*")
 _PATH: Final = re.compile(r"(?:(?<=[\s=:/,])|^)~?/(?:[^\s/?&=,]+/)*([^\s/?&=,]*)")
+
+_ORACLE: Final = re.compile(r"oracle(?![\w-])")
 
 NAMED: Final = 3
 """Tests that are named as not played; the others are counted."""
@@ -65,7 +67,11 @@ def _who(runs: Sequence[Graded]) -> str:
     agents = [f"{_code(agent)}{f' (commit {commits[agent]})' if agent in commits else ''}" for agent in sorted({run.agent for run in runs})]
     versions = sorted({f"{run.manifest.versions.get('longspan', 'unknown')}" for run in runs})
     number = "one agent" if len(agents) == 1 else f"{len(agents):,} agents"
-    return f"The memory of {number}, {listed(agents)}, was tested with longspan {listed(versions)} [@longspan]."
+    sentences = [f"The memory of {number}, {listed(agents)}, was tested with longspan {listed(versions)} [@longspan]."]
+    if ideal := sorted({run.agent for run in runs if _ORACLE.match(run.manifest.agent)}):
+        scores = "its score is an upper bound" if len(ideal) == 1 else "their scores are upper bounds"
+        sentences.append(f"{listed(list(map(_code, ideal)))} {'is' if len(ideal) == 1 else 'are'} given the expected answers: {scores}.")
+    return " ".join(sentences)
 
 
 def _what(runs: Sequence[Graded], references: Sequence[str]) -> str:
@@ -99,8 +105,14 @@ def _settings(runs: Sequence[Graded]) -> str:
             at = "" if len({run.column for run in runs}) == 1 else f" at {column}"
             evidence.append(f"{middle:,.0f} tokens{at} (median; {low:,.0f} to {high:,.0f})")
     sentences = [f"Tokens are those of {listed(list(map(_code, tokenizers)))}."]
-    options = sorted({portable(option) for run in runs for option in changed_options(run.manifest)})
-    sentences += [f"Options other than the defaults were {', '.join(options)}."] if options else []
+    if any(changed_tests(run.manifest) for run in runs):
+        few, many = (of(run.manifest.suite.tests for run in runs) for of in (min, max))
+        number = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+        sentences.append("One test of each scenario was played." if many == 1 else f"{number} tests of each scenario were played.")
+    options = sorted({portable(option) for run in runs for option in changed_options(run.manifest, tests=False)})
+    if options:
+        number = "One option was not the default" if len(options) == 1 else f"{len(options):,} options were not the defaults"
+        sentences.append(f"{number}: {listed(options)}.")
     sentences += [f"A question was asked {listed(evidence)} after the nearest statement that it needs."] if evidence else []
     if kept:
         share = sum(test.certified is True for run in runs for test in run.result.tests) / sum(

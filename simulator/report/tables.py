@@ -35,9 +35,11 @@ CSV_COLUMNS: Final = (
 Row = dict[str, Any]
 
 
+P_NOTE: Final = "p is over whole conversations."
+
 PAIRS_NOTE: Final = (
-    "p is over whole conversations. Significant: p below 0.05 after Holm's correction. More conversations needed: for a significant "
-    "difference in four of five cases, if the true one is the observed one."
+    f"{P_NOTE} Significant: p below 0.05 after Holm's correction. More conversations needed: for a significant difference in four of five "
+    "cases, if the true one is the observed one."
 )
 
 TESTS_NOTE: Final = "The p of these tests takes them one by one: it is about these tests, not about other conversations, and not corrected."
@@ -100,8 +102,11 @@ def scenario_tables(comparison: Comparison) -> list[Table]:
     return [*_by_span("Scenarios", "scenario", comparison, comparison.scenarios), _evidence(comparison)]
 
 
-def more_tables(comparison: Comparison) -> list[Table]:
-    """The tables of skills, of what is behind the scores, of pairs and distances, and the scenarios' own."""
+def more_tables(comparison: Comparison, *, stated: bool = False) -> list[Table]:
+    """The tables of skills, of what is behind the scores, of pairs and distances, and the scenarios' own.
+
+    Where contrasts were `stated`, it is not said how many more conversations would show a difference of a pair.
+    """
     if len(comparison.columns) == 1:
         (column,) = comparison.columns
         skills = [_groups(f"Skills{column.at}", "skill", comparison.skills[column], comparison.agents)]
@@ -109,12 +114,15 @@ def more_tables(comparison: Comparison) -> list[Table]:
         skills = _by_span("Skills", "skill", comparison, comparison.skills)
     distances = _groups("Evidence distance, over all spans", "distance", comparison.distances, comparison.agents, "graded questions")
     effects = _effects(comparison)
-    found = [_pairs(comparison), _tests(comparison), *effects, *skills, _curves(comparison), distances, *comparison.own]
+    found = [_pairs(comparison, stated=stated), _tests(comparison), *effects, *skills, _curves(comparison), distances, *comparison.own]
     return [table for table in found if table.rows]
 
 
-def notes(comparison: Comparison) -> list[str]:
-    """Notes on the tables: what differs between the runs, what was left out, how intervals are made."""
+def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
+    """Notes on the tables: what differs between the runs, what was left out, how intervals are made.
+
+    Where contrasts were `stated`, no more seeds are asked for: these are what was to be tested.
+    """
     lines = [f"{warning[0].upper()}{warning[1:]}" for warning in comparison.warnings]
     lines += [f"Left out: {run.why}" for run in comparison.unusable]
     lines += [comparison.narrow] if comparison.narrow else []
@@ -128,7 +136,10 @@ def notes(comparison: Comparison) -> list[str]:
     elif by:
         lines.append("Intervals: 95%, from the spread of the tests of a single conversation: they say nothing about other conversations")
     least = least_conversations(len(comparison.pairs) or 1)
-    if few := {pair.conversations for pair in comparison.pairs if pair.conversations < least}:
+    if stated and comparison.pairs:
+        for_all = f", corrected for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
+        lines.append(f"Pairs: their tests are two-sided{for_all}, and may differ from the contrasts, which are what was to be tested")
+    elif few := {pair.conversations for pair in comparison.pairs if pair.conversations < least}:
         have = f"{min(few)} to {max(few)}" if len(few) > 1 else str(*few)
         among = f" of one of {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
         more = f"{least - min(few)} more seed{'s' * (least - min(few) > 1)}"
@@ -227,7 +238,7 @@ def _tests(comparison: Comparison) -> Table:
     return Table(title="Tests behind the scores", columns=columns, rows=rows, note=EVIDENCE_NOTE)
 
 
-def _pairs(comparison: Comparison) -> Table:
+def _pairs(comparison: Comparison, *, stated: bool) -> Table:
     few = any(pair.p_of_tests is not None for pair in comparison.pairs)
     several = len(comparison.columns) > 1
     rows = [
@@ -241,15 +252,17 @@ def _pairs(comparison: Comparison) -> Table:
             _p(pair.p),
             _p(pair.corrected),
             *([_p(pair.p_of_tests)] if few else []),
-            _more(pair),
+            *([] if stated else [_more(pair)]),
         ]
         for pair in comparison.pairs
     ]
     span, tests = ["span"] if several else [], ["p of these tests"] if few else []
-    columns = [*span, "higher", "lower", "difference", "conversations", "same tests", "p", "p (Holm)", *tests, "more conversations needed"]
+    more = [] if stated else ["more conversations needed"]
+    columns = [*span, "higher", "lower", "difference", "conversations", "same tests", "p", "p (Holm)", *tests, *more]
     correction = f", Holm-corrected for all {len(rows)} pairs" if len(rows) > 1 else ""
     title = f"Pairs{'' if several else comparison.columns[0].at}: paired permutation tests of conversations{correction}"
-    return Table(title=title, columns=columns, rows=rows, note=f"{PAIRS_NOTE} {TESTS_NOTE}" if few else PAIRS_NOTE)
+    note = P_NOTE if stated else PAIRS_NOTE
+    return Table(title=title, columns=columns, rows=rows, note=f"{note} {TESTS_NOTE}" if few else note)
 
 
 def _more(pair: Pair) -> str:

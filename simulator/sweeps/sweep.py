@@ -23,6 +23,7 @@ from longspan.simulator.planning import Plan, plan, replan
 from longspan.simulator.run_folder import MANIFEST, RunFolder
 from longspan.simulator.runner import Outcome
 from longspan.simulator.settings import Conditions
+from longspan.simulator.suggestions import with_keys
 from longspan.simulator.suite import read_yaml
 
 __all__ = ["INDEX", "Indexed", "finished", "left_to_play", "make_folders", "plans_of", "read_sweep", "write_index"]
@@ -49,39 +50,41 @@ class Indexed(_Frozen):
     max_score: int | None
 
 
-def read_sweep(path: Path) -> tuple[list[Grid], Contrasts | None]:
-    """Read the grids of a sweep's file, and its contrasts if it states some.
+def read_sweep(path: Path, called: str = "sweep") -> tuple[list[Grid], Contrasts | None]:
+    """Read the grids of a sweep's file, and its contrasts if it states some. `called`: what errors call the file.
 
     There is a grid for each entry under `runs`, which overrides the keys at the top, or else one for the top alone. Raises InputError
     if the file is not a valid sweep.
     """
-    content = read_yaml(path, "sweep")
+    content = read_yaml(path, called)
+    where = f"{called} {path}"
     if not isinstance(content, dict):
-        raise InputError(f"sweep {path}: expected a mapping; its keys are {_keys()}")
-    return _grids(path, content), read_contrasts(content, f"sweep {path}")
+        raise InputError(f"{where}: expected a mapping; its keys are {', '.join(_keys())}")
+    return _grids(where, content), read_contrasts(content, where)
 
 
-def _grids(path: Path, content: dict[str, Any]) -> list[Grid]:
+def _grids(where: str, content: dict[str, Any]) -> list[Grid]:
     common = {key: value for key, value in content.items() if key not in ("runs", *KEYS)}
-    _grid(path, common, "")
+    _grid(where, common)
     if "runs" not in content:
-        return [_grid(path, common, "")]
+        return [_grid(where, common)]
     runs = content["runs"]
     if not isinstance(runs, list) or not runs or not all(isinstance(overrides, dict) for overrides in runs):
-        raise InputError(f"sweep {path}: runs: expected a list of overrides, such as `- agents: [silent]`")
-    return [_grid(path, common | overrides, f"runs.{number}: ") for number, overrides in enumerate(runs)]
+        raise InputError(f"{where}: runs: expected a list of overrides, such as `- agents: [silent]`")
+    return [_grid(f"{where}: runs.{number}", common | overrides, overriding=True) for number, overrides in enumerate(runs)]
 
 
-def _grid(path: Path, content: dict[str, Any], where: str) -> Grid:
+def _grid(where: str, content: dict[str, Any], *, overriding: bool = False) -> Grid:
     try:
         return Grid.model_validate(content)
     except ValidationError as error:
-        raise InputError(f"sweep {path}: {where}{first_problem(error)}; its keys are {_keys()}") from None
+        raise InputError(f"{where}: {with_keys(first_problem(error), 'its', _keys(overriding=overriding))}") from None
 
 
-def _keys() -> str:
+def _keys(*, overriding: bool = False) -> list[str]:
+    """The keys of a file, or of an entry under `runs`."""
     own = [name for name in Grid.model_fields if name not in Conditions.model_fields]
-    return ", ".join([*own, *Conditions.model_fields, "runs", *KEYS])
+    return [*own, *Conditions.model_fields, *(() if overriding else ("runs", *KEYS))]
 
 
 def plans_of(grids: Sequence[Grid], out: Path) -> dict[str, Plan]:

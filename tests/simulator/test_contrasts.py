@@ -178,8 +178,10 @@ def test_a_test_without_a_score_counts_as_0_and_is_told(made: Callable[..., Path
         ({"contrasts": [{"agents": ["silent", "oracle"], "scenarios": "jokes"}]}, "contrasts.0: no run has scenario 'jokes'"),
         (
             {"contrasts": [{"agents": ["silent", "oracle"], "side": 1}]},
-            "contrasts.0.side: unknown key; a contrast's keys are",
+            "contrasts.0.side: unknown key; did you mean sides?",
         ),
+        ({"contrasts": [{"agents": ["silent", "oracle"], "colour": 1}]}, "contrasts.0.colour: unknown key; a contrast's keys are agents, "),
+        ({"suite": "memory"}, "suite: unknown key; did you mean suites?"),
         ({"contrasts": [{"agents": ["silent", "oracle"], "margin": 0.1}]}, "contrasts.0: a margin is for one side: add sides: 1"),
         ({"contrasts": [{"agents": ["silent", "oracle"], "sides": 1}], "correction": "fdr"}, "correction: must be 'holm', 'bonferroni' or"),
         ({"alpha": 0.01}, "alpha: of what? list the contrasts"),
@@ -232,6 +234,12 @@ def test_a_sweep_ends_in_a_page_figures_and_what_a_paper_needs_and_tells_what_wa
     text = (results / "methods.md").read_text("utf-8")
     assert "before any run had begun" in text
     assert "Nothing was left out." in text
+    assert "`oracle` is given the expected answers: its score is an upper bound." in text
+    assert "upper bounds" not in text
+    page = (results / "comparison.html").read_text("utf-8")
+    assert "oracle scores higher than silent" in page
+    assert "which are what was to be tested" in page
+    assert not re.search(r"more (seed|conversation)", page)
     assert str(tmp_path) not in text
     references = (results / "references.bib").read_text("utf-8")
     cited = re.findall(r"@([A-Za-z0-9]+)", "".join(re.findall(r"\[@[^]]*\]", text)))
@@ -248,6 +256,9 @@ def test_a_sweep_ends_in_a_page_figures_and_what_a_paper_needs_and_tells_what_wa
     write(Path("s.yaml"), agents=["oracle", "silent"], seeds="0-4", contrasts=[one], alpha=0.1)
     run("compare", out, "--contrasts", "s.yaml")
     assert "The contrasts tested here are others than those stated last." in capsys.readouterr().out
+    capsys.readouterr()
+    run("compare", out, "--contrasts", "nothere.yaml", code=2)
+    assert capsys.readouterr().err.startswith("longspan: --contrasts nothere.yaml: cannot be read")
     run("sweep", "s.yaml")
     text = (results / "methods.md").read_text("utf-8")
     assert "They were changed on" in text
@@ -291,6 +302,16 @@ def test_methods_hold_nothing_of_the_machine_and_no_markup_of_strangers(made: Ca
     assert "<script>" not in text.partition("# Results")[2]
     assert text == methods(family, runs, [])
     assert table(family).rows[0][-1] == "lower"
+
+
+def test_methods_tell_in_sentences_how_many_tests_were_played_and_which_options_were_set(made: Callable[..., Path]) -> None:
+    made("good", [0.5] * 6, pace_s=45.0)
+    folder = made("oracle-like", [0.1] * 6, pace_s=45.0)
+    runs, _ = load([folder])
+    of = stated({"agents": ["good", "oracle-like"]})
+    text = methods(Family(of, evaluate(of, runs)), runs, [])
+    assert "One test of each scenario was played. 2 options were not the defaults: pace_s 45.0 and placement uniform." in text
+    assert "expected answers" not in text
 
 
 @pytest.mark.parametrize(

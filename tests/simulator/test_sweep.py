@@ -267,7 +267,8 @@ def test_max_cost_requires_known_prices(tmp_path: Path, monkeypatch: pytest.Monk
     [
         ("agents: [oracle", "sweep s.yaml: not YAML"),
         ("[oracle]", "sweep s.yaml: expected a mapping; its keys are suites"),
-        ("agnts: [oracle]", "sweep s.yaml: agnts: unknown key; its keys are suites"),
+        ("agnts: [oracle]", "sweep s.yaml: agnts: unknown key; did you mean agents?"),
+        ("nonsense: 1", "sweep s.yaml: nonsense: unknown key; its keys are suites"),
         ("agents: []", "sweep s.yaml: agents: must not be empty"),
         ("spans: [0]", "sweep s.yaml: spans.0: a size must be a whole number of tokens"),
         ("runs: []", "sweep s.yaml: runs: expected a list of overrides"),
