@@ -84,6 +84,9 @@ class Dish(Habit):
     def reply(self, choice: str, values: Values) -> str:
         return f"{choice}."
 
+    def settled(self, reply: str, values: Values) -> list[str]:
+        return _chosen(reply, _options(values["menu"]))
+
 
 @final
 class Seat(Habit):
@@ -111,6 +114,12 @@ class Seat(Habit):
 
     def reply(self, choice: str, values: Values) -> str:
         return f"{choice}."
+
+    def settled(self, reply: str, values: Values) -> list[str]:
+        seats = _options(values["seats"])
+        apart = "|".join(rf"{seat[:-1]}[ \u00a0-]{seat[-1]}" for seat in seats)
+        joined = re.sub(rf"(?<!\d)(?:{apart})\b", lambda seat: seat[0][:-2] + seat[0][-1], reply)
+        return _chosen(joined, seats)
 
 
 @final
@@ -273,13 +282,44 @@ def _seat(seats: str, place: str) -> str:
     return next((name for name, (row, side) in _options(seats).items() if _place((row, side)) == place), "")
 
 
+# Choices.
+
+_AVOIDED: Final = r"\b(?:avoid|skip|rule out|pass on|(?:stay|keep) away from|steer clear of)"
+_HAS: Final = r"(?:also |still )?(?:has|contains|includes|comes with)"
+_HAVE: Final = r"(?:all |both |each )?(?:also |still )?(?:have|contain|include|come with)"
+
+
+def _chosen(reply: str, options: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the options that a reply settles on, without those of which it only says what they have ("Vega; Rigel has sorrel"), or that
+    they are to be avoided."""
+    settled = settled_words(reply, options)
+    if len(settled) < 2:
+        return settled
+    names = "|".join(map(re.escape, options))
+    one, most = rf"\b(?:{names})\b", len(options)
+    several = rf"(?:{one}(?:, {one}){{0,{most}}},? (?:and|or|&) {one}|\({one}(?:, {one}){{0,{most}}}\)|{one})"
+    has = "|".join(map(re.escape, dict.fromkeys(each for what in options.values() for each in what)))
+    what = rf"(?= (?!no\b|none\b|neither\b|[^.!?;\n]{{0,60}}\bwithout\b)(?:(?:it|them|that|this)\b|[^.!?;\n]{{0,60}}\b(?:{has})\b))"
+    explained = re.sub(
+        rf"(?<!\bor ){one} {_HAS}{what}|{several} {_HAVE}{what}|{_AVOIDED} (?:the )?{several}",
+        "they do",
+        re.sub(r"[*_]", "", reply),
+        flags=re.IGNORECASE,
+    )
+    left = settled_words(explained, options)
+    return left if len(left) == 1 else settled
+
+
 # Units.
+
+_PER_HOUR: Final = r"[ \u00a0]?[\u00b7\u22c5]?[ \u00a0]?h(?:\u207b\u00b9|\^?[-\u2212]1)"
+_PER_SECOND: Final = r"[ \u00a0]?[\u00b7\u22c5]?[ \u00a0]?s(?:\u207b\u00b9|\^?[-\u2212]1)"
 
 _NAMES: Final = {
     "nautical miles": r"nautical[ -]miles?|nmi|nm",
     "miles per hour": r"miles?(?: per | an |/)hour|mi/hr?|mph",
-    "kilometres per hour": r"(?:kilomet(?:re|er)s?|kms?)(?: per | an |/)(?:hour|hr?)|kmh|kph",
-    "metres per second": r"met(?:re|er)s?(?: per | a |/)second|m/s(?:ec)?|mps",
+    "kilometres per hour": r"(?:kilomet(?:re|er)s?|kms?)(?: per | an |/)(?:hour|hr?)|kmh|kph|km" + _PER_HOUR,
+    "metres per second": r"met(?:re|er)s?(?: per | a |/)second|m/s(?:ec)?|mps|m" + _PER_SECOND,
     "kilometres": r"kilomet(?:re|er)s?|kms?",
     "miles": r"miles?|mi",
     "knots": r"knots?|kts?|kn",
