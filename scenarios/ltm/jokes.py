@@ -14,6 +14,7 @@ from pydantic import Field
 
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.timed import play_timed
 from longspan.simulator.grading.matching import number, plain
 from longspan.simulator.queries import statement
 from longspan.simulator.record import Grade, Record
@@ -66,17 +67,11 @@ class Jokes(Scenario):
         return f"The {first}. Or the {second}."
 
     async def play(self, stage: Stage) -> None:
-        times: list[datetime] = []
-        for line, waits in stage.cues():
-            if waits:
-                await stage.wait()
-            if line.asks:
-                since = stage.now - times[stage.facts["asked"]]
-                question = Wording(self.name).say(stage.random, "question", ago=ago(since))
-                await stage.ask(question, needs=line.needs, ideal=line.ideal)
-            else:
-                times.append(stage.now)
-                await stage.say(line.text, needle=line.needle, ideal=line.ideal)
+        def question(line: Line, times: Sequence[datetime]) -> str:
+            since = stage.now - times[stage.facts["asked"]]
+            return Wording(self.name).say(stage.random, "question", ago=ago(since))
+
+        await play_timed(stage, question)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         """Require the reply to tell the right joke and no other, neither of this test nor of the list of jokes.

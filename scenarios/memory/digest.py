@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import datetime, timedelta
 from random import Random
 from statistics import fmean
 from typing import Any, ClassVar, Final, final
@@ -15,6 +15,7 @@ from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.deck import Deck
 from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.timed import play_timed
 from longspan.simulator.grading.matching import some
 from longspan.simulator.record import Grade, Item, Marked, Record
 from longspan.simulator.scenario import Scenario, Skill
@@ -97,18 +98,12 @@ class Digest(Scenario):
         return f"{Random(message).choice(words('decisions'))['deed'].capitalize()}." if asked else None
 
     async def play(self, stage: Stage) -> None:
-        dates = list[date]()
-        for line, waits in stage.cues():
-            if waits:
-                await stage.wait()
-            if not line.asks:
-                dates.append(stage.now.date())
-                await stage.say(line.text)
-                continue
-            since = dates[stage.facts["first"]] - timedelta(days=1)
+        def question(line: Line, times: Sequence[datetime]) -> str:
+            since = times[stage.facts["first"]].date() - timedelta(days=1)
             days, day = PLACEHOLDER
-            text = line.text.replace(f"{days} days", f"{(stage.now.date() - since).days} days").replace(day, spoken(since))
-            await stage.ask(text, needs=line.needs, ideal=line.ideal)
+            return line.text.replace(f"{days} days", f"{(stage.now.date() - since).days} days").replace(day, spoken(since))
+
+        await play_timed(stage, question)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         answer = record.answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import count, islice
 from random import Random
 from statistics import fmean
@@ -15,6 +15,7 @@ from longspan.scenarios.memory import club_answers as clubs
 from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken, unspoken
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.timed import play_timed
 from longspan.simulator.grading.matching import some
 from longspan.simulator.record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.scenario import Scenario, Skill
@@ -113,21 +114,17 @@ class Update(Scenario):
         return "You have not told me." if any(wording.read(kind, message) is not None for kind in ("present", "history")) else None
 
     async def play(self, stage: Stage) -> None:
-        expected, dates = stage.facts["expected"], list[date]()
         asked = iter(stage.facts["asked"])
-        for line, waits in stage.cues():
-            if waits:
-                await stage.wait()
-            if not line.asks:
-                dates.append(stage.now.date())
-                await stage.say(line.text)
-                continue
-            about = expected[next(asked)]
-            text = line.text
-            if "after" in about:
-                until = dates[about["until"]] if about["until"] is not None else stage.now.date()
-                text = text.replace(PLACEHOLDER_DATE, spoken(_between(stage.random, dates[about["after"]], until)))
-            await stage.ask(text, needs=line.needs, ideal=line.ideal)
+
+        def question(line: Line, times: Sequence[datetime]) -> str:
+            about = stage.facts["expected"][next(asked)]
+            if "after" not in about:
+                return line.text
+            until = times[about["until"]] if about["until"] is not None else stage.now
+            day = _between(stage.random, times[about["after"]].date(), until.date())
+            return line.text.replace(PLACEHOLDER_DATE, spoken(day))
+
+        await play_timed(stage, question)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         known = [about["group"] for kind, about in facts["expected"].items() if kind != "never told"]

@@ -1,0 +1,24 @@
+"""Plays scripts whose questions depend on when their lines were said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from longspan.simulator.script import Line
+from longspan.simulator.stage import Stage
+
+__all__ = ["play_timed"]
+
+
+async def play_timed(stage: Stage, question: Callable[[Line, Sequence[datetime]], str]) -> None:
+    """Say the script's lines. `question` returns what is asked in a line's place, given the times of the lines that have asked nothing."""
+    times: list[datetime] = []
+    for line, waits in stage.cues():
+        if waits:
+            await stage.wait()
+        if line.asks:
+            await stage.ask(question(line, times), needs=line.needs, ideal=line.ideal)
+        else:
+            times.append(stage.now)
+            await stage.say(line.text, needle=line.needle, ideal=line.ideal)
