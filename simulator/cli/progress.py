@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache, partial
-from pathlib import Path
-from time import monotonic
 from types import TracebackType
 from typing import Final, final
 
@@ -15,11 +12,9 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
-from longspan.simulator.analysis.distances import short
 from longspan.simulator.cli.console import Console
-from longspan.simulator.dry_run import Length, dry_run
-from longspan.simulator.grading.run_status import RunStatus
-from longspan.simulator.planning import Plan, setting_of
+from longspan.simulator.cli.standings import Standing, Standings
+from longspan.simulator.planning import Plan
 from longspan.simulator.runner import RunEvent
 from longspan.simulator.terminal import as_line
 
@@ -63,7 +58,7 @@ class Progress:
         self._plans = list(plans)
         self._quiet = any(plan.agent.kind == "human" for plan in plans)
         self._live_table = self._console.is_terminal and bool(plans) and not self._quiet
-        self._runs: dict[Path, _Run] = {}
+        self.standings: Final = Standings(plans)
         self._live = Live(console=self._console, get_renderable=self._table, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> Progress:
@@ -95,23 +90,14 @@ class Progress:
             self._quiet = True
 
     def _heard(self, heard: RunEvent) -> None:
-        run = self._runs.get(heard.folder)
-        if run is None:
-            place = next((n for n, plan in enumerate(self._plans) if plan.name == heard.plan.name), 0)
-            run = self._runs[heard.folder] = _Run(
-                heard.folder.name, RunStatus(heard.gradebook, cache(partial(_lengths, heard.plan))), place
-            )
-            if not self._console.is_terminal:
-                besides = f", and {count} experiment{'s' * (count != 1)}" if (count := run.status.experiments) else ""
-                self._console.say(f"{run.name}: {run.total} {'test' if run.total == 1 else 'tests'} to play{besides}")
-        ended = run.status.add(heard.conversation, heard.change)
-        if ended is not None and not self._console.is_terminal and run.milestone():
+        run, begun, ended = self.standings.heard(heard)
+        if self._console.is_terminal:
+            return
+        if begun:
+            besides = f", and {count} experiment{'s' * (count != 1)}" if (count := run.status.experiments) else ""
+            self._console.say(f"{run.name}: {run.total} {'test' if run.total == 1 else 'tests'} to play{besides}")
+        if ended and run.milestone():
             self._console.say(f"{run.name}: {run.line()}")
-
-    def figures(self) -> list[tuple[str, int, int, dict[str, str]]]:
-        """Return each run that has begun: its name, how many of its tests have ended, how many there are, and its figures."""
-        runs = sorted(self._runs.values(), key=lambda run: run.place)
-        return [(run.name, run.ended, run.total, run.figures()) for run in runs]
 
     def _table(self) -> RenderableType:
         shown, hidden = self._shown()
@@ -138,98 +124,15 @@ class Progress:
             done = sum(run.done for run in hidden)
             table.caption = f"{len(hidden)} more runs, {done} finished"
             table.caption_justify = "left"
-        return table if self._runs else "creating the tests ..."
+        return table if self.standings else "creating the tests ..."
 
-    def _shown(self) -> tuple[list[_Run], list[_Run]]:
+    def _shown(self) -> tuple[list[Standing], list[Standing]]:
         """The runs that fit on the terminal, unfinished ones first, and the rest."""
         room = max(3, self._console.height - 6)
-        runs = sorted(self._runs.values(), key=lambda run: (run.done, run.place))
+        runs = sorted(self.standings, key=lambda run: (run.done, run.place))
         if len(runs) <= room:
-            return sorted(runs, key=lambda run: run.place), []
+            return list(self.standings), []
         return sorted(runs[: room - 1], key=lambda run: run.place), runs[room - 1 :]
-
-
-@final
-class _Run:
-    """One row of the table."""
-
-    def __init__(self, name: str, status: RunStatus, place: int) -> None:
-        self.name = name
-        self.status = status
-        self.place = place
-        self._tenths = 0
-        self._began = monotonic()
-        self._took: float | None = None
-
-    @property
-    def ended(self) -> int:
-        return self.status.ended
-
-    @property
-    def total(self) -> int:
-        return self.status.total
-
-    @property
-    def done(self) -> bool:
-        """Whether all its tests have ended, and all experiments with them."""
-        return self.ended == self.total and self.status.experiments_ended == self.status.experiments
-
-    def milestone(self) -> bool:
-        """Whether another tenth of the tests has ended."""
-        tenths = 10 * self.ended // self.total
-        new, self._tenths = tenths > self._tenths, tenths
-        return new
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since it began, until it is done."""
-        if self._took is None and self.done:
-            self._took = monotonic() - self._began
-        return monotonic() - self._began if self._took is None else self._took
-
-    def figures(self) -> dict[str, str]:
-        """The figures of the table. The score is that of the scenarios that have one so far."""
-        figures = self.status.figures()
-        known = figures.share is not None and figures.left is not None
-        again = f" + {self.status.experiments_ended}/{self.status.experiments}" if self.status.experiments else ""
-        return {
-            "tests": f"{self.ended}/{self.total}{again}",
-            "done": f"{figures.share:.0%}" if figures.share is not None else "",
-            "elapsed": _duration(self.elapsed),
-            "left": _duration(figures.left) if known and figures.left is not None else "",
-            "cost": ""
-            if not figures.used
-            else f"${figures.cost:.4f}"
-            if figures.cost is not None
-            else f"{short(figures.model_tokens)} tok",
-            "turn": f"{figures.turns:,}",
-            "tokens": f"{figures.tokens:,}",
-            "virtual time": f"{figures.now:%a %d %b %H:%M}" if figures.now is not None else "",
-            "open": str(figures.open),
-            "score": f"{figures.score:.2f} of {figures.scenarios}",
-        }
-
-    def line(self) -> str:
-        """The same figures in one line."""
-        shown = self.figures()
-        far = f"{shown['done']} done, " * bool(shown["done"]) + f"about {shown['left']} left, " * bool(shown["left"])
-        time = f"after {shown['elapsed']}, " * (self.elapsed >= 1)
-        cost = f"{shown['cost']}, " * bool(shown["cost"])
-        spoken = f"turn {shown['turn']}, {shown['tokens']} tokens, {shown['virtual time']}"
-        return f"{shown['tests']} tests, {time}{far}{cost}{spoken}, score so far {shown['score']}"
-
-
-def _lengths(plan: Plan) -> dict[str, Length]:
-    """Return the lengths of a run's conversations by id."""
-    return {id: dry_run(setting_of(plan.manifest, id), tests) for id, tests in plan.tests.items()}
-
-
-def _duration(seconds: float) -> str:
-    """Return a time to wait in its largest unit: `40 s`, `12 min`, `1.5 h`, `2.3 d`."""
-    for unit, size in (("d", 86_400), ("h", 3_600)):
-        if round(seconds / size, 1) >= 1:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds / 60:.0f} min" if round(seconds) >= 60 else f"{seconds:.0f} s"
 
 
 def _cut(name: str, room: int) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Final, Protocol, final
 
-from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.progress import Progress
+from longspan.simulator.cli.standings import Standing, Standings
 from longspan.simulator.library.markup import text
 from longspan.simulator.planning import Plan
 from longspan.simulator.runner import RunEvent
@@ -80,38 +80,38 @@ class _Terminal:
 
 @final
 class _Notebook:
-    """A bar for each run, in the cell's output."""
+    """A bar for each run, in the cell's output. Nothing takes the place of standard output, as the live table of a terminal does."""
 
     def __init__(self) -> None:
-        self._progress = Progress([])
+        self._standings: Standings | None = None
         self._handle: Any = None
 
     def begin(self, plans: Sequence[Plan]) -> None:
-        self._progress = Progress(plans, Console(io.StringIO())).__enter__()
+        self._standings = Standings(plans)
 
     def heard(self, event: RunEvent) -> None:
-        self._progress.heard(event)
+        if self._standings is not None:
+            self._standings.heard(event)
 
     def end(self) -> None:
         """Do nothing: the last `refresh` shows the end."""
 
     def refresh(self) -> None:
-        from IPython.display import HTML, display  # type: ignore[import-not-found,unused-ignore]
-
-        page = HTML(self._bars())
+        cell: Any = import_module("IPython.display")  # without types, where it is installed at all
+        page = cell.HTML(self._bars())
         if self._handle is None:
-            self._handle = display(page, display_id=True)
+            self._handle = cell.display(page, display_id=True)
         else:
             self._handle.update(page)
 
     def _bars(self) -> str:
-        runs = self._progress.figures()
-        rows = "".join(
-            f"<tr><td>{text(name)}</td><td><progress value='{ended}' max='{total}'></progress></td><td>{ended}/{total}</td>"
-            + "".join(f"<td>{text(figures[figure])}</td>" for figure in FIGURES)
-            + "</tr>"
-            for name, ended, total, figures in runs[:MOST]
-        )
+        runs = list(self._standings or [])
+        rows = "".join(self._row(run) for run in runs[:MOST])
         head = "".join(f"<th>{name}</th>" for name in ("run", "", "tests", *FIGURES))
         more = f"<p>{len(runs) - MOST:,} more runs</p>" if len(runs) > MOST else ""
         return f"<table><tr>{head}</tr>{rows}</table>{more}" if runs else "<p>creating the tests ...</p>"
+
+    def _row(self, run: Standing) -> str:
+        figures = run.figures()
+        bar = f"<td><progress value='{run.ended}' max='{run.total}'></progress></td><td>{run.ended}/{run.total}</td>"
+        return f"<tr><td>{text(run.name)}</td>{bar}" + "".join(f"<td>{text(figures[figure])}</td>" for figure in FIGURES) + "</tr>"

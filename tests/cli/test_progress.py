@@ -11,7 +11,8 @@ import trio
 
 from longspan.simulator import events
 from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.progress import Progress, _duration
+from longspan.simulator.cli.progress import Progress
+from longspan.simulator.cli.standings import duration
 from longspan.simulator.grading import run_status
 from longspan.simulator.planning import Plan, plan
 from longspan.simulator.runner import RunEvent, play
@@ -36,7 +37,7 @@ def frame(out: Path, runs: int, width: int, agent: str = "silent") -> list[str]:
 
         def heard(event: RunEvent) -> None:
             progress.heard(event)
-            if len(progress._runs) == len(plans) and not frames:
+            if len(progress.standings) == len(plans) and not frames:
                 with shown.capture() as capture:
                     shown.print(progress._table())
                 frames.append(capture.get())
@@ -135,4 +136,4 @@ def test_how_far_a_run_is_and_how_long_it_still_takes(tmp_path: Path, monkeypatc
     ("seconds", "told"), [(0, "0 s"), (59.4, "59 s"), (59.9, "1 min"), (3599, "1.0 h"), (5400, "1.5 h"), (2e5, "2.3 d")]
 )
 def test_a_time_to_wait_is_told_in_its_largest_unit(seconds: float, told: str) -> None:
-    assert _duration(seconds) == told
+    assert duration(seconds) == told

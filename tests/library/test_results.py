@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas
@@ -139,29 +139,43 @@ def agents(results: longspan.Results) -> list[str]:
     return [RunFolder(folder).manifest.agent for folder in results.folders]
 
 
-def test_in_a_notebook_there_are_bars_and_nothing_else_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rich writes into the cell what is printed to any of its consoles, and is told to use colours."""
-    pages: list[str] = []
+@pytest.fixture
+def kernel(tmp_path: Path) -> Iterator[Callable[[str], list[dict[str, Any]]]]:
+    """A Jupyter kernel in `tmp_path`: runs a cell, and returns what it showed, message by message."""
+    from jupyter_client.manager import KernelManager
 
-    class ZMQInteractiveShell:
-        kernel = "a kernel"
+    with TemporaryDirectory() as short:  # the name of a socket has a hundred characters at most
+        manager = KernelManager(transport="ipc", connection_file=f"{short}/kernel.json")
+        manager.start_kernel(cwd=str(tmp_path))
+        client = manager.blocking_client()
+        client.start_channels()
 
-    class HTML(str):
-        pass
+        def run(code: str) -> list[dict[str, Any]]:
+            shown: list[dict[str, Any]] = []
+            client.execute_interactive(code, output_hook=lambda message: shown.append(message["content"]))
+            return [content for content in shown if not content.keys() & {"execution_state", "code"}]
 
-    def display(page: HTML, **options: bool) -> SimpleNamespace:
-        assert options == {"display_id": True}
-        pages.append(page)
-        return SimpleNamespace(update=pages.append)
+        try:
+            client.wait_for_ready()
+            yield run
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=True)
 
-    shown = SimpleNamespace(HTML=HTML, display=display)
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=ZMQInteractiveShell, display=shown))
-    monkeypatch.setitem(sys.modules, "IPython.display", shown)
-    monkeypatch.setattr(builtins, "get_ipython", ZMQInteractiveShell, raising=False)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    results = longspan.run("ltm", agent="silent", span="2k", scenarios=["colours"], out=tmp_path)
+
+@pytest.mark.parametrize("call", ["longspan.run", "await longspan.run_async"])
+def test_in_a_notebook_there_are_bars_and_cells_print_afterwards(call: str, kernel: Callable[[str], list[dict[str, Any]]]) -> None:
+    *bars, printed = kernel(f"""
+import longspan
+results = {call}("ltm", agent="silent", span="2k", scenarios=["colours"])
+print("played")
+""")
+    pages = [bar["data"]["text/html"] for bar in bars]
     assert "<progress value='3' max='3'></progress>" in pages[-1]
     assert "0.00 of 1" in pages[-1]
-    assert len(pages) == len([page for page in pages if page.startswith("<")])
-    assert "turn" in str(results.failed()[0])
-    assert "[U+" not in str(results.failed()[0])
+    assert (printed["name"], printed["text"]) == ("stdout", "played\n")
+    (shown,) = kernel("print(results.failed()[0])")
+    assert "turn" in shown["text"]
+    assert "[U+" not in shown["text"], "Rich is told to use colours"
+    (shown,) = kernel("import sys; print('a warning', file=sys.stderr)")
+    assert (shown["name"], shown["text"]) == ("stderr", "a warning\n")
