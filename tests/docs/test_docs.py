@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -276,18 +277,38 @@ def test_a_package_is_played(package: Path, site: Path, tmp_path: Path) -> None:
     assert len(used) > 1
 
 
-def test_the_example_of_a_project_with_pytest_passes_where_only_pytest_and_longspan_are_installed(site: Path, tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    shutil.copytree(ROOT / "examples" / "pytest-project", project, ignore=shutil.ignore_patterns(".*", "__pycache__", "runs"))
+def test_the_example_of_a_project_with_pytest_is_installed_and_passes_as_its_readme_and_the_page_say(tmp_path: Path) -> None:
+    """In a clone's place there is what the source distribution holds. pip finds in the environment what it would download."""
+    with tarfile.open(build("sdist", tmp_path)) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (clone,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    project = clone / "examples" / "pytest-project"
+    shutil.copytree(ROOT / "examples" / "pytest-project", project, ignore=shutil.ignore_patterns(".*", "__pycache__", "runs", "wheels"))
+    made = Environment(project / ".venv", ["ltm", "openai"], besides=["pip", "hatchling", "editables", "pytest"])
+    for program in ("pip", "pytest"):  # of what is linked there are no scripts
+        (made.bin / program).write_text(f'#!/bin/sh\nexec {made.python} -m {program} "$@"\n', "utf-8")
+        (made.bin / program).chmod(0o755)
     (block,) = (block for block in blocks(DOCS / "ci.md") if block.language == "python")
     (project / "test_page.py").write_text(block.text, "utf-8")
-    shell = f"{recorded()} && python -m pytest -q && {' && '.join(scripted())} && {' '.join(asked())} -k sally_anne"
-    given = environment(site) | {"AGENT": "python:bot:DiaryBot"}
+    venv, wheel, install, test, each, recording = readme(project)
+    assert venv == "python3 -m venv .venv"
+    assert re.sub(r"--seed \S+ ", "", recording) == re.sub(r"--seed \S+ ", "", recorded())
+    variables, steps = scripted()
+    (address,) = {re.sub(r"^file://.*/wheels/", f"file://{project}/wheels/", value["LONGSPAN"]) for value in variables}
+    given = environment(project / ".venv") | {"AGENT": "python:bot:DiaryBot", "LONGSPAN": address}
+    given |= {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_FIND_LINKS": ""}
+    shell = " && ".join([wheel, install, recorded(), test, *steps, f"{each} -k sally_anne"])
     done = subprocess.run(["bash", "-ec", shell], cwd=project, env=given, capture_output=True, text=True, check=False)
-    assert re.search(r"^5 passed in ", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    assert re.search(r"^=+ 5 passed in ", done.stdout, re.MULTILINE), done.stdout + done.stderr
     assert re.search(r"^not shown to be worse than the baseline: ", done.stdout, re.MULTILINE), done.stdout + done.stderr
     assert re.search(r"^FAILED longspan::ltm@2k::python:bot:DiaryBot::seed0::sally_anne-", done.stdout, re.MULTILINE), done.stdout
     assert (project / "junit.xml").exists()
+
+
+def readme(project: Path) -> list[str]:
+    """The commands of an example's README, for an environment whose programs are found."""
+    lines = [line for block in blocks(project / "README.md") if block.language == "sh" for line in block.text.splitlines()]
+    return [line.removeprefix(".venv/bin/").replace("python:bot:DiaryBot --seed", '"$AGENT" --seed') for line in lines]
 
 
 def recorded() -> str:
@@ -296,19 +317,12 @@ def recorded() -> str:
     return str(line)
 
 
-def scripted() -> list[str]:
-    """The commands that both examples of docs/ci.md run once everything is installed."""
+def scripted() -> tuple[list[dict[str, str]], list[str]]:
+    """The variables of both examples of docs/ci.md, and the commands that both run."""
     github, gitlab = (yaml.safe_load(block.text) for block in blocks(DOCS / "ci.md") if block.language == "yaml")
-    steps = [step["run"] for step in github["jobs"]["memory"]["steps"] if "run" in step]
+    steps = [str(step["run"]) for step in github["jobs"]["memory"]["steps"] if "run" in step]
     assert steps == gitlab["memory"]["script"]
-    assert steps[0].startswith("pip install ")
-    return [str(step) for step in steps[1:]]
-
-
-def asked() -> list[str]:
-    """The command of docs/ci.md that makes a test of each memory test, and a pytest of the environment."""
-    (line,) = re.findall(r"^pytest (--longspan .*)$", (DOCS / "ci.md").read_text("utf-8"), re.MULTILINE)
-    return ["python", "-m", "pytest", *line.split()]
+    return [github["jobs"]["memory"]["env"], gitlab["memory"]["variables"]], steps
 
 
 def test_every_parameter_of_check_and_option_of_pytest_is_described() -> None:
