@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from longspan.simulator.folders import remove
 
 __all__ = [
     "MAX_BYTES",
+    "content_digest",
     "digest",
     "opened",
     "parse_json",
@@ -174,6 +176,32 @@ def digest(path: Path, remedy: str = "") -> str:
         if os.fstat(file.fileno()).st_size > MAX_BYTES:
             raise InputError(f"{path}: larger than {MAX_BYTES:,} bytes{remedy and f'; {remedy}'}")
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def content_digest(path: Path) -> str:
+    """Return the SHA-256, in hexadecimal, of what data at a path says: a file, unpacked if it is gzip, or a folder's files by their names.
+
+    Names that begin with a dot count as nothing. Raises InputError for what cannot be read.
+    """
+    if not path.is_dir():
+        return _content_digest(path, stamp(path, "name another file"))
+    whole = hashlib.sha256()
+    for file in sorted(_inside(path)):
+        whole.update(f"{content_digest(file)} {file.relative_to(path).as_posix()}\n".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()
+
+
+@lru_cache(maxsize=1000)
+def _content_digest(path: Path, stamp: tuple[int, int]) -> str:
+    """A sweep plans many runs with the same files."""
+    return hashlib.sha256(read_packed(path, MAX_BYTES)).hexdigest()
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder and its subfolders. Links to folders are not followed."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(place, name) for name in names if not name.startswith("."))
 
 
 def resolved(path: Path) -> Path:

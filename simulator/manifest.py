@@ -23,6 +23,9 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
 """A name of a conversation or a test, which may become the name of a folder."""
 
 
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,12 +55,14 @@ class ImportSource(_Frozen):
 
     kind: str
     file: str
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    sha256: Sha256
 
 
 @final
 class Manifest(RunSettings):
     """A run's settings and its plan. `format` is 1 in runs of 0.2, whose conversations followed the agent's replies.
+
+    `data`: the SHA-256 of what each parameter that takes a path names (`locomo.data`); runs of earlier versions have none.
 
     `conversations`: the tests of each conversation, in the order they were created. `left_out`: why tests were left out. `late`:
     the scenarios that do not allow the early placement that was asked for. `experiments`: conversations that are played besides, and
@@ -76,6 +81,7 @@ class Manifest(RunSettings):
     format: Literal[1, 2] = 2
     filler_sha256: str | None = None
     definitions_sha256: str | None = None
+    data: dict[str, Sha256] = Field(default_factory=dict)
     imported: ImportSource | None = None
     conversations: dict[Name, list[PlannedTest]]
     experiments: dict[Name, Experiment] = Field(default_factory=dict)
@@ -142,6 +148,11 @@ class Manifest(RunSettings):
             if told is not None and all(planned.id != told for planned in group):
                 trunks[id] = told
         return trunks
+
+    def named(self, data: str) -> str:
+        """The path that a parameter in `data` names; an empty text if its suite has no such parameter."""
+        scenario, _, parameter = data.rpartition(".")
+        return str(self.suite.scenarios.get(scenario, {}).get(parameter, ""))
 
     @property
     def asked(self) -> Branch:

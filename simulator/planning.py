@@ -20,7 +20,7 @@ from longspan.simulator.branching import conversations_of, experiments_of
 from longspan.simulator.conversation import Setting
 from longspan.simulator.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.errors import InputError
-from longspan.simulator.files import digest, resolved
+from longspan.simulator.files import content_digest, digest, resolved
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.trivia import Trivia
@@ -133,6 +133,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         **dict(settings),
         filler_sha256=digest(settings.filler) if settings.filler else None,
         definitions_sha256=definitions.sha256 if definitions else None,
+        data={name: content_digest(path) for name, path in settings.suite.paths().items()},
         conversations=_planned(conversations),
         experiments=experiments_of(conversations, settings),
         left_out=left_out,
@@ -184,6 +185,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     check_filler(manifest)
     definitions = (tests[id].definition() for id in dict.fromkeys(ids))
     if commit(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
+        _check_data(manifest)
         raise InputError(
             "the manifest's tests are not those that the run was created with: a scenario, its data or the manifest has changed, "
             f"or the run needs longspan {manifest.versions.get('longspan')}, which created it"
@@ -262,6 +264,13 @@ def check_filler(manifest: Manifest) -> None:
     """Raise InputError if the filler's file is not the one that the run was created with. The user must have allowed it (see `gate`)."""
     if manifest.filler is not None and digest(manifest.filler) != manifest.filler_sha256:
         raise InputError(f"filler {manifest.filler}: not the file that the run was created with")
+
+
+def _check_data(manifest: Manifest) -> None:
+    """Raise InputError if a file or folder with data is not as it was when the run was created."""
+    for name, path in manifest.suite.paths().items():
+        if name in manifest.data and (now := content_digest(path)) != (then := manifest.data[name]):
+            raise InputError(f"{name} {path}: changed since the run was created (SHA-256 {then[:12]} then, {now[:12]} now); restore it")
 
 
 def _check_unicode(settings: RunSettings) -> None:

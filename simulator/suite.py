@@ -74,6 +74,15 @@ class Suite(BaseModel):
                 chosen[scenario] = chosen[scenario] | {parameter: str(resolved(Path(path)))}
         return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests, "each": {} if tests else self.each})
 
+    def paths(self) -> dict[str, Path]:
+        """Return the paths that the scenarios' parameters name, by the names of both (`locomo.data`). Raises InputError."""
+        return {
+            f"{scenario}.{name}": Path(parameters[name])
+            for scenario, parameters in self.scenarios.items()
+            for name in sorted(path_parameters(scenario_class(scenario)))
+            if parameters.get(name) is not None
+        }
+
     def counted_in(self, tokenizer: str) -> Suite:
         """Return the suite with the parameter `tokenizer` set to the run's in all scenarios that have one. Raises InputError."""
         chosen = dict(self.scenarios)

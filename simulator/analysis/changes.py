@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from longspan.simulator.errors import InputError
@@ -12,10 +13,13 @@ from longspan.simulator.manifest import Manifest
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import Suite, load_suite
 
-__all__ = ["changed_options", "changed_parameters", "changed_tests", "chosen_scenarios"]
+__all__ = ["SHOWN_SHA256", "changed_options", "changed_parameters", "changed_tests", "chosen_scenarios", "data_of"]
 
 MAX_CHARS: Final = 60
 """Characters shown of a value."""
+
+SHOWN_SHA256: Final = 12
+"""Characters shown of a SHA-256."""
 
 OPTIONS: Final = (
     "placement",
@@ -59,17 +63,28 @@ def changed_tests(manifest: Manifest) -> bool:
 
 
 def changed_parameters(manifest: Manifest) -> list[str]:
-    """The parameters of scenarios that were changed; none of a suite that does not come with longspan."""
-    usual = _usual(manifest.suite.name)
-    return list(_of_suite(manifest.suite, usual)) if usual is not None else []
+    """The parameters of scenarios that were changed, data with its SHA-256; of a suite that does not come with longspan the data alone."""
+    return list(_changed(manifest, _usual(manifest.suite.name)))
 
 
-def _of_suite(suite: Suite, usual: Suite) -> Iterator[str]:
-    for scenario, parameters in suite.scenarios.items():
-        known = usual.scenarios.get(scenario, {})
+def data_of(manifest: Manifest) -> list[str]:
+    """What a run's tests are made of: each parameter with the name of the file or folder, and its SHA-256."""
+    return [f"{parameter} {_named(manifest.named(parameter), sha256)}" for parameter, sha256 in manifest.data.items()]
+
+
+def _named(path: str, sha256: str) -> str:
+    return f"{_short(Path(path).name)} (SHA-256 {sha256[:SHOWN_SHA256]})"
+
+
+def _changed(manifest: Manifest, usual: Suite | None) -> Iterator[str]:
+    scenarios = manifest.suite.scenarios
+    for scenario, parameters in scenarios.items():
+        known = usual.scenarios.get(scenario, {}) if usual is not None else parameters
         for name, value in parameters.items():
-            if name != "tokenizer" and known.get(name) != value:
-                yield f"{f'{scenario}.' if len(suite.scenarios) > 1 else ''}{name} {_short(value)}"
+            sha256 = manifest.data.get(f"{scenario}.{name}")
+            if name != "tokenizer" and (sha256 or known.get(name) != value):
+                told = _named(str(value), sha256) if sha256 else _short(value)
+                yield f"{f'{scenario}.' if len(scenarios) > 1 else ''}{name} {told}"
 
 
 def _short(value: Any) -> str:

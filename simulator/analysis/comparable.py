@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from longspan.simulator.agent_spec import AgentSpec
-from longspan.simulator.analysis.changes import changed_parameters, chosen_scenarios
+from longspan.simulator.analysis.changes import SHOWN_SHA256, changed_parameters, chosen_scenarios
 from longspan.simulator.analysis.graded_runs import Column, Graded
 from longspan.simulator.errors import InputError
 from longspan.simulator.manifest import Manifest
 
-__all__ = ["check_comparable", "comparable", "differences", "key_in", "played", "pooled", "test_key"]
+__all__ = ["check_comparable", "comparable", "differences", "key_in", "other_data", "played", "pooled", "test_key"]
 
 OFF: Final = ("false", "0", "no", "off", "f", "n")
 """The strings that pydantic reads as false."""
@@ -39,7 +40,7 @@ def check_comparable(runs: Sequence[Graded]) -> None:
         elif only := sorted(set(mine) ^ set(theirs)):
             what = f"only one plays {', '.join(only)}"[:200]
         elif differing := [name for name, given in mine.items() if given != theirs[name]]:
-            what = _differing_parameter(differing[0], mine[differing[0]], theirs[differing[0]])
+            what = _differing_parameter(differing[0], first.manifest, other.manifest)
         elif _reruns(first.manifest) != _reruns(other.manifest):
             what = "one plays only tests that had failed in another run"
         else:
@@ -62,6 +63,21 @@ def comparable(runs: Sequence[Graded]) -> dict[str, list[Graded]]:
     return {f"{name} ({number})" if number > 1 else name: group for name, number, group in zip(names, numbers, ordered, strict=True)}
 
 
+def other_data(runs: Sequence[Graded]) -> list[str]:
+    """Return a sentence for each name that data has in several runs although it says something else."""
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    for run in runs:
+        for parameter, sha256 in run.manifest.data.items():
+            name = Path(run.manifest.named(parameter)).name
+            found.setdefault((run.manifest.suite.name, parameter, name), {}).setdefault(sha256, run.name)
+    sentences = []
+    for (_, parameter, name), having in found.items():
+        if len(having) > 1:
+            both = " and ".join(f"{run} (SHA-256 {sha256[:SHOWN_SHA256]})" for sha256, run in [*having.items()][:2])
+            sentences.append(f"{parameter} {name:.80} is not the same data in {both}, whose results are neither pooled nor paired")
+    return sentences
+
+
 def played(manifest: Manifest) -> str:
     """A key that is equal for runs that play the same suite, scenarios and parameters, so that they can be compared."""
     return json.dumps([manifest.suite.name, _parameters(manifest), _reruns(manifest)], sort_keys=True, default=str)
@@ -80,10 +96,18 @@ def _reruns(manifest: Manifest) -> list[str] | None:
     return None if manifest.parent is None else sorted(planned.id for _, planned in manifest.graded)
 
 
-def _differing_parameter(scenario: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+def _differing_parameter(scenario: str, one: Manifest, other: Manifest) -> str:
     """Describe the first parameter in which two runs' scenario differs."""
-    name = next(name for name in sorted(one.keys() | other.keys()) if one.get(name) != other.get(name))
-    return f"{scenario}.{name} is {one.get(name)!r:.60} in one, {other.get(name)!r:.60} in the other"
+    mine, theirs = (_parameters(manifest)[scenario] for manifest in (one, other))
+    name = next(name for name in sorted(mine.keys() | theirs.keys()) if mine.get(name) != theirs.get(name))
+    mine_told, theirs_told = (_told(manifest, scenario, name) for manifest in (one, other))
+    return f"{scenario}.{name} is {mine_told} in one, {theirs_told} in the other"
+
+
+def _told(manifest: Manifest, scenario: str, parameter: str) -> str:
+    """Return a parameter's value for an error, data with its SHA-256."""
+    value, sha256 = manifest.suite.scenarios[scenario].get(parameter), manifest.data.get(f"{scenario}.{parameter}")
+    return f"{value!r:.60}" if sha256 is None else f"{value!r:.200} (SHA-256 {sha256[:SHOWN_SHA256]})"
 
 
 def test_key(run: Graded, test: str) -> Hashable:
@@ -171,8 +195,11 @@ def _seeds(runs: Sequence[Graded]) -> list[str]:
 
 
 def _parameters(manifest: Manifest) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each scenario that determine its tests."""
-    return {name: {key: value for key, value in given.items() if key != "rules"} for name, given in manifest.suite.scenarios.items()}
+    """Return the parameters of each scenario that determine its tests: what data says, not where it lies."""
+    return {
+        name: {key: manifest.data.get(f"{name}.{key}", value) for key, value in given.items() if key != "rules"}
+        for name, given in manifest.suite.scenarios.items()
+    }
 
 
 def _rules(run: Graded) -> str:

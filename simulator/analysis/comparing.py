@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import fsum
 from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple, TypeVar, final
 
-from longspan.simulator.analysis.comparable import check_comparable, comparable, differences, pooled, test_key
+from longspan.simulator.analysis.changes import data_of
+from longspan.simulator.analysis.comparable import check_comparable, comparable, differences, other_data, pooled, test_key
 from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
 from longspan.simulator.analysis.distances import Distances, Point, Range, narrow, points, range_of
 from longspan.simulator.analysis.effects import Pooled, pooled_effects
@@ -115,7 +116,8 @@ class Comparison:
 
     `evidence`: the evidence distances of each scenario's questions, of all agents. `distances` groups graded questions, and `curves`
     has each agent's score by distance, over all spans; agents with too few questions have none. `narrow` names the scenarios that
-    are seen only at some distances. `effects`: what experiments show. `matrices`: what each agent scored in each test.
+    are seen only at some distances. `effects`: what experiments show. `matrices`: what each agent scored in each test. `data`: what the
+    tests are made of.
     """
 
     suite: str
@@ -133,6 +135,7 @@ class Comparison:
     matrices: list[TestMatrix]
     own: list[Table]
     effects: list[Pooled]
+    data: list[str]
     warnings: list[str]
     unusable: list[Unusable]
 
@@ -166,8 +169,9 @@ def load_comparisons(paths: Sequence[Path]) -> dict[str, Comparison]:
     Runs that cannot be used are in the first. Raises InputError.
     """
     runs, unusable = _loaded(paths)
-    groups = comparable(runs)
-    return {name: compare(group, [] if number else unusable) for number, (name, group) in enumerate(groups.items())}
+    compared = {name: compare(group, [] if number else unusable) for number, (name, group) in enumerate(comparable(runs).items())}
+    first = next(iter(compared.values()))
+    return compared | {next(iter(compared)): replace(first, warnings=[*other_data(runs), *first.warnings])}
 
 
 def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
@@ -220,6 +224,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         effects=pooled_effects(runs),
         matrices=test_matrices(runs),
         narrow=narrow([point for found in asked.values() for point in found]),
+        data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
         warnings=[*differences(runs), *pooled(runs)],
         unusable=list(unusable),
     )

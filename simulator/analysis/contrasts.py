@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from longspan.simulator.analysis.comparable import other_data
 from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.pairing import Key, keys, paired
 from longspan.simulator.analysis.statistics import fall_p, holm, least_conversations, least_p, limits, paired_p
@@ -214,7 +215,10 @@ class Tested:
 
 
 def evaluate(contrasts: Contrasts, runs: Sequence[Graded]) -> list[Tested]:
-    """Test contrasts, as they are `settled`, by whole conversations that are paired by seed."""
+    """Test contrasts, as they are `settled`, by whole conversations that are paired by seed. Raises InputError for other data under the
+    same name."""
+    if unlike := other_data(runs):
+        raise InputError(f"{unlike[0]}: name only runs of one of them")
     by_agent: dict[str, list[Graded]] = {}
     for run in runs:
         by_agent.setdefault(run.agent, []).append(run)

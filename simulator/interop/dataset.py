@@ -107,7 +107,7 @@ def _about(manifest: Manifest) -> Row:
     """Return the settings that a dataset depends on. The agent is not among them."""
     names = {"span", "seed", "placement", "isolated", "tokenizer", "filler_sha256", "filler_size", "definitions_sha256", "starts_at"}
     settings = manifest.model_dump(
-        mode="json", include=names | {"pace_s"} | {name for name in ("nights", "score_farewells") if getattr(manifest, name)}
+        mode="json", include=names | {"pace_s"} | {name for name in ("nights", "score_farewells", "data") if getattr(manifest, name)}
     )
     return {"suite": manifest.suite.name} | settings | {"charge": CHARGE, "longspan": manifest.versions.get("longspan")}
 

@@ -125,6 +125,7 @@ def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
     """
     lines = [f"{warning[0].upper()}{warning[1:]}" for warning in comparison.warnings]
     lines += [f"Left out: {run.why}" for run in comparison.unusable]
+    lines += [f"Data: {'; '.join(comparison.data)}"] if comparison.data else []
     lines += [comparison.narrow] if comparison.narrow else []
     unscored = sum(count for cell in comparison.cells.values() for status, count in cell.statuses.items() if status != "scored")
     if unscored:

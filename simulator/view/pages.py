@@ -268,7 +268,8 @@ def _same_tests(one: Manifest, other: Manifest) -> bool:
 
     def key(manifest: Manifest) -> tuple[object, ...]:
         made_by = manifest.versions.get("longspan")
-        return manifest.suite.name, manifest.span, manifest.isolated, manifest.seed, manifest.definitions_sha256, made_by
+        data = tuple(sorted(manifest.data.items()))
+        return manifest.suite.name, manifest.span, manifest.isolated, manifest.seed, manifest.definitions_sha256, data, made_by
 
     return key(one) == key(other)
 

@@ -1,0 +1,125 @@
+"""Recorded histories in several runs: which data was played, and that a history counts once however often it is played."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import longspan
+from longspan.simulator.cli import main
+
+CAT = [
+    {"at": "2024-03-01T18:05", "turns": [{"speaker": "user", "text": "My cat is called Olive."}]},
+    {"question": "What is my cat called?", "answer": "Olive", "kind": "fact", "evidence": ["1:1"]},
+    {"question": "What is my dog called?", "kind": "abstention", "answerable": False},
+]
+
+
+def log(folder: Path, values: Sequence[dict[str, Any]] = CAT, name: str = "mine.jsonl") -> Path:
+    """Write a log of one's own."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("".join(json.dumps(value) + "\n" for value in values), "utf-8")
+    return folder / name
+
+
+def spoken(values: Sequence[dict[str, Any]], **changes: str) -> list[dict[str, Any]]:
+    """The same log with other words."""
+    text = json.dumps(values)
+    for before, after in changes.items():
+        text = text.replace(before, after)
+    found: list[dict[str, Any]] = json.loads(text)
+    return found
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Call longspan; return the exit code and what it prints, on one line."""
+
+    def called(*arguments: str | Path) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as exiting:
+            main(list(map(str, arguments)))
+        assert isinstance(exiting.value.code, int)
+        printed = capsys.readouterr()
+        return exiting.value.code, " ".join((printed.out + printed.err).split())
+
+    return called
+
+
+def play(data: Path, agent: str, seed: str, out: Path, *more: str) -> None:
+    with pytest.raises(SystemExit) as exiting:
+        main(["run", "history", "--data", f"history={data}", "--agent", agent, "--seed", seed, "--out", str(out), *more])
+    assert exiting.value.code == 0
+
+
+# ---- which data
+
+
+def test_data_is_known_by_what_it_says(tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:
+    one = log(tmp_path / "one")
+    copy = tmp_path / "copy.jsonl.gz"
+    copy.write_bytes(gzip.compress(one.read_bytes()))
+    play(one, "oracle", "0", tmp_path / "runs")
+    play(copy, "silent", "0", tmp_path / "runs")
+    sha256 = hashlib.sha256(one.read_bytes()).hexdigest()
+    manifests = [json.loads(path.read_bytes()) for path in sorted(tmp_path.glob("runs/*/manifest.json"))]
+    assert [manifest["data"] for manifest in manifests] == [{"history.data": sha256}] * 2
+    code, compared = call("compare", tmp_path / "runs")  # one comparison: the copy is the same data
+    assert code == 0
+    assert f"Data: history.data mine.jsonl (SHA-256 {sha256[:12]})" in compared
+    assert "oracle silent 1.00" in compared
+    assert f"(SHA-256 {sha256[:12]})" in call("list", "runs", tmp_path / "runs")[1]
+    report = (tmp_path / "runs/history-oracle-seed0/report.html").read_text("utf-8")
+    assert f"<dt><bdi>history.data</bdi></dt><dd><bdi>{one}</bdi>, SHA-256 {sha256}</dd>" in report
+
+
+def test_a_folder_of_data_is_known_by_its_files(tmp_path: Path) -> None:
+    from longspan.simulator.files import content_digest
+
+    for name in ("one", "two", "three", "four"):
+        log(tmp_path / name)
+    log(tmp_path / "two", name=".hidden")
+    log(tmp_path / "three", spoken(CAT, Olive="Oliva"))
+    log(tmp_path / "four").rename(tmp_path / "four" / "other.jsonl")
+    first, *others = (content_digest(tmp_path / name) for name in ("one", "two", "three", "four"))
+    assert [other == first for other in others] == [True, False, False]
+
+
+def test_results_of_other_data_under_the_same_name_are_neither_pooled_nor_paired(
+    tmp_path: Path, call: Callable[..., tuple[int, str]]
+) -> None:
+    """As LongMemEval was cleaned, and kept its name."""
+    runs = tmp_path / "runs"
+    data = log(tmp_path)
+    play(data, "oracle", "0", runs)
+    before = hashlib.sha256(data.read_bytes()).hexdigest()[:12]
+    log(tmp_path, spoken(CAT, called="named"))
+    after = hashlib.sha256(data.read_bytes()).hexdigest()[:12]
+    play(data, "silent", "0", runs)
+    mine, theirs = runs / "history-oracle-seed0", runs / "history-silent-seed0"
+
+    code, refused = call("compare", mine, "--baseline", theirs)
+    assert code == 2
+    assert f"(SHA-256 {before}) in one" in refused
+    assert f"(SHA-256 {after}) in the other" in refused
+    with pytest.raises(longspan.InputError, match=r"history-oracle-seed0 and history-silent-seed0 cannot be compared: history\.data"):
+        longspan.load(runs)
+    both = f"mine.jsonl is not the same data in {mine.name} (SHA-256 {before}) and {theirs.name} (SHA-256 {after})"
+    code, grouped = call("compare", runs)
+    assert code == 0
+    assert both in grouped
+    assert f"history: data mine.jsonl (SHA-256 {after}): 1 agents, 1 runs" in grouped
+    sweep = tmp_path / "stated.yaml"
+    sweep.write_text(f"suites: [history]\ndata: [history={data}]\nagents: [oracle, silent]\ncontrasts: [{{agents: [oracle, silent]}}]\n")
+    code, refused = call("compare", runs, "--contrasts", sweep)
+    assert code == 2
+    assert both in refused
+
+    code, refused = call("replay", mine)
+    assert code == 2
+    assert refused.endswith(f"changed since the run was created (SHA-256 {before} then, {after} now); restore it")
