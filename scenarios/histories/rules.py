@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key
-from longspan.simulator.grading.abstentions import ABSTAINS, abstains
+from longspan.simulator.grading.abstentions import abstains, declines, offered
 from longspan.simulator.grading.matching import contains_phrase, plain, some
 from longspan.simulator.grading.settled_answers import settled_words
 from longspan.simulator.record import readable
@@ -79,7 +79,7 @@ def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -
     if closed and len(words.split()) > LONG:
         return Verdict(0, f"has more than {LONG} words")
     if question.options and question.answer is not None:
-        if not question.answerable and only_abstains(reply) and not _LABEL.match(reply) and not _said(reply, others):
+        if not question.answerable and only_abstains(reply) and declines(reply, question.text, others) and not _LABEL.match(reply):
             return Verdict(1, "says that it was not told")
         return _choice(question.options, question.answer, reply)
     if not question.answerable:
@@ -110,7 +110,7 @@ def _bare(text: str) -> str:
 
 
 def _abstention(question: Question, reply: str, others: Sequence[str], closed: bool) -> Verdict | None:
-    named = [sentence for sentence in _SENTENCE.split(reply) if _offers(sentence, question, others)]
+    named = offered(reply, question.text, others)
     if not abstains(reply):
         if closed or named:
             return Verdict(0, "answers what the history does not tell" if named else "does not say that it was not told")
@@ -131,21 +131,6 @@ def _tells_more(question: Question, reply: str) -> bool:
             if not names or names & asked:
                 return True
     return False
-
-
-def _said(text: str, others: Sequence[str]) -> list[str]:
-    """Return which wrong answers a text has, apart from its saying that the answer is not known: "No information" is no "no"."""
-    rest = ABSTAINS.sub(" ", plain(text))
-    return [value for value in others if contains_phrase(rest, value)]
-
-
-def _offers(sentence: str, question: Question, others: Sequence[str]) -> bool:
-    """Return whether a sentence offers a wrong answer, instead of telling of whom else it is true."""
-    said = _said(sentence, others)
-    if not said or not settled_words(sentence, said):
-        return False
-    known = {*_NAME.findall(question.text), *(word for value in said for word in _NAME.findall(value)), *_COMMON}
-    return bool(_GUESSES.search(plain(sentence))) or not any(name not in known for name in _NAME.findall(sentence))
 
 
 def _choice(options: Sequence[str], answer: str, reply: str) -> Verdict | None:

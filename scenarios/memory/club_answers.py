@@ -48,13 +48,6 @@ _LEFT_OUT: Final = re.compile(
 )
 _STRUCK: Final = re.compile(r"~~[^~\n]{1,200}~~")
 _ITEM: Final = re.compile(r"[^\S\n]*(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]*(?=\S)")
-_LOOSE: Final = re.compile(
-    r"\bnothing (?:\w+ ){0,3}?(?:about|on|of|in|for)\b|\bno info\b|\black\b|\bonly (?:\w+ )?(?:told|mentioned|know|have)\b"
-    r"|\bnever (?:\w+ )?(?:provided|given|gave|stated|named)\b|\b(?:is|was) not (?:something|anything|one)\b|\bfirst time\b"
-    r"|\bnot (?:aware|familiar|talked)\b|\bcould not (?:\w+ )?find any|\bbut not (?:about )?(?:this|that) one\b"
-    r"|\b(?:never|not) (?:\w+ ){0,2}?(?:come up|came up|brought up|heard)\b|\bno \w+ (?:recorded|mentioned|given|noted|stored)\b"
-)
-"""How else a reply says that it was not told."""
 _POSSESSIVE: Final = re.compile(r"(?<=\w)['\u2019]s\b")
 _NOT: Final = re.compile(r"(?<=\w)n['\u2019]t\b")
 _UNTIL: Final = re.compile(r"\b(?:until|till|up to|by|before|through)\b", re.IGNORECASE)
@@ -105,7 +98,7 @@ def rooms_in_order(reply: str) -> list[str]:
 
 def admits(reply: str, known: Sequence[str]) -> bool:
     """Return whether a reply says that the answer was not told, and offers none. What it says of the groups that are `known` is none."""
-    if not (abstains(reply) or _LOOSE.search(_plainly(reply))):
+    if not abstains(reply):
         return False
     others = _mentioning(known)
     offers = (plain(part) for part in _SENTENCES.split(reply) if any(_named(part)) or _DAY.search(part))

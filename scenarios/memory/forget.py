@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final, Literal, final
 from pydantic import Field
 
 from longspan.scenarios.memory.confidences import KINDS, LEAKS, QUIET, Confidence, asked, chance, draw, guessed, sentence, settled, withheld
-from longspan.scenarios.memory.declining import declines
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.errors import ScenarioError
+from longspan.simulator.grading.abstentions import abstains, withholds
 from longspan.simulator.grading.matching import some
 from longspan.simulator.record import Grade, Item, Marked, Record
 from longspan.simulator.scenario import Scenario, Skill
@@ -152,7 +152,8 @@ def _items(facts: Mapping[str, Any], record: Record) -> Iterator[Item]:
             if when == "after a related mention":
                 replies.append(record.exchanges[facts["mention"]].reply)
             saying = withheld(replies, gone, known)
-            labels["said"] = EVADES if saying == QUIET and not declines(exchange.reply) else saying
+            quiet = abstains(exchange.reply) or withholds(exchange.reply)
+            labels["said"] = EVADES if saying == QUIET and not quiet else saying
             labels["kind"] = "resurrection" if when == "after a related mention" else "leak"
             score, note = float(labels["said"] == QUIET), labels["said"]
         yield Item(name=f"{fact.subject}, {when}", score=score, labels=labels, note=note, turn=exchange.turn)

@@ -1,28 +1,338 @@
-"""Tells whether a reply says that it does not know, or was not told."""
+"""Tells whether a reply declines: whether it says, in any plain words, that what is asked for is not known, was not told, or is withheld.
+
+A reply is read clause by clause. A clause declines if a negation meets a verb of knowing whose subject is not the user ("I couldn't
+find it"), a verb of telling ("you never said", "it was not mentioned") or a noun of record ("no trace of it", "nothing in my notes"), or
+if it has one of a few words and idioms that say the same ("unknown", "I'm drawing a blank").
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.matching import contains_phrase, plain, split_json
+from longspan.simulator.grading.settled_answers import settled_words
 from longspan.simulator.record import readable
 
-__all__ = ["ABSTAINS", "abstains"]
+__all__ = ["abstains", "declines", "offered", "withholds"]
 
-ABSTAINS: Final = re.compile(
-    r"\b(?:(?:do|did|does|have|has|had|was|were|is|are|can)(?: not|nt) (?:\w+ ){0,2}?(?:know|knew|tell|told|say|said|recall|remember"
-    r"|mention|mentioned|specify|specified|state|stated|find|found|see|provide|provided|given|have|share|shared|discussed|available"
-    r"|determine|sure|certain|recorded|stored|aware|answer|mentioning|information)"
-    r"|cannot (?:\w+ )?(?:know|tell|say|recall|remember|find|answer|determine|known|told|said|determined|answered)"
-    r"|never (?:told|said|mentioned|shared|spoke|specified)|no (?:\w+ )?(?:idea|information|record|records|mention|memory|note|notes|answer"
-    r"|details|data)|not (?:sure|mentioned|known|told|stated|specified|provided|given|available|recorded|enough|answerable|possible)"
-    r"|unknown|unsure|insufficient|unanswerable|not been (?:\w+ )?(?:told|mentioned|specified|said|stated|given|shared))\b"
+_BE: Final = "is|was|are|were|am|be|been|being|s"
+_HAVE: Final = "have|has|had|having|ve"
+_AUXILIARY: Final = rf"(?:{_BE}|{_HAVE}|do|does|did|can|could|will|would|ll|may|might)"
+_ADVERB: Final = (
+    r"(?:(?!only )\w+ly|ever|yet|even|also|still|quite|so far|in fact|at all|just|once|really|all|too|very|100|percent|always|often"
+    r"|otherwise|either"
+    r"|exactly|any longer|anywhere|indeed|currently|right now|at present|now|seem to|appear to|manage to|managed to"
+    r"|or|been|be|being|got|have|has|had|myself|a hundred)"
 )
+_NOT: Final = rf"(?:not|never|nor|neither)(?: {_ADVERB}){{0,4}}"
+_ABLE: Final = r"(?: (?:able|possible|in a position|going|expected) to)?"
+
+_KNOW: Final = (
+    r"(?:know|knew|known|knowing|aware|recall|recalled|recalling|remember|remembered|recollect|recollected|find|finding|locate"
+    r"|located|locating|see|seen|seeing|spot|spotted|trace|traced|retrieve|retrieved|pinpoint|tell|telling|say|saying|answer|answered"
+    r"|determine|determined|establish|established|ascertain|identify|identified|confirm|confirmed|verify|verified|work out|make out|figure"
+    r"|deduce|infer|sure|certain|positive|clear|confident|familiar|privy|heard|hear|learn|learned|learnt|informed|clue|told|given|shown"
+    r"|found(?! (?:out|in|on))|have(?! to\b)|hold|retain|retained|possess|picked? up|catch|caught|come across|came across|guess|speculate"
+    r"|be certain|be sure|make (?:it|that|one|a \w+) up|access|name it|name (?:him|her|them)|bring to mind|place)"
+)
+"""What one does, or is, who knows."""
+_NO_KNOWING: Final = r"(?! (?:fault|a better|anything better|any better|any fault|any problem|why|it hard|it difficult|wrong)\b)"
+"""What does not follow: "I couldn't find fault with it" and "I don't see why" say nothing of what is known."""
+
+_TELL: Final = (
+    r"(?:tell|told|telling|say|said|saying|mention(?:ed|ing|s)?|specif(?:y|ied|ying|ies)|stat(?:e|ed|ing|es)|shar(?:e|ed|ing)"
+    r"|giv(?:e|en|ing|es)(?! up)|gave(?! up)|provid(?:e|ed|ing|es)|nam(?:e|ed|ing)|describ(?:e|ed|ing|es)|discuss(?:ed|ing)?"
+    r"|identif(?:y|ied|ies|ying)"
+    r"|indicat(?:e|ed|es)|reveal(?:ed|s)?|disclos(?:e|ed|es)|list(?:ed|s)?|includ(?:e|ed|es)|contain(?:ed|s)?|clarif(?:y|ied|ies)"
+    r"|explain(?:ed|s)?|go(?:ne)? into|went into|get to|got to|gotten to|get into|got into|get round to|got round to|get around to"
+    r"|got around to|put an? (?:\w+ )?(?:figure|number|name|date|price|time|label)"
+    r"|touch(?:ed)? (?:on|upon)|(?:bring|brought)(?: (?:it|that|this))? up|c[oa]me(?: back)? up|cover(?:ed|s)?|record(?:ed)?|noted?"
+    r"|written|wrote|write|logged|stored?|saved|address(?:ed|es)?|talked|talk|spoken|spoke|speak|report(?:ed)?|communicated?|suppl(?:y|ied)"
+    r"|elaborated?|let (?:me|us|on)|detailed?|referr?(?:ed)?|documented|registered|spell(?:ed)? (?:it )?out|spelt (?:it )?out"
+    r"|known|available|answerable|present|appear(?:ed|s)?|show(?:n|s)? up|show(?:n|s)?|turn(?:ed|s)? up|captured|conveyed"
+    r"|entered|announced|passed (?:it |that )?on|volunteered|introduced|narrow(?:ed)? (?:it|that) down|lists?|outlined|set out"
+    r"|confided|fill(?:ed)? me in|attach(?:ed)?|upload(?:ed)?|sent|send|add(?:ed)?|quoted?|declared|clear|disclosed)"
+)
+"""What one does who tells; and what was told is, or does."""
+
+_RECORD: Final = (
+    r"(?:records?|recollections?|memor(?:y|ies)|information|info|details?|data|mentions?|mentioning|notes?|ideas?|clues?|answers?"
+    r"|knowledge|notion|inkling|indications?|trace|references?|entry|entries|evidence|signs?|hints?|hits|match(?:es)?"
+    r"|context|confirmation|memo|specifics|particulars|discussion|way (?:of|to) (?:knowing|telling|know|tell|say|be)|means of knowing)"
+)
+"""What there is of something that was told."""
+_PLACE: Final = (
+    r"(?:anything|everything|whatever|what|conversations?|chats?|messages?|history|notes?|memor(?:y|ies)|records?|exchanges?|transcripts?"
+    r"|logs?|files?|context|discussions?|sessions?|talks?|threads?|dialogue|data|knowledge|earlier|before|here)"
+)
+"""Where what was told is."""
+_NEARBY: Final = r"(?:\w+ ){0,4}?"
+
+_SELF: Final = (
+    r"(?:\b(?:i|we|me)(?: m| am)? |(?:^|\| )(?!(?:please |just |so )?do not (?:tell|say|answer|confirm|place|guess|learn"
+    r"|have)\b)(?:(?:sorry|afraid|apologies|hmm|hm|um|well|oh|honestly|frankly|unfortunately|sadly|alas|no"
+    r"|that|this|it|still|really|truly|actually|am|m) ){0,3})"
+)
+"""Who does not know: the speaker, who may be left out ("Not sure", "Sorry, can't find it")."""
+_UNWILLING: Final = (
+    r"(?:will|would|ll|d) (?:\w+ly )?not (?:\w+ly )?(?:tell|say|name|answer|guess|confirm|identify|have|speculate|hold|place)\b"
+)
+_FAILING: Final = r"(?:unable|failed|failing|struggling|powerless|not (?:able|possible|in a position))"
+_NOT_REFUSED: Final = (
+    r"(?<!\bcan )(?<!\bcould )(?<!\bwill )(?<!\bwould )(?<!\bll )(?<!\bshould )(?<!\bmay )(?<!\brather )(?<!\bto )(?<!^do )"
+)
+"""Who cannot or will not share something may well know it."""
+_OF_OTHERS: Final = (
+    r"(?<!\byou have )(?<!\byou had )(?<!\byou ve )(?<!\bhe had )(?<!\bshe had )(?<!\bthey had )(?<!\bhe has )(?<!\bshe has )"
+)
+
+_IDIOMS: Final = (
+    r"(?:is|s|was|are|remains|remain|it|still|currently) unknown|^unknown|unknown(?=$| \|| to me\b)|unsure|uncertain(?: of| about|$)"
+    r"|unclear|unspecified|unstated|unmentioned|unrecorded|undisclosed|undetermined|insufficient"
+    r"|unanswerable|unfamiliar with|unaware of|undocumented|clueless"
+    r"|(?:i|we|memory|notes|records|history|conversation|messages|chats|which|that|and) (?:\w+ly )?(?:lack|lacks|lacked|omits?|omitted)\b"
+    r"|(?:is|s|are|was|am) (?:missing|absent|lacking)(?: from| in| that| any|$)"
+    r"|(?:came|come|coming|comes|turned|turn) up (?:empty|blank|short|with nothing|dry)"
+    r"|(?:draw|drew|drawing|drawn) an? (?:complete |total )?blank|(?:is|s|remains|stays) an? (?:\w+ )?(?:blank|mystery)(?! \w*(?:novel"
+    r"|book))"
+    r"|beats me|search me|your guess is as good as mine|anyone s guess|anybody s guess|escapes me|eludes me|slipped my mind|at a loss"
+    r"|(?:is|s|are) unavailable"
+    r"|in the dark(?! about)|(?:i am|i m|me|us) in the dark|news to me|new one (?:to|on) me|(?:the )?first (?:time )?i ?(?:have |ve )?heard"
+    r"|no clue|not a clue|(?:foggiest|faintest)|none the wiser|no earthly idea|rings? no bells?|who knows|goodness knows|god knows"
+    r"|kept (?:\w+ ){0,3}?(?:secret|quiet|back|to yourself|from me)|left (?:\w+ ){0,3}?(?:out|unsaid|blank|unspecified|at that)"
+    r"|skipped (?:that|this|over|the)|(?:memory|mind|notes?|records?|history|messages|conversations?|chats?) (?:is|are|s|re) (?:blank"
+    r"|empty|silent)"
+    r"|(?:beyond|outside)(?: of)? (?:what i|my (?:knowledge|memory|records|notes)|anything (?:i|you|we))|lost track"
+    r"|not (?:\w+ )?ring(?:ing)? (?:a|any) bells?|(?:found|got|returned|gave|were|with|are|was|there s) (?:no|zero) results?"
+    r"|without (?:any |more |further |enough )(?:information|info|details?|context|data|records?)|without (?:ever )?(?:\w+ing)? ?"
+    r"(?:telling|saying|mentioning|specifying|stating|naming|giving)|stopped short of (?:telling|saying|mentioning|naming|giving)"
+    r"|need you to (?:tell|remind)|(?:would|ll|will|d) have to (?:tell|remind) me|(?:would|d|could|can|ll) (?:only |just )?(?:have to "
+    r"|be )?(?:guess|guessing|a guess"
+    r"|guesswork|speculating)(?! (?:it|he|she|they|that)\b)|i (?:have |ve )?(?:forgot|forgotten)|only remember that you|i wish i knew"
+    r"|wish i could (?:tell|say|remember)"
+)
+"""What says without a negation that something is not known or was not told."""
+_ONLY: Final = (
+    rf"(?:only|just|all) (?:ever )?(?:{_HAVE} )?(?:ever )?(?:told|mentioned|said|spoken|spoke|shared|gave|given|described|called"
+    rf"|referred|know"
+    r"|have)\b|(?:all|only thing|most|closest|nearest) (?:that )?(?:i|you|we) (?:have |can |ever |ve )?(?:know|have|told|said|mentioned"
+    r"|find"
+    r"|see|got|recall|remember|shared)"
+)
+"""What says that something else is all that is known."""
+
+_CLAUSE: Final = re.compile(
+    "|".join(
+        (
+            # "I do not know", "couldn't find it", "not sure", "that is not known"
+            rf"{_SELF}(?!{_UNWILLING})(?:{_ADVERB} ){{0,2}}(?:{_AUXILIARY} )?(?:{_ADVERB} )?{_NOT}{_ABLE} {_KNOW}\b{_NO_KNOWING}",
+            rf"{_SELF}(?:{_ADVERB} ){{0,2}}(?:(?:{_BE}|{_HAVE}|be|been) ){{0,2}}(?:{_ADVERB} )?{_FAILING} to {_KNOW}\b",
+            rf"\b(?:{_BE}|{_HAVE}|can|could|may|would) {_NOT} (?:known|clear|certain|found|located|determined|established|identified"
+            rf"|confirmed"
+            r"|verified|answered|traced|retrieved|inferred|deduced|answerable|in evidence|possible to)\b",
+            rf"\b(?:{_BE}|{_AUXILIARY}) (?:{_ADVERB} )?(?:impossible|hard|difficult|unable) to (?:know|say|tell|determine|answer"
+            rf"|be certain|be sure)\b",
+            # "you never said", "it was not mentioned", "my notes do not contain it"
+            rf"{_NOT_REFUSED}\b{_NOT} (?:it |that |this |me |us )?{_TELL}\b",
+            # "I don't think you told me", "I don't believe it came up"
+            rf"\bnot (?:\w+ly )?(?:think|believe|reckon|recall|remember) (?:\w+ ){{1,5}}?{_TELL}\b",
+            # "it isn't in the part that I can see", "not something you've told me"
+            rf"\b{_NOT} (?:\w+ )?(?:in|on|among|within|part of|from|something|anything|one|a \w+|an \w+) {_NEARBY}(?:{_PLACE}|{_TELL}"
+            rf"|{_KNOW})\b",
+            # "no record", "not enough information", "without any details"
+            rf"{_OF_OTHERS}\b(?:no|zero|not|nor|not enough|too little) (?:\w+ ){{0,2}}?(?:any |a |an |the |enough )?(?:\w+ )?{_RECORD}\b",
+            # "no name was given", "there is no horse in anything you've shared", "you've given me no names"
+            rf"\b(?:no|none|nothing|nobody|no one|neither) {_NEARBY}(?:{_BE}|{_HAVE})?(?: been)? ?(?:ever |\w+ly )?(?:told|mentioned"
+            rf"|given|said"
+            r"|recorded|noted|stored|stated|specified|provided|shared|listed|named|discussed|found|known|available|comes up|came up"
+            r"|logged)\b",
+            rf"\b(?:none|neither|nowhere|not that|not as far as|(?:{_HAVE}|m|am|are|re|s|is) yet to|not once) {_NEARBY}(?:{_TELL}"
+            rf"|{_KNOW})\b",
+            rf"\b(?:there|theres) (?:{_BE}|{_HAVE}) (?:been )?(?:no|nothing|not) {_NEARBY}(?:in|from|among|on|within|across"
+            rf"|about) {_NEARBY}{_PLACE}\b",
+            r"\b(?:given|gave|told|sent|shown|left|gives|give) (?:me |us )?(?:with )?no \w+",
+            # "I have nothing on it", "I see no such name"
+            rf"\b(?:i|we|me) (?:{_HAVE}|do|can|could)?(?: \w+ly)? ?(?:{_HAVE}|got|see|find|found|know|knew|hold|heard|recall|remember)"
+            r" (?:of )?(?:no|nothing|none|zero|little)\b(?! (?:doubt|problem|objection|hesitation|trouble|issue|worries|reason|choice)\b)",
+            rf"(?<!\blike )\bnothing (?:\w+ ){{0,2}}?(?:about|on|regarding|concerning|to go on|(?:in|from|among|of) {_NEARBY}{_PLACE})\b",
+            rf"\b(?:{_IDIOMS})\b",
+            rf"\b(?:{_ONLY})",
+            r"^(?:n a|na|null|none given|no answer|no idea|dunno|tbd|undefined|pass)$",
+        )
+    )
+)
+
+_ADDRESSED: Final = re.compile(
+    r"\b(?:forgot|forgotten"
+    r"|(?:asked|told|wanted|wished|instructed|request(?:ed)?|wish|instructions?) (?:\w+ ){0,2}?(?:to|that i|i) (?:\w+ )?"
+    r"(?:forget|disregard|drop|delete|remove|erase)"
+    r"|as (?:you )?(?:have )?(?:asked|requested|wished|instructed|agreed|promised)"
+    r"|(?:at|per|by|following|honou?ring|respecting) your (?:request|wish|wishes|instruction|instructions)"
+    r"|no longer|any ?more|any longer|nothing|no such|null|none|na|n a|unavailable"
+    r"|(?:was|been|have|has|is|i|ive|got|it|that) (?:removed|deleted|erased|cleared|wiped|dropped|discarded|purged|scrubbed)"
+    r"|(?:is|its|s|are|all) gone|(?:will|can|could) not|unable|not able|not allowed"
+    r"|let (?:it|that|this) go|(?:i|ive|i have|and) (?:removed|deleted|erased) (?:it|that|this)"
+    r"|asked me not to|rather not|would not know"
+    r"|private|confidential|off limits|sorry|apologi[sz]e|apologies|afraid|decline)\b"
+)
+"""What refuses to tell, or says that something was forgotten."""
+
 _ASIDE: Final = re.compile(r"\([^()]*\)")
+_QUOTED: Final = re.compile(r'"[^"\n]{1,200}"|\u201c[^\u201d\n]{1,200}\u201d')
+_INSERTED: Final = re.compile(
+    r",\s{0,3}(?:however|though|in fact|alas|sadly|unfortunately|sorry|yet|to be honest|i'm afraid)\s{0,3},", re.I
+)
+_BREAKS: Final = re.compile(
+    r"[.!?;:\n()\[\]\u2014\u2013\u2026]|\s-+\s"
+    r"|\b(?:but|although|though|however|because|while|whereas|so|and|except|other than|apart from|aside from|besides)\b"
+    r"|,(?=\s+(?:maybe|perhaps|probably|possibly|i(?:['\u2019]d)? (?:think|guess|believe|say)|"
+    r"(?:it|he|she|they|that|(?:the|your|my) \w{1,30})(?:['\u2019]s|['\u2019]re| is| was| are| were| might| may| could)\b))",
+    re.IGNORECASE,
+)
+_CONTRACTED: Final = re.compile(r"\b(\w{2,6}?)(?:n['\u2019\u02bc`\u00b4]t|(?<=can)not)\b", re.IGNORECASE)
+_BARE: Final = re.compile(r"\b(do|does|did|is|was|are|were|has|have|had|ca|could|would|should)nt\b")
+_SHORT: Final = {"ca": "can", "wo": "will", "sha": "shall"}
+_APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019\u02bc`\u00b4](?=(?:s|m|ve|re|d|ll)\b)", re.IGNORECASE)
+_SENTENCE: Final = re.compile(r"[.!?;\n]+[*_)\"\u201d]{0,4}(?:\s|$)")
+_TELLING: Final = re.compile(rf"\b(?:{_TELL}|know)\b")
+"""What "You told me his name, but not his age" leaves out in its second clause."""
+_SUBJECTLESS: Final = re.compile(rf"{_AUXILIARY} not\b|not\b|never\b|came\b|got\b")
+_FIRST_PERSON: Final = re.compile(r"\b(?:i|we)\b")
+_SPOKEN: Final = re.compile(r"\b(?:idk|dunno)\b")
+_NAME: Final = re.compile(r"\b[A-Z][a-z]\w+")
+_COMMON: Final = frozenset("the you your this that they there however but and for its she his her from with what when where who".split())
+"""Words at the beginning of a sentence that are no names."""
+_GUESSES: Final = re.compile(
+    r"\b(?:maybe|perhaps|probably|possibly|might|may|could be|guess|likely|presumably|i (?:think|believe|assume))\b"
+)
+
+
+@final
+class _Clause(NamedTuple):
+    """A clause as written, from `start` to `end`, whether it declines, and the mark before it."""
+
+    start: int
+    end: int
+    declining: bool
+    mark: str
 
 
 def abstains(reply: str) -> bool:
-    """Return whether a reply says somewhere that the answer is not known, other than in an aside in brackets."""
+    """Return whether a reply says somewhere that what is asked for is not known or was not told, other than in an aside in brackets.
+
+    Takes time linear in the reply.
+    """
+    text = _read(reply)
+    without = _ASIDE.sub(" ", text)
+    return any(clause.declining for clause in _clauses(without if plain(without) else text))
+
+
+def declines(reply: str, question: str = "", values: Sequence[str] = ()) -> bool:
+    """Return whether a reply says that what is asked for is not known or was not told, and does not answer all the same.
+
+    `values`: what the answer could be. A reply that gives one of them answers, unless a clause that declines names it ("I don't know
+    whether it was red"), or it says of whom else it is true. Takes time linear in the reply and never raises.
+    """
+    text = _without_values(_read(reply), values)
+    return any(clause.declining for clause in _clauses(text)) and not offered(reply, question, values)
+
+
+def offered(reply: str, question: str, values: Sequence[str]) -> list[str]:
+    """Return the sentences of a reply that offer one of several values, other than in a clause that declines."""
+    text = _read(reply)
+    rest = _rest(text, list(_clauses(_without_values(text, values))))
+    return [sentence for sentence in _SENTENCE.split(rest) if _offers(sentence, question, values)]
+
+
+def withholds(reply: str) -> bool:
+    """Return whether a reply refuses to tell, or says that what is asked for was forgotten. Takes time linear in the reply."""
+    return _ADDRESSED.search(_plainly(readable(reply))) is not None
+
+
+def _offers(sentence: str, question: str, values: Sequence[str]) -> bool:
+    """Return whether a sentence offers one of several values, instead of telling of whom else it is true."""
+    said = [value for value in values if contains_phrase(sentence, value)]
+    if not said or not settled_words(sentence, said):
+        return False
+    known = {*plain(" ".join((question, *said))).split(), *_COMMON}
+    clauses = [clause for clause in _BREAKS.split(sentence) if any(contains_phrase(clause, value) for value in said)] or [sentence]
+    foreign = all(any(plain(name) not in known for name in _NAME.findall(clause)) for clause in clauses)
+    return not foreign or _GUESSES.search(plain(sentence)) is not None
+
+
+def _read(reply: str) -> str:
+    """Return as much of a reply as is read: if it is JSON, its values, each a line."""
     reply = readable(reply)
-    return bool(ABSTAINS.search(plain(_ASIDE.sub(" ", reply)) or plain(reply)))
+    pieces = split_json(reply) if "{" in reply else []
+    prose = " ".join(piece for piece, value in pieces if not isinstance(value, dict))
+    if not pieces or plain(prose) not in ("", "json"):
+        return reply
+    return "\n".join(_leaves([value for _, value in pieces if isinstance(value, dict)]))
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value, whose depth is bounded where it is parsed."""
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(each)
+    else:
+        yield "null" if value is None else str(value)
+
+
+def _without_values(text: str, values: Sequence[str]) -> str:
+    """Return a text with blanks for the values that would themselves read as declining, such as a film called Unknown."""
+    for value in values:
+        if value and any(map(_declining, (_plainly(value), _plainly(f"it is {value}")))):
+            text = text.replace(value, " " * len(value))
+    return text
+
+
+def _clauses(text: str) -> Iterator[_Clause]:
+    """Yield the clauses of a text that have words. What it quotes are not its own words, unless it has no others."""
+    for pattern in (_QUOTED, _INSERTED):
+        hidden = pattern.sub(lambda match: " " * len(match[0]), text)
+        text = hidden if plain(hidden) else text
+    start, mark, subject, before = 0, "", "i", ""
+    for match in chain(_BREAKS.finditer(text), (None,)):
+        end = match.start() if match else len(text)
+        if words := _plainly(text[start:end]):
+            joined = mark.casefold().endswith("and") and _SUBJECTLESS.match(words)
+            gapped = mark.casefold().endswith("but") and words.startswith("not ") and _TELLING.search(before)
+            yield _Clause(start, end, bool(gapped) or _declining(f"{subject} {words}" if joined else words), mark)
+            subject = subject if joined else "i" if _FIRST_PERSON.search(words) else "they"
+            mark, before = "", words
+        if match:
+            start, mark = match.end(), (mark + match[0])[-20:]
+
+
+def _declining(words: str) -> bool:
+    return _CLAUSE.search(words) is not None
+
+
+def _rest(text: str, clauses: Sequence[_Clause]) -> str:
+    """Return a text without its clauses that decline, what they add in brackets, and a "no" before them."""
+    kept: list[str] = []
+    at, before = 0, False
+    for clause, following in zip(clauses, (*clauses[1:], None), strict=True):
+        aside = before and "(" in clause.mark
+        refusing = following is not None and following.declining and plain(text[clause.start : clause.end]) in ("no", "nope")
+        if clause.declining or aside or refusing:
+            kept.append(text[at : clause.start])
+            at = clause.end
+        before = clause.declining or aside
+    return " ".join([*kept, text[at:]])
+
+
+def _plainly(text: str) -> str:
+    """Return `text` in plain words, with "not" for "n't", and bars for commas."""
+    text = _APOSTROPHE.sub(" ", _CONTRACTED.sub(_spelt_out, text))
+    text = " | ".join(filter(None, map(plain, text.split(","))))
+    return _SPOKEN.sub("i do not know", _BARE.sub(_spelt_out, text))
+
+
+def _spelt_out(match: re.Match[str]) -> str:
+    stem = (match[1] or "").casefold()
+    return f"{_SHORT.get(stem, stem)} not"

@@ -11,9 +11,9 @@ import trio
 
 from longspan.agents.base import BaseAgent, Message, Reply
 from longspan.scenarios.memory.confidences import KINDS, Confidence
-from longspan.scenarios.memory.declining import declines
 from longspan.scenarios.memory.forget import Forget
 from longspan.scenarios.memory.wording import Wording
+from longspan.simulator.grading.abstentions import abstains, withholds
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.planning import plan
 from longspan.simulator.record import Exchange, Grade, Record
@@ -240,7 +240,7 @@ def test_a_reply_that_neither_tells_nor_declines_is_not_right(kind: str) -> None
 def test_who_repeats_what_the_user_says_does_not_decline() -> None:
     for seed in range(60):
         lines = Forget().make(Random(seed)).lines
-        assert [line.text for line in lines if declines(line.text)] == []
+        assert [line.text for line in lines if abstains(line.text) or withholds(line.text)] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
