@@ -1,12 +1,17 @@
-"""Keys in the environment, which are never written."""
+"""Keys in the environment, which are never written, however a text from outside spells them."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Final
+from base64 import b64encode
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from html import unescape
+from typing import Any, Final, NamedTuple, final
 
-__all__ = ["MAX_LENGTH", "note_key", "redacted"]
+__all__ = ["MAX_LENGTH", "note_key", "redacted", "redacted_in"]
 
 NAMES: Final = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)S?$", re.IGNORECASE)
 """Names of environment variables that hold keys."""
@@ -14,10 +19,39 @@ NAMES: Final = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)S?$", re.IGNORECASE)
 MIN_LENGTH: Final = 8
 """The minimum length of a key that is redacted. A shorter one could match ordinary text."""
 
+MIN_PLAIN: Final = 16
+"""The minimum length if it has letters alone or digits alone, as words and dates do."""
+
 MAX_LENGTH: Final = 4_096
-"""The maximum length of a key that is redacted wherever a text is cut."""
+"""The maximum length of a key, as it is spelled, that is redacted wherever a text is cut."""
+
+FOUND_BY: Final = 20
+"""The characters by which a longer key is found, so that one that was cut off is found too."""
+
+DEPTH: Final = 6
+"""How many escapes may be inside one another, as in JSON in JSON in an address."""
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[rn]|[^\w\r\n])"
+    r"|%[0-9a-fA-F]{2}|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-z]{2,6});|\r?\n[ \t]*"
+)
+"""One character as JSON, C, shells, addresses or HTML write it, or the end of a line, at which base64 is wrapped."""
 
 _noted: Final[set[str]] = set()
+
+
+class _Secret(NamedTuple):
+    """A spelling that must not be written, the part of it by which it is found, and the name of the environment variable."""
+
+    spelling: str
+    found_by: str
+    name: str
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    name: str
 
 
 def note_key(name: str) -> None:
@@ -26,12 +60,138 @@ def note_key(name: str) -> None:
 
 
 def redacted(text: str) -> str:
-    """Return a text with the names of environment variables that hold keys instead of their values."""
-    found = {
-        key: name
-        for name, value in os.environ.items()
-        if len(key := value.strip()) >= MIN_LENGTH and key in text and (name in _noted or NAMES.search(name))
-    }
-    for key in sorted(found, key=len, reverse=True):  # one may begin with another
-        text = text.replace(key, f"[{found[key]}]")
-    return text
+    """Return a text with the names of environment variables that hold keys instead of their values.
+
+    A value is found as it is, with some or all of its characters escaped, in hexadecimal, and in the base64 of any text that holds
+    it. Values of fewer than MIN_LENGTH characters stay, and words and numbers of fewer than MIN_PLAIN.
+    """
+    return _redacted(text, _secrets())
+
+
+def redacted_in(value: Any) -> Any:
+    """Return a value of JSON with all its texts `redacted`, the keys of objects included. What else there is becomes JSON first, if it
+    can. Raises RecursionError for a value without an end."""
+    secrets = _secrets()
+    return _redacted_in(value, secrets) if secrets else value
+
+
+def _redacted_in(value: Any, secrets: Sequence[_Secret]) -> Any:
+    if isinstance(value, str):
+        return _redacted(value, secrets)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, dict):
+        return {_redacted_in(name, secrets): _redacted_in(item, secrets) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted_in(item, secrets) for item in value]
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    try:
+        return _redacted_in(to_jsonable_python(value), secrets)
+    except (PydanticSerializationError, ValueError):
+        return value  # it cannot be written either
+
+
+def _redacted(text: str, secrets: Sequence[_Secret]) -> str:
+    if len(text) < MIN_LENGTH:
+        return text
+    pieces, written = [], 0
+    for start, end, name in _merged(_found(text, secrets, DEPTH)):
+        pieces += [text[written:start], f"[{name}]"]
+        written = end
+    return "".join([*pieces, text[written:]]) if written else text
+
+
+def _merged(spans: list[_Span]) -> list[_Span]:
+    """Return spans in order, those that overlap as one, which has the name of the one that begins first and is longest."""
+    merged: list[_Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if merged and span.start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(span.end, merged[-1].end))
+        else:
+            merged.append(span)
+    return merged
+
+
+def _found(text: str, secrets: Sequence[_Secret], depth: int) -> list[_Span]:
+    """Return where a text has secrets, as they are and behind up to `depth` escapes."""
+    spans = [span for secret in secrets for span in _occurrences(text, secret)]
+    meant = _ESCAPE.sub(_meant, text) if depth else text
+    if meant != text and (inside := _found(meant, secrets, depth - 1)):
+        places = _Places(text)
+        spans += [_Span(places.of(span.start).start, places.of(span.end - 1).stop, span.name) for span in inside]
+    return spans
+
+
+def _occurrences(text: str, secret: _Secret) -> Iterator[_Span]:
+    start = text.find(secret.found_by)
+    while start >= 0:
+        end = start + len(secret.found_by)
+        while end - start < len(secret.spelling) and text[end : end + 1] == secret.spelling[end - start]:
+            end += 1
+        yield _Span(start, end, secret.name)
+        start = text.find(secret.found_by, end)
+
+
+@final
+class _Places:
+    """Where the characters stand in a text that its escapes mean."""
+
+    def __init__(self, text: str) -> None:
+        self._meant: list[int] = []
+        self._written: list[tuple[int, int, int]] = []
+        saved = 0
+        for match in _ESCAPE.finditer(text):
+            length = len(_meant(match))
+            self._meant.append(match.start() - saved)
+            self._written.append((match.start(), match.end(), length))
+            saved += match.end() - match.start() - length
+
+    def of(self, place: int) -> range:
+        """Return the place of a character that is meant, as written."""
+        last = bisect_right(self._meant, place) - 1
+        if last < 0:
+            return range(place, place + 1)
+        start, end, length = self._written[last]
+        further = place - self._meant[last] - length
+        return range(start, end) if further < 0 else range(end + further, end + further + 1)
+
+
+def _meant(escape: re.Match[str]) -> str:
+    """Return what an escape means: one character, or none for the end of a line."""
+    text = escape[0]
+    if text[0] == "\\":
+        if text[1] in "ux":
+            return chr(int(text[2:], 16))
+        return "" if text[1] in "rn" else text[1] if len(text) == 2 else chr(int(text[1:], 8))
+    if text[0] == "%":
+        return chr(int(text[1:], 16))
+    return unescape(text)[:1] if text[0] == "&" else ""
+
+
+def _secrets() -> Sequence[_Secret]:
+    held = ((name, value.strip()) for name, value in os.environ.items() if name in _noted or NAMES.search(name))
+    return _spelled(tuple(sorted((name, key) for name, key in held if _is_key(key) and key not in name)))
+
+
+def _is_key(value: str) -> bool:
+    """Return whether a value is told from ordinary text."""
+    return len(value) >= (MIN_PLAIN if value.isalpha() or value.isdigit() else MIN_LENGTH)
+
+
+@lru_cache(maxsize=32)
+def _spelled(held: tuple[tuple[str, str], ...]) -> Sequence[_Secret]:
+    return [_Secret(text, text[:FOUND_BY], name) for name, key in held for text in dict.fromkeys(_spellings(key))]
+
+
+def _spellings(key: str) -> Iterator[str]:
+    data = key.encode("utf-8", "surrogateescape")
+    yield key
+    yield re.sub(r"\r?\n[ \t]*", "", key)  # as a text is in which the ends of lines were left out
+    yield data.hex()
+    yield data.hex().upper()
+    for before in range(3):
+        code = b64encode(bytes(before) + data).decode()
+        whole = code[(0, 2, 3)[before] : (before + len(data)) * 4 // 3]  # the characters that depend on the key alone
+        yield whole
+        yield whole.translate({ord("+"): "-", ord("/"): "_"})

@@ -14,6 +14,7 @@ from typing import TypeVar, final
 from longspan.simulator.agent import Agent, ConsolidatingAgent, consolidates, has_snapshots, observes, repeatable, replay, size_of, start
 from longspan.simulator.errors import AgentError, LongspanError, journal_text
 from longspan.simulator.faults import is_fault
+from longspan.simulator.keys import redacted, redacted_in
 from longspan.simulator.ledger import MAX_DOLLARS, MAX_TOKENS, Costs, Ledger, models_of, stated_by, used_by
 from longspan.simulator.messages import Message, Reply, Usage
 from longspan.simulator.moment import set_moment
@@ -245,4 +246,23 @@ def _checked(reply: object, did: str = "replied with") -> Reply:
     for part, cost in stated.items() if reply.cost_usd is not None else ():
         if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost <= MAX_DOLLARS:
             raise AgentError(f"the agent's reply has a cost_usd of {cost!r:.80} ({part}); expected dollars, from 0 to {MAX_DOLLARS:,.0f}")
-    return reply if reply.text.isascii() else replace(reply, text=reply.text.encode("utf-8", "replace").decode())
+    text = reply.text if reply.text.isascii() else reply.text.encode("utf-8", "replace").decode()
+    return _without_keys(replace(reply, text=text))
+
+
+def _without_keys(reply: Reply) -> Reply:
+    """Return a reply with the keys left out. All that an agent tells passes here once, before anything reads, keeps or exports it."""
+    try:
+        trace = redacted_in(reply.trace)
+    except RecursionError:
+        raise AgentError("the agent's reply has a trace that cannot be journaled: it is nested too deeply") from None
+    cost, besides, measured = reply.cost_usd, reply.besides, reply.measured
+    named = {redacted(part): value for part, value in cost.items()} if isinstance(cost, Mapping) else cost
+    return replace(
+        reply,
+        text=redacted(reply.text),
+        trace=trace,
+        besides={redacted(part): usage for part, usage in besides.items()},
+        cost_usd=named,
+        measured={redacted(part): seconds for part, seconds in measured.items()},
+    )

@@ -19,7 +19,7 @@ from longspan.simulator.folders import inside, read_file
 from longspan.simulator.gate import remember
 from longspan.simulator.journal import check_journal, last_sum, read_journal, read_shared
 from longspan.simulator.json_lines import JsonLines
-from longspan.simulator.keys import redacted
+from longspan.simulator.keys import redacted_in
 from longspan.simulator.locks import locked
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.packed import PACKED
@@ -194,7 +194,7 @@ class RunFolder:
     def incident(self, **entry: str) -> None:
         """Record an incident in the run's folder, without keys. Write errors are ignored: the caller reports the incident too."""
         with suppress(JournalError):
-            self._lines(INCIDENTS).append({name: redacted(text) for name, text in entry.items()})
+            self._lines(INCIDENTS).append(redacted_in(entry))
 
     def incidents(self) -> list[dict[str, Any]]:
         return self._lines(INCIDENTS).read()

@@ -1,4 +1,4 @@
-"""Text on the terminal. Most of it is not ours: every command prints, complains and asks through these functions."""
+"""Text on the terminal. Most of it is not ours: every command prints, complains and asks through these functions, which leave out keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from traceback import format_exception
 from types import TracebackType
 from typing import IO, Any, Final
 
-from longspan.simulator.keys import redacted
+from longspan.simulator.keys import redacted, redacted_in
 
 __all__ = ["as_line", "ask", "complain", "confirm", "give_up_output", "prepare", "rewritable", "say", "say_json", "visible"]
 
@@ -51,11 +51,12 @@ def give_up_output() -> None:
 
 def say(text: str = "", *, lines: bool = False) -> None:
     """Print a line on standard output, or with `lines` a text of several."""
+    text = redacted(text)
     _write(sys.stdout, f"{visible(text) if lines else as_line(text)}\n")
 
 
 def complain(text: str = "", *, rewritten: bool = False) -> None:
-    """Print a line on standard error: a failure, a warning, progress. A closed stream is no error. Keys are left out.
+    """Print a line on standard error: a failure, a warning, progress. A closed stream is no error.
 
     `rewritten`: the next such line replaces it, on a terminal.
     """
@@ -71,6 +72,7 @@ def rewritable() -> bool:
 
 def say_json(value: Any) -> None:
     """Print a value as JSON on standard output. Characters that `visible` would replace are escaped, so nothing is lost."""
+    value = redacted_in(value)
     text = json.dumps(value, ensure_ascii=False, indent=1)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8", "surrogatepass")

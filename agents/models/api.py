@@ -17,6 +17,7 @@ from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.agents.models.thinking import split_thinking
 from longspan.agents.models.web import refusal_in
+from longspan.simulator.keys import redacted, redacted_in
 from longspan.simulator.ledger import Rates
 from longspan.simulator.replies import KeptCall, KeptReply, kept_replies, key_of
 from longspan.simulator.telemetry import model_call
@@ -144,7 +145,7 @@ class Answer:
 
     def refuse(self, why: object) -> None:
         """Note that the model refuses. A second reason changes nothing."""
-        self.refusal = self.refusal or " ".join(clean(str(why)).split())[:MAX_REASON] or "refused"
+        self.refusal = self.refusal or " ".join(redacted(clean(str(why))).split())[:MAX_REASON] or "refused"
 
     def add(self, text: object) -> None:
         """Add a piece of text. Raises TransientError if it is not a string."""
@@ -156,7 +157,8 @@ class Answer:
         """Add a call of a tool, whose arguments are JSON, or text that holds it. One whose id or name are not text cannot be answered."""
         self.called = True
         if isinstance(id, str) and isinstance(name, str):
-            self.calls.append(ToolCall(clean(id), clean(name), clean(arguments if isinstance(arguments, str) else json.dumps(arguments))))
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            self.calls.append(ToolCall(*(redacted(clean(part)) for part in (id, name, text))))
 
 
 class ApiCore(ABC):
@@ -216,7 +218,7 @@ class ApiCore(ABC):
             if answer.called and not text and not calls:
                 answer.refuse("a tool call")
             usage = answer.usage or self._estimate_usage(request, answer)
-            return (Completion(text, usage, tuple(calls), clean_json(answer.raw), thinking), answer.refusal), usage
+            return (Completion(text, usage, tuple(calls), redacted_in(clean_json(answer.raw)), thinking), answer.refusal), usage
 
         replies = kept_replies()
         key = key_of(self._sent(request)) if replies is not None else ""
@@ -251,7 +253,7 @@ class ApiCore(ABC):
         thinking."""
         if not answer.done:
             raise TransientError("stopped before the end of its answer")
-        text, thought = self.provider.redact(clean("".join(answer.pieces))), self.provider.redact(clean("".join(answer.thoughts)))
+        text, thought = redacted(clean("".join(answer.pieces))), redacted(clean("".join(answer.thoughts)))
         if not self.options.keep_thinking:
             text, written = split_thinking(text)
             thought = "\n".join(filter(None, (thought, written)))

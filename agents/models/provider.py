@@ -19,7 +19,7 @@ from longspan.agents.models.limits import DEFAULT_AT_ONCE, Limiter, SharedLimite
 from longspan.agents.models.web import check_header, check_url, http_client, is_loopback, translate_error
 from longspan.agents.prices import PriceOptions
 from longspan.simulator.agent import will_be_asked
-from longspan.simulator.keys import note_key
+from longspan.simulator.keys import note_key, redacted
 from longspan.simulator.processes import share
 from longspan.simulator.replies import kept_replies
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
@@ -30,9 +30,6 @@ Value = TypeVar("Value")
 
 NO_KEY: Final = "none"
 """The key sent to a server on this machine when no key is set."""
-
-MIN_SECRET: Final = 8
-"""The minimum length of a key that is redacted. A shorter one could match ordinary text."""
 
 _clients: Final[trio.lowlevel.RunVar[dict[tuple[object, ...], Any]]] = trio.lowlevel.RunVar("clients")
 _limiters: Final[trio.lowlevel.RunVar[dict[tuple[str, str], Limiter]]] = trio.lowlevel.RunVar("limiters")
@@ -102,7 +99,6 @@ class Provider:
             raise InputError(f"{vendor.kind}/{model} needs an extra: pip install 'longspan[{vendor.extra}]'") from error
         self._missing = ""
         self._key = self._find_key()
-        self._secret = self._key if len(self._key) >= MIN_SECRET else ""
 
     def _find_key(self) -> str:
         named = self._options.key_env
@@ -122,10 +118,6 @@ class Provider:
             self._missing = " or ".join(names)
             return NO_KEY
         raise InputError(f"{self.name} needs a key: set the environment variable {' or '.join(names)}")
-
-    def redact(self, text: str) -> str:
-        """Return `text` without the key."""
-        return text.replace(self._secret, "[key]") if self._secret else text
 
     async def call(self, send: Callable[[Any], Awaitable[tuple[Value, Usage]]], *, tokens: float) -> tuple[Value, Usage]:
         """Call `send` with the library's client, with retries. Return its result and the tokens used.
@@ -149,7 +141,7 @@ class Provider:
             return await limiter.call(attempt, timeout=self._options.timeout, tokens=tokens)
         except AgentError as error:
             # Drop cause and context: a library's errors hold requests, and requests hold keys.
-            raise type(error)(self.redact(f"{self.name}: {error}")) from None
+            raise type(error)(redacted(f"{self.name}: {error}")) from None
 
     def _limiter(self) -> Limiter:
         """Return the limiter of this Trio run. It belongs to the run, since its times are the run's."""
@@ -168,7 +160,7 @@ class Provider:
         headers = self._options.headers
         key = (self._vendor.kind, self.url, self._key, *sorted(headers.items()))
         if key not in clients:
-            http = http_client(self.url, self._secret, headers)
+            http = http_client(self.url, headers)
             clients[key] = self._vendor.make(self._key, self.url, http)
             trio.lowlevel.spawn_system_task(_close_with_run, http, name="longspan: an API's connections")
         return clients[key]

@@ -17,6 +17,7 @@ from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.core import ContextOverflowError
 from longspan.agents.models.limits import TransientError
 from longspan.simulator.errors import one_line
+from longspan.simulator.keys import redacted
 
 if TYPE_CHECKING:
     import httpx2
@@ -50,6 +51,9 @@ FILTERED: Final = re.compile(
 OUT_OF_CREDIT: Final = ("insufficient_quota", "billing_hard_limit_reached")
 """Error codes for an account without credit. A retry does not help, though the status is that of an overload."""
 
+
+MAX_MESSAGE: Final = 10_000
+"""The maximum characters of an error's message that are read. Fewer are shown."""
 
 MAX_HEADER: Final = 1000
 """The maximum characters of a header's value."""
@@ -109,10 +113,10 @@ def is_loopback(url: str) -> bool:
     return host == "localhost"
 
 
-def http_client(url: str, secret: str, headers: Mapping[str, str]) -> httpx2.AsyncClient:
+def http_client(url: str, headers: Mapping[str, str]) -> httpx2.AsyncClient:
     """Return a client for the API at `url`, which sends `headers` with each request.
 
-    It follows no redirects, which would pass on the key. It removes `secret` from answers, unless that is empty.
+    It follows no redirects, which would pass on the key.
     """
     import httpx2
 
@@ -123,7 +127,7 @@ def http_client(url: str, secret: str, headers: Mapping[str, str]) -> httpx2.Asy
         verify=not url.startswith("http:"),  # without TLS there are no certificates to load
         trust_env=not is_loopback(url),  # a proxy does not reach this machine
         headers={"accept-encoding": "identity"},  # a small answer must not unpack to a huge one
-        event_hooks={"request": [partial(_add, headers)], "response": [partial(_check, secret.encode())]},
+        event_hooks={"request": [partial(_add, headers)], "response": [_check]},
     )
 
 
@@ -131,21 +135,19 @@ async def _add(headers: Mapping[str, str], request: httpx2.Request) -> None:
     request.headers.update(headers)
 
 
-async def _check(secret: bytes, response: httpx2.Response) -> None:
+async def _check(response: httpx2.Response) -> None:
     """Raise an error for a failed request before the vendor's library sees it, so that all vendors' errors read alike."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise AgentError(f"answered with content-encoding {response.headers['content-encoding']!r:.40}, though identity was requested")
-    response.stream = _read_whole(response.stream, secret)
+    response.stream = _read_whole(response.stream)
     if response.status_code != 200:
         body = await response.aread()
         raise _problem(response.status_code, response.headers, body)
 
 
-def _read_whole(stream: Any, secret: bytes) -> Any:
-    """Return a response's stream as a single chunk, without the secret. Reading it raises AgentError if it is too large.
-
-    Answers are only used when complete, and a secret may span two chunks.
-    """
+def _read_whole(stream: Any) -> Any:
+    """Return a response's stream as a single chunk: answers are only used when complete. Reading it raises AgentError if it is too
+    large."""
     import httpx2
 
     class Whole(httpx2.AsyncByteStream):
@@ -155,7 +157,7 @@ def _read_whole(stream: Any, secret: bytes) -> Any:
                 body += chunk
                 if len(body) > MAX_BYTES:
                     raise AgentError(f"answered with more than {MAX_BYTES:,} bytes")
-            yield bytes(body).replace(secret, b"[key]") if secret else bytes(body)
+            yield bytes(body)
 
         async def aclose(self) -> None:
             await stream.aclose()
@@ -205,7 +207,7 @@ def _read_error(body: bytes) -> tuple[str, str]:
     try:
         return _error_fields(json.loads(body))
     except (ValueError, RecursionError):
-        return "", " ".join(body[:300].decode("utf-8", "replace").split())
+        return "", _line(body[:MAX_MESSAGE].decode("utf-8", "replace"))
 
 
 def _error_fields(error: Any) -> tuple[str, str]:
@@ -222,7 +224,7 @@ def _error_fields(error: Any) -> tuple[str, str]:
 
 
 def _line(value: object) -> str:
-    return " ".join(value[:1000].split())[:300].encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+    return " ".join(redacted(value[:MAX_MESSAGE]).split())[:300].encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
 def retry_after(headers: Mapping[str, str], body: bytes) -> float | None:

@@ -30,9 +30,6 @@ __all__ = ["HttpAgent", "HttpsAgent"]
 KEY: Final = "LONGSPAN_AGENT_KEY"
 """The environment variable of the key, which is sent as a bearer token if set."""
 
-MIN_SECRET: Final = 8
-"""The minimum length of a key that is redacted. A shorter one could match ordinary text."""
-
 RETRY_PAUSES: Final = (0.2, 0.5, 1.0, 2.0)
 """Seconds before each retry of a call that the server cannot have processed, or may process twice."""
 
@@ -86,7 +83,7 @@ class HttpAgent(RemoteAgent):
                 _client(self.url) as client,
                 client.stream("POST", self.url, content=body, headers=self._headers()) as response,
             ):
-                answer = self._without_key(await _body(response))
+                answer = await _body(response)
         except AgentError:
             raise
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
@@ -94,7 +91,7 @@ class HttpAgent(RemoteAgent):
         except httpx2.NetworkError as error:
             raise _RetryableError(f"closed the connection: {one_line(error)}", may_be_processed=True) from None
         except Exception as error:  # dropped as cause and context: it holds the request, which holds the key
-            raise AgentError(f"gave an unreadable answer: {self._shown(one_line(error))}") from None
+            raise AgentError(f"gave an unreadable answer: {printable(one_line(error))}") from None
         if response.is_success:
             return answer or b"{}"
         raise self._refusal(response, answer)
@@ -109,7 +106,7 @@ class HttpAgent(RemoteAgent):
         """Return the error for an unsuccessful status."""
         status = response.status_code
         if 300 <= status < 400:
-            location = self._shown(response.headers.get("location", "nowhere"))
+            location = printable(response.headers.get("location", "nowhere"))
             return AgentError(f"redirects to {location} ({status}): redirects are not followed, use that address instead")
         details = f"{status} {printable(answer)}".strip()
         if status in UNAVAILABLE:
@@ -117,13 +114,6 @@ class HttpAgent(RemoteAgent):
             return _RetryableError(f"is unavailable ({details})", may_be_processed=wait is None, retry_after=wait)
         hint = f"; to send a key, set {KEY}" if status in (401, 403) and not self._key else ""
         return AgentError(f"rejected the request ({details}){hint}")
-
-    def _shown(self, text: str) -> str:
-        return printable(self._without_key(text.encode("utf-8", "replace")))
-
-    def _without_key(self, text: bytes) -> bytes:
-        """Return a server's answer without the key, since it may be written to files."""
-        return text.replace(self._key.encode(), b"[key]") if len(self._key) >= MIN_SECRET else text
 
 
 class HttpsAgent(HttpAgent):

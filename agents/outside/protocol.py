@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from longspan.agents.outside.counts import Counts, Dollars, priced
 from longspan.simulator.errors import AgentError, first_problem
-from longspan.simulator.keys import redacted
+from longspan.simulator.keys import MAX_LENGTH, redacted, redacted_in
 from longspan.simulator.ledger import Rates
 from longspan.simulator.messages import Reply
 from longspan.simulator.traces import Trace, TracePart
@@ -163,7 +163,7 @@ def read(answer: bytes, kind: type[Kind]) -> Kind:
     if "error" in value:
         message, trace = value["error"], value.get("traceback")
         shown = printable(message if isinstance(message, str) else json.dumps(message)) or "no reason given"
-        raise AgentError(f"failed: {shown}") from (RemoteError(redacted(trace)[-MAX_TRACEBACK:]) if isinstance(trace, str) else None)
+        raise AgentError(f"failed: {shown}") from (RemoteError(trace[-MAX_TRACEBACK:]) if isinstance(trace, str) else None)
     try:
         return kind.model_validate(value)
     except ValidationError as error:
@@ -171,7 +171,7 @@ def read(answer: bytes, kind: type[Kind]) -> Kind:
 
 
 def decode(text: bytes) -> Any:
-    """Parse JSON of limited size and depth. A lone surrogate becomes "?". Raises AgentError if it is invalid."""
+    """Parse JSON of limited size and depth, and leave out keys. A lone surrogate becomes "?". Raises AgentError if it is invalid."""
     if text.count(b"{") + text.count(b"[") > MAX_CONTAINERS:
         bare = re.sub(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', b"", text, flags=re.DOTALL)
         if bare.count(b"{") + bare.count(b"[") > MAX_CONTAINERS:
@@ -184,12 +184,13 @@ def decode(text: bytes) -> Any:
         raise AgentError(f"answered with something that is not JSON: {printable(text) or 'nothing'}") from None
     if _depth(value) > MAX_DEPTH:
         raise AgentError(f"answered with objects or lists more than {MAX_DEPTH} deep")
-    return json.loads(_compact(value)) if SURROGATE.search(text) else value
+    return redacted_in(json.loads(_compact(value)) if SURROGATE.search(text) else value)
 
 
 def printable(text: bytes | str, limit: int = 200) -> str:
     """Return the start of a text from outside as one line without control characters and keys, at most `limit` characters long."""
-    start = text[: 4 * limit].decode("utf-8", "replace") if isinstance(text, bytes) else text[: 4 * limit]
+    start = text[: 4 * limit + MAX_LENGTH]  # what is cut off ends in no half of a key
+    start = start.decode("utf-8", "replace") if isinstance(start, bytes) else start
     words = " ".join(redacted(start).split())
     shown = "".join(character if character.isprintable() else "�" for character in words)
     return shown if len(shown) <= limit else f"{shown[: limit - 3]}..."

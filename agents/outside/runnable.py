@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
@@ -25,6 +26,7 @@ from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import decode, printable
 from longspan.agents.outside.remote import RemoteOptions
 from longspan.simulator.errors import first_problem
+from longspan.simulator.keys import redacted
 from longspan.simulator.plugins import find_object
 
 __all__ = ["RunnableAgent"]
@@ -130,6 +132,7 @@ class RunnableAgent(InProcessAgent):
         config = self._config(message)
         returned = await self.run("invoke", lambda: _invoke(self._object, sent, config))
         reply = self._read(returned)
+        reply = replace(reply, text=redacted(reply.text))  # it is kept in snapshots
         if self._keeps_history:
             self._history = [*messages, {"role": "assistant", "content": reply.text, "id": f"{message.turn_id}/reply"}]
         return reply

@@ -20,6 +20,7 @@ from longspan.agents.outside.program import Program
 from longspan.agents.outside.protocol import printable
 from longspan.agents.tools.toolbox import ToolResult
 from longspan.simulator.errors import one_line
+from longspan.simulator.keys import redacted
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -244,4 +245,4 @@ def _text(result: CallToolResult) -> str:
     """Return what a tool returned as text. What is no text is only named."""
     texts = [getattr(block, "text", None) or getattr(getattr(block, "resource", None), "text", None) for block in result.content]
     found = [text if isinstance(text, str) else f"[{block.type}]" for text, block in zip(texts, result.content, strict=True)]
-    return "\n".join(found) if found or result.structured_content is None else json.dumps(result.structured_content)
+    return redacted("\n".join(found) if found or result.structured_content is None else json.dumps(result.structured_content))

@@ -226,7 +226,7 @@ def test_an_echoed_key_is_in_no_error(serve: Callable[..., Server], monkeypatch:
 def test_an_echoed_key_is_in_no_reply(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY, "marker-4711")
     server = serve(HELLO, plain({"text": "marker-4711", "trace": {"marker-4711": "marker-4711"}}))
-    assert ask(server.agent()) == Reply("[key]", None, {"[key]": "[key]"})
+    assert ask(server.agent()) == Reply(f"[{KEY}]", None, {f"[{KEY}]": f"[{KEY}]"})
 
 
 # Answers.

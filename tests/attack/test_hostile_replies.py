@@ -24,6 +24,7 @@ from longspan.scenarios.elitr import rubrics
 from longspan.scenarios.goodai.files import Said
 from longspan.scenarios.goodai.visit import grade_visit
 from longspan.scenarios.summhay import bullets
+from longspan.simulator import keys
 from longspan.simulator.arena.questions import alignment, key_facts
 from longspan.simulator.arena.sentences import sentences
 from longspan.simulator.errors import journal_text, one_line
@@ -244,6 +245,7 @@ READERS: Final[Mapping[str, Callable[[], Reader]]] = (
             "tokens": COUNT,
             "protocol": protocol_answer,
             "errors of servers": server_error,
+            "keys": lambda reply: keys._redacted(reply, keys._spelled((("A_KEY", "1, 2/%25+\\x"),))),
             "errors": lambda reply: (one_line(ValueError(reply)), journal_text(ValueError(reply)), protocol.printable(reply)),
             "excerpts": lambda reply: (script_json(Excerpt.of(reply).data()), visible(reply)),
             "notebook": notebook,
