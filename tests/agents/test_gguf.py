@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -26,8 +27,10 @@ from longspan.agents.models.core import ChatMessage, Completion, ContextOverflow
 from longspan.agents.models.gguf import library, trial
 from longspan.agents.models.gguf.agent import GgufAgent
 from longspan.agents.models.gguf.core import GgufCore
+from longspan.agents.models.gguf.model import Settings
 from longspan.agents.models.gguf.options import GgufOptions
 from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.cli import main
 from longspan.simulator.ledger import check_priced
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
@@ -451,6 +454,84 @@ def test_a_template_that_loops_is_an_error(model: Models, monkeypatch: pytest.Mo
     endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
     with pytest.raises(InputError, match="did not finish within 2 seconds"):
         GgufCore(str(model(endless)))
+
+
+def dying(monkeypatch: pytest.MonkeyPatch, function: str, signal: str) -> None:
+    """Let trials die of a signal when they call a function of llama.cpp with weights, as with a build for another processor."""
+    die = f"""
+import os, signal
+from longspan.agents.models.gguf.library import library
+llama = library()
+real = llama.{function}
+def call(model, *rest):
+    if "no_alloc" in dir(rest[-1]) and rest[-1].no_alloc:
+        return real(model, *rest)
+    os.kill(os.getpid(), signal.{signal})
+llama.{function} = call
+"""
+    monkeypatch.setattr(trial, "RUN", die + trial.RUN)
+
+
+@pytest.mark.parametrize(
+    ("function", "signal", "why"),
+    [
+        (
+            "llama_decode",
+            "SIGILL",
+            r"llama.cpp dies of an illegal instruction \(SIGILL\) when it computes the first tokens .*Build it without",
+        ),
+        ("llama_model_load_from_file", "SIGSEGV", r"llama.cpp dies of a segmentation fault \(SIGSEGV\) when it loads its weights: "),
+        ("llama_decode", "SIGABRT", "llama.cpp ends with SIGABRT when it computes the first tokens with its weights"),
+        ("llama_decode", "SIGKILL", "llama.cpp is killed when it computes .*: memory is probably too short for it"),
+    ],
+)
+def test_a_build_that_this_processor_faults_on_is_an_error(
+    model: Models, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, function: str, signal: str, why: str
+) -> None:
+    (path := tmp_path / "model.gguf").write_bytes(model().read_bytes())
+    dying(monkeypatch, function, signal)
+    error = refused(path)
+    assert re.search(why, error)
+    commands = re.findall(r'CMAKE_ARGS="-DGGML_NATIVE=OFF( -DGGML_\w+=ON)*" pip install .* llama-cpp-python$', error)
+    assert len(commands) == (signal in ("SIGILL", "SIGSEGV"))
+
+
+def test_a_fault_is_one_line_of_each_command(
+    model: Models, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path := tmp_path / "model.gguf").write_bytes(model().read_bytes())
+    monkeypatch.chdir(tmp_path)
+    dying(monkeypatch, "llama_decode", "SIGILL")
+    for command in (
+        ["check", "--agent", f"gguf/{path}"],
+        ["run", "ltm", "--span", "2k", "--agent", f"gguf/{path}"],
+        ["run", "ltm", "--span", "2k", "--agent", f"memory/chroma?answerer=none&embedder=gguf/{path}"],
+    ):
+        with pytest.raises(SystemExit) as exited:
+            main(command)
+        assert exited.value.code
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        assert "(SIGILL)" in line
+        assert "CMAKE_ARGS=" in line
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_weights_are_tried_once_for_each_build_and_file(model: Models, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (path := tmp_path / "model.gguf").write_bytes(model().read_bytes())
+    dies = "computes the first tokens"
+    trial.try_out(path, None, Settings())
+    dying(monkeypatch, "llama_decode", "SIGSEGV")
+    trial.try_out(path, None, Settings())
+    with pytest.raises(InputError, match=dies):  # another way of computing
+        trial.try_out(path, None, Settings(flash=True))
+    for name, other in ("build", [("llama.so", 1, 2)]), ("_processor", "another"):
+        with monkeypatch.context() as patched:
+            patched.setattr(trial, name, lambda other=other: other)
+            with pytest.raises(InputError, match=dies):
+                trial.try_out(path, None, Settings())
+    os.utime(path, (1, 1))
+    with pytest.raises(InputError, match=dies):
+        trial.try_out(path, None, Settings())
 
 
 @pytest.mark.parametrize(

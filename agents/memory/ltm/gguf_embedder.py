@@ -37,7 +37,7 @@ class GgufVectors:
             raise InputError(f"embedder=gguf/{path}: there is no such file")
         if will_be_asked():
             try:
-                try_out(path, chats=False)
+                try_out(path)
                 self._open(path)
             except InputError as error:
                 raise InputError(f"embedder=gguf/{path}: {error}") from None

@@ -133,15 +133,17 @@ def _model_key(target: str, options: GgufOptions) -> _ModelKey:
 
 
 @cache
-def _check_file(path: Path, changed: tuple[int, int], template: str | None) -> None:
-    """Raise InputError if the file is unsafe to load. Each file is tried once with each template."""
-    try_out(path, template)
+def _check_file(path: Path, changed: tuple[int, int], template: str | None, settings: Settings) -> None:
+    """Raise InputError if the file is unsafe to load. Each file is tried once with each template and way of computing."""
+    try_out(path, template, settings)
 
 
 @cache
 def _load(key: _ModelKey) -> _Loaded:
     """Return a model, loaded once in the process, and its limit of one call at a time."""
-    _check_file(key.path, key.changed, key.template)
+    settings = key.settings
+    computed = Settings(gpu_layers=settings.gpu_layers, split=settings.split, flash=settings.flash, cache=settings.cache)
+    _check_file(key.path, key.changed, key.template, computed)
     model = Model(key.path, key.settings)
     return _Loaded(model, Prompts(model.vocabulary, key.template), trio.CapacityLimiter(1))
 

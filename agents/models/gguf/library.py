@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from longspan.agents.base import InputError
 
-__all__ = ["library", "load", "take_error"]
+__all__ = ["build", "library", "load", "take_error"]
 
 ERROR: Final = 4
 """The level at which llama.cpp reports errors (GGML_LOG_LEVEL_ERROR)."""
@@ -33,6 +33,13 @@ def library() -> Any:
     llama.llama_log_set(_listener(llama), None)
     llama.llama_backend_init()
     return llama
+
+
+def build() -> list[tuple[str, int, int]]:
+    """Return what tells the installed build from others: its files, their times of change and sizes."""
+    folder = Path(import_module("llama_cpp").__file__ or "").parent
+    files = [path for path in folder.rglob("*") if path.suffix in (".so", ".dylib", ".dll", ".py") and path.is_file()]
+    return sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
 
 
 @lru_cache(maxsize=1)

@@ -1,63 +1,176 @@
-"""Tries out a GGUF file in a process of its own: llama.cpp aborts on some damaged files, and a chat template may loop forever."""
+"""Tries out a GGUF file in a process of its own: llama.cpp aborts on some damaged files, a chat template may loop forever, and a build
+for another processor dies of the first instruction that this one does not have."""
 
 from __future__ import annotations
 
+import json
 import os
+import platform
+import re
+import signal
 import subprocess
 import sys
+from collections.abc import Mapping
+from ctypes import c_void_p
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from longspan.agents.base import InputError
-from longspan.agents.models.gguf.library import library, load
+from longspan.agents.base import AgentError, InputError
+from longspan.agents.models.gguf.library import build, library, load
+from longspan.agents.models.gguf.model import Model, Settings
 from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.vocabulary import Vocabulary
+from longspan.agents.outside.protocol import printable
+from longspan.simulator import cache
 
 __all__ = ["main", "try_out"]
 
+RUN: Final = "from longspan.agents.models.gguf.trial import main; main()"
+
 TIMEOUT: Final = 60
-"""Seconds that the trial may take. A vocabulary of 128,000 tokens takes less than one."""
+"""Seconds that everything but the weights may take. A vocabulary of 128,000 tokens takes less than one."""
 
 CONTEXT: Final = 256
 """Tokens of the trial's context."""
 
-GIVEN: Final = "template on standard input"
-UNUSED: Final = "no template"
-"""What a trial is told of the chat template: one is given, or none is needed."""
+TEXT: Final = "The quick brown fox jumps over the lazy dog, and comes back. " * 6
+"""What is computed: more tokens than one, since those of a prompt take other instructions than those of an answer."""
 
 REJECTED: Final = 3
 """The exit code of a trial that rejected the file with an InputError."""
 
+LOADING: Final = "loading"
+COMPUTING: Final = "computing"
+DONE: Final = "done"
+"""The lines of a trial: it loads the weights, it computes with them, it has."""
 
-def try_out(path: Path, template: str | None = None, *, chats: bool = True) -> None:
-    """Raise InputError if the file's vocabulary or chat template, or that other one, does not work. A model that is not for chats needs
-    no template."""
+FAULTS: Final = {
+    signal.SIGILL: "an illegal instruction",
+    signal.SIGSEGV: "a segmentation fault",
+    signal.SIGBUS: "a bus error",
+    signal.SIGFPE: "an arithmetic fault",
+}
+
+FEATURES: Final = {"avx2": "AVX2", "fma": "FMA", "f16c": "F16C", "avx512f": "AVX512"}
+"""What /proc/cpuinfo calls instructions that are safe to use where it does, and what llama.cpp's build calls them."""
+
+
+def try_out(path: Path, template: str | None = None, settings: Settings | None = None) -> None:
+    """Raise InputError if the file's vocabulary or chat template, or that other one, does not work, or llama.cpp dies of the file.
+
+    Without `settings` it is a model of vectors, which needs no template. That weights can be loaded and computed with is tried once for
+    each file, settings, build of llama.cpp and processor.
+    """
     library()
-    command = [sys.executable, "-P", "-c", "from longspan.agents.models.gguf.trial import main; main()", str(path)]
-    command += [GIVEN] if template is not None else [] if chats else [UNUSED]
+    state = path.stat()
+    tried = ["gguf", str(path), state.st_mtime_ns, state.st_size, settings, build(), _processor()]
+    name = f"gguf-{sha256(json.dumps(tried).encode()).hexdigest()[:40]}"
+    weights = cache.read(name) is None
+    request = {"path": str(path), "template": template, "settings": settings and settings._asdict(), "weights": weights}
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    try:
-        trial = subprocess.run(  # noqa: S603
-            command, env=environment, input=(template or "").encode(), capture_output=True, timeout=TIMEOUT, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise InputError(f"its chat template did not finish within {TIMEOUT} seconds") from None
-    if trial.returncode == REJECTED:
-        raise InputError(trial.stdout.decode("utf-8", "replace").strip())
-    if trial.returncode:
+    code, told, errors = _run([sys.executable, "-P", "-c", RUN], environment, json.dumps(request).encode())
+    stage = next((stage for stage in (DONE, COMPUTING, LOADING) if stage in told), None)
+    if code == REJECTED:
+        raise InputError("\n".join(told))
+    if code and stage is None:
         raise InputError("llama.cpp crashes when loading it: the file is damaged")
+    if code and stage != DONE:
+        raise InputError(_death(code, "loads its weights" if stage == LOADING else "computes the first tokens with its weights", errors))
+    if stage == DONE:
+        cache.write(name, b"")
+
+
+def _run(command: list[str], environment: Mapping[str, str], request: bytes) -> tuple[int, list[str], str]:
+    """Return a trial's exit code, its lines and its standard error. Raises InputError if it takes too long before it loads weights."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as trial:  # noqa: S603
+        try:
+            try:
+                told, errors = trial.communicate(request, timeout=TIMEOUT)
+            except subprocess.TimeoutExpired as late:
+                if LOADING.encode() not in (late.output or b"").split():
+                    raise InputError(f"its chat template did not finish within {TIMEOUT} seconds") from None
+                told, errors = trial.communicate()  # for as long as llama.cpp takes to load it, which is not limited here either
+        except BaseException:
+            trial.kill()
+            raise
+    return trial.returncode, told.decode("utf-8", "replace").split("\n")[:-1], errors.decode("utf-8", "replace")
+
+
+def _death(code: int, doing: str, errors: str) -> str:
+    """Return what to say of a trial that died when it was `doing` something with the weights."""
+    fault = FAULTS.get(signal.Signals(-code)) if code < 0 else None
+    if fault is not None:
+        remedy = f"CMAKE_ARGS={_portable()} pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
+        return (
+            f"llama.cpp dies of {fault} ({signal.Signals(-code).name}) when it {doing}: it is built for instructions that fail on this "
+            f"machine, or the file is damaged. Build it without them: {remedy}"
+        )
+    if code == -signal.SIGKILL:
+        return f"llama.cpp is killed when it {doing}: memory is probably too short for it"
+    lines = [line for line in errors.splitlines() if line.strip()]
+    how = f"ends with {signal.Signals(-code).name if code < 0 else f'status {code}'}"
+    return f"llama.cpp {how} when it {doing}{f': {printable(lines[-1])}' if lines else ''}"
+
+
+def _portable() -> str:
+    """Return CMake's arguments for a build of llama.cpp with the instructions alone that this processor surely has."""
+    flags = set(_processor().split())
+    return '"' + " ".join(["-DGGML_NATIVE=OFF", *(f"-DGGML_{name}=ON" for flag, name in FEATURES.items() if flag in flags)]) + '"'
+
+
+def _processor() -> str:
+    """Return what tells this machine's processor from others, with its instructions where the system says."""
+    try:
+        known = dict(re.findall(r"^(model name|flags|Features)\s*: (.*)$", Path("/proc/cpuinfo").read_text("utf-8"), re.MULTILINE))
+    except OSError:
+        known = {}
+    return " ".join([platform.machine(), platform.processor(), *known.values()])
+
+
+# In the process of its own.
 
 
 def main() -> None:
-    """Run the trial, which loads everything but the weights. The exit code is its result."""
+    """Run the trial that standard input describes. The exit code and the lines that are printed are its result."""
+    request = json.load(sys.stdin)
+    path, settings = Path(request["path"]), request["settings"] and Settings(**request["settings"])
     llama = library()
     try:
-        model = load(Path(sys.argv[1]), no_alloc=True, load_mode=llama.LLAMA_LOAD_MODE_NONE)
-        if sys.argv[2:] != [UNUSED]:
-            Prompts(Vocabulary(model), sys.stdin.buffer.read().decode() if sys.argv[2:] else None)
+        model = load(path, no_alloc=True, load_mode=llama.LLAMA_LOAD_MODE_NONE)
+        if settings is not None:
+            Prompts(Vocabulary(model), request["template"])
     except InputError as error:
         print(error)
         sys.exit(REJECTED)
     params = llama.llama_context_default_params()
     params.n_ctx = CONTEXT
     llama.llama_init_from_model(model, params)
+    if request["weights"]:
+        print(LOADING, flush=True)
+        try:
+            _compute_vector(path) if settings is None else _answer(path, settings)
+        except (InputError, AgentError):
+            return  # it is told when the model is loaded
+        print(DONE, flush=True)
+
+
+def _answer(path: Path, settings: Settings) -> None:
+    model = Model(path, settings)
+    print(COMPUTING, flush=True)
+    model.generate(model.vocabulary.tokens(TEXT)[: model.window - 2], 2, owner=_answer)
+
+
+def _compute_vector(path: Path) -> None:
+    llama = library()
+    model = load(path)
+    print(COMPUTING, flush=True)
+    params = llama.llama_context_default_params()
+    params.n_ctx = params.n_batch = params.n_ubatch = min(CONTEXT, llama.llama_model_n_ctx_train(model))
+    params.embeddings = True
+    context: c_void_p = llama.llama_init_from_model(model, params)
+    tokens = Vocabulary(model).tokens(TEXT, special=True)[: params.n_ctx]
+    batch = llama.llama_batch_get_one((llama.llama_token * len(tokens))(*tokens), len(tokens))
+    if context:
+        (llama.llama_encode if llama.llama_model_has_encoder(model) else llama.llama_decode)(context, batch)
