@@ -25,12 +25,14 @@ __all__ = [
     "close",
     "consolidates",
     "has_snapshots",
+    "lacking",
     "never_asked",
     "observes",
     "repeatable",
     "replay",
     "rewinds",
     "saved_size",
+    "settle",
     "size_of",
     "start",
     "will_be_asked",
@@ -172,6 +174,15 @@ async def close(agent: Agent) -> None:
             await close_agent()
 
 
+async def settle(agent: Agent) -> None:
+    """Tell the agent that a history has been told, and that questions follow: by its `mark` if it can go back, else by its `settle`, if it
+    has one."""
+    if rewinds(agent):
+        await agent.mark()
+    elif callable(settle_agent := getattr(agent, "settle", None)):
+        await settle_agent()
+
+
 def has_snapshots(agent: Agent) -> bool:
     """Return whether `save` and `load` restore the agent. If not, all turns are shown to it again (`observe`) on resuming."""
     return bool(getattr(agent, "has_snapshots", True))
@@ -200,6 +211,11 @@ def observes(agent: Agent) -> bool:
 def rewinds(agent: Agent) -> TypeGuard[RewindingAgent]:
     """Return whether the agent can take back what it was asked, so that it need not be loaded again for each question."""
     return isinstance(agent, RewindingAgent) and bool(getattr(agent, "rewinds", True))
+
+
+def lacking(agent: Agent) -> str:
+    """Return what an agent lacks that can neither be loaded again nor go back, in words; its own if it says so by an attribute `lacks`."""
+    return str(getattr(agent, "lacks", "neither save and load nor mark and rewind"))
 
 
 def consolidates(agent: Agent) -> TypeGuard[ConsolidatingAgent]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, final
 
-from longspan.simulator.agent import Agent, has_snapshots, observes, rewinds
+from longspan.simulator.agent import Agent, has_snapshots, lacking, observes, rewinds
 from longspan.simulator.agent_spec import AgentSpec, make_agent, source
 from longspan.simulator.agent_spec import resolved as resolved_spec
 from longspan.simulator.branching import conversations_of, experiments_of
@@ -238,7 +238,7 @@ def check_branches(plan: Plan, agent: Agent) -> None:
             count = Tokenizer(plan.manifest.tokenizer).count
             tokens = sum(segment.tokens for test in plan.tests[trunk] for segment in test.script.segments(count, "uniform"))
             raise InputError(
-                f"agent {plan.agent} has neither save and load nor mark and rewind, so that the {branches:,} questions about {trunk} "
+                f"agent {plan.agent} has {lacking(agent)}, so that the {branches:,} questions about {trunk} "
                 "cannot each be asked from the same state: --branch off asks them one after another, where one may give away another's "
                 f"answer; --branch retell tells the {tokens:,} tokens again for each"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import final
 
-from longspan.simulator.agent import Agent, rewinds
+from longspan.simulator.agent import Agent, rewinds, settle
 from longspan.simulator.past import PastTurn
 from longspan.simulator.snapshots import Snapshots
 
@@ -38,8 +38,8 @@ class TrunkAgent:
 
     async def arrive(self) -> None:
         """The agent has all turns of the trunk, and none other."""
-        if not self._there and rewinds(self._agent):
-            await self._agent.mark()
+        if not self._there:
+            await settle(self._agent)
         self._used = self._there = True
 
     def leave(self) -> None:

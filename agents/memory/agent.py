@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Final, Literal, final
 
@@ -69,9 +70,11 @@ class AnsweringAgent(BaseAgent):
         self.options = options
         self.memory = memory
         self._answerer = answerer
+        self._marked: TemporaryDirectory[str] | None = None
         self._clear()
 
     def _clear(self) -> None:
+        self._unmark()
         self._batches = Batches(self.options.batch)
         self._last: tuple[str, str] | None = None
         self._since: list[Turn] | None = None
@@ -82,6 +85,16 @@ class AnsweringAgent(BaseAgent):
     def has_snapshots(self) -> bool:
         """Whether the memory has."""
         return self.memory.has_snapshots
+
+    @property
+    def rewinds(self) -> bool:
+        """Whether each question finds the memory as it was marked: a search leaves it so, or it is loaded again."""
+        return self.memory.read_only_search or self.memory.has_snapshots
+
+    @property
+    def lacks(self) -> str:
+        """What is missing where questions cannot each find the same memory."""
+        return "a memory with neither save and load nor `read_only_search = True`, which says that a search changes nothing"
 
     @property
     def models(self) -> Mapping[str, str | Rates] | None:
@@ -148,24 +161,33 @@ class AnsweringAgent(BaseAgent):
         return await self.memory.size()
 
     async def mark(self) -> None:
-        """Add all that was said. From now on, what is said is not added: the memory stays as it is until it is marked again."""
+        """Add all that was said. From now on, what is said is not added: the memory stays as it is until it is marked again, but for what
+        searches change, which `rewind` takes back."""
         await self._add([*self._batches.take(), *(self._since or ())])
         began = monotonic()
         await self.memory.settle()
         self._pending.settle_s += monotonic() - began
+        await self._keep_marked()
         if self.options.probe and isinstance(self.memory, Attributed) and self._pending.written is None:
             await self._probe(self.memory)
+            await self._bring_back()
         self._since = []
 
+    async def settle(self) -> None:
+        """Mark the end of what is told, also where it is impossible to go back there."""
+        await self.mark()
+
     async def rewind(self) -> None:
-        """Go back to the mark, where the memory has stayed."""
+        """Go back to the mark. A memory that searches may have changed is loaded again."""
         self._since, self._last = [], None
+        await self._bring_back()
 
     async def reset(self) -> None:
         self._clear()
         await self.memory.reset()
 
     async def close(self) -> None:
+        self._unmark()
         await self.memory.close()
 
     async def save(self, folder: Path) -> None:
@@ -212,6 +234,24 @@ class AnsweringAgent(BaseAgent):
             if any(turn.turn_id in item.turns for item in found):
                 written.append({"id": f"probe/{turn.turn_id}", "turn": turn.turn_id})
         self._pending.written = written
+
+    async def _keep_marked(self) -> None:
+        """Save the memory, if it can be saved and a search may change it."""
+        self._unmark()
+        if self.memory.has_snapshots and not self.memory.read_only_search:
+            self._pending.spend(self.memory.used())  # so that what is saved does not tell it for each question
+            self._marked = TemporaryDirectory(prefix="longspan-")
+            await self.memory.save(Path(self._marked.name))
+
+    async def _bring_back(self) -> None:
+        """Load the memory as it was marked, unless a search leaves it so."""
+        if self._marked is not None:
+            await self.memory.load(Path(self._marked.name))
+
+    def _unmark(self) -> None:
+        if self._marked is not None:
+            self._marked.cleanup()
+            self._marked = None
 
     async def _catch_up(self) -> None:
         """Add all that was said before a search."""

@@ -56,6 +56,11 @@ class Attributed(Memory):
         return self.inner.has_snapshots
 
     @property
+    def read_only_search(self) -> bool:
+        """Whether the inner memory's search is."""
+        return self.inner.read_only_search
+
+    @property
     def models(self) -> Mapping[str, str | Rates] | None:
         """Those of the inner memory."""
         return self.inner.models

@@ -46,6 +46,8 @@ class _State(BaseModel):
 class Chroma(Memory):
     """Pieces of turns by their meaning, in a Chroma database."""
 
+    read_only_search = True
+
     class Options(AgentOptions):
         """`embedder`: what makes vectors, and `embedder_url` its address. `chroma_url`: a Chroma server. `chunk`, `overlap`: tokens of a
         piece, and of its overlap with the one before."""

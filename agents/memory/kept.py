@@ -30,6 +30,8 @@ def item_of(turn: Turn, score: float | None = None) -> MemoryItem:
 class KeptTurns(Memory):
     """A memory that can be made again of the turns it keeps."""
 
+    read_only_search = True
+
     def without_model(self) -> Memory:
         """Return itself: it costs nothing."""
         return self
@@ -88,6 +90,8 @@ class Full(KeptTurns):
 @final
 class Nothing(Memory):
     """Nothing at all: the floor."""
+
+    read_only_search = True
 
     def without_model(self) -> Memory:
         """Return itself: it costs nothing."""

@@ -79,11 +79,17 @@ class McpMemory(Memory):
         self._options = options if isinstance(options, self.Options) else self.Options()
         self._name = f"memory/mcp:{target}"[:80]
         self._server = KeptServer(self._name, target, self._options.tool_timeout)
+        self._searching: str | None = None
 
     @property
     def models(self) -> None:
         """What the server's own models cost is unknown."""
         return
+
+    @property
+    def read_only_search(self) -> bool:
+        """Whether the tool says so, by the annotation `readOnlyHint`."""
+        return self._searching is not None and not self._server.changes(self._searching)
 
     async def start(self) -> None:
         await self._tools()
@@ -146,10 +152,12 @@ class McpMemory(Memory):
         """Return the running server, and its tools that add and that search. Raises AgentError if they are not known."""
         server = await self._server.running()
         try:
-            return server, self._mapped(server, "add", ADDING), self._mapped(server, "search", SEARCHING)
+            adding, searching = self._mapped(server, "add", ADDING), self._mapped(server, "search", SEARCHING)
         except AgentError:
             await self._server.close()
             raise
+        self._searching = searching.tool.name
+        return server, adding, searching
 
     def _mapped(self, server: McpServer, role: str, words: Sequence[str]) -> _Mapped:
         given: str | None = getattr(self._options, role)

@@ -78,6 +78,11 @@ class Memory(ABC):
         return type(self).save is not Memory.save and type(self).load is not Memory.load
 
     @property
+    def read_only_search(self) -> bool:
+        """Whether `search` leaves everything as it was. If not, the memory is loaded again for each question about a history."""
+        return False
+
+    @property
     def models(self) -> Mapping[str, str | Rates] | None:
         """The models that cost money, as PROVIDER/MODEL by role ("embedder"): empty if it costs nothing, None if unknown."""
         return {}
@@ -143,7 +148,8 @@ class Memory(ABC):
         """Write everything into `folder`. The default does nothing."""
 
     async def load(self, folder: Path) -> None:  # noqa: B027
-        """Restore what was saved in `folder`. Raises AgentError if it cannot be read. The default does nothing."""
+        """Restore what was saved in `folder`, instead of all that there is. Raises AgentError if it cannot be read. The default does
+        nothing."""
 
     async def close(self) -> None:  # noqa: B027
         """Release what was held. The default does nothing."""

@@ -28,11 +28,17 @@ class RemoteMemory(Memory):
         super().__init__(target, settings)
         self._link = link
         self._spent = Spent(settings.rates)
+        self._changed_at: datetime | None = None
 
     @property
     def has_snapshots(self) -> bool:
         """Whether it supports both `save` and `load`."""
         return self._link.has_snapshots
+
+    @property
+    def read_only_search(self) -> bool:
+        """Whether it declares that a search changes nothing."""
+        return self._link.read_only_search
 
     @property
     def models(self) -> Any:
@@ -47,7 +53,7 @@ class RemoteMemory(Memory):
         await self._link.start()
 
     async def add(self, turns: Sequence[Turn], at: datetime) -> Sequence[MemoryItem] | None:
-        await self._link.at(at)
+        await self._change_at(at)
         told = [{"turn": turn.turn_id, "text": turn.text, "sent_at": turn.sent_at.isoformat(), "reply": turn.reply} for turn in turns]
         answer = await self._link.ask("add", AddAnswer, turns=told, at=at.isoformat())
         self._spent.add(answer)
@@ -65,7 +71,7 @@ class RemoteMemory(Memory):
         return self._link.supports("consolidate")
 
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
-        await self._link.at(at)
+        await self._change_at(at)
         answer = await self._link.ask("consolidate", AddAnswer, at=at.isoformat())
         self._spent.add(answer)
         return answer.found
@@ -76,7 +82,7 @@ class RemoteMemory(Memory):
         return self._link.supports("forget")
 
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
-        await self._link.at(at)
+        await self._change_at(at)
         answer = await self._link.ask("forget", AddAnswer, text=text, at=at.isoformat())
         self._spent.add(answer)
         return answer.found
@@ -90,13 +96,20 @@ class RemoteMemory(Memory):
         await self._link.reset()
 
     async def save(self, folder: Path) -> None:
+        if self._changed_at is not None:
+            await self._link.at(self._changed_at)  # a search leaves no trace in a snapshot
         await self._link.save(folder)
 
     async def load(self, folder: Path) -> None:
         await self._link.load(folder)
+        self._changed_at = self._link.now
 
     async def close(self) -> None:
         await self._link.close()
+
+    async def _change_at(self, at: datetime) -> None:
+        self._changed_at = at
+        await self._link.at(at)
 
 
 class HttpMemory(RemoteMemory):

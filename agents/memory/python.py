@@ -70,6 +70,11 @@ class PythonMemory(Memory):
         return self.memory.has_snapshots
 
     @property
+    def read_only_search(self) -> bool:
+        """Whether the class declares it, by an attribute `read_only_search = True`."""
+        return self.memory.read_only_search
+
+    @property
     def models(self) -> Any:
         """The model, if its price is given."""
         return self.memory.models
@@ -136,6 +141,7 @@ class _InProcessMemory(Memory):
         in_trio = isinstance(self._class, type) and issubclass(self._class, Memory)
         self._process = InProcess(self._name, None if in_trio else LoopThread(), settings.timeout)
         self._object = self._process.run_now("its constructor", self._make)
+        self._is_new = True
         self._spent = Spent(settings.rates)
         for name, remedy in NEEDED["memory"].items():
             if not self._has(name):
@@ -147,6 +153,11 @@ class _InProcessMemory(Memory):
         if isinstance(self._object, Memory):
             return self._object.has_snapshots
         return self._has("save") and self._has("load")
+
+    @property
+    def read_only_search(self) -> bool:
+        """Whether the class declares it."""
+        return getattr(self._object, "read_only_search", False) is True
 
     @property
     def models(self) -> Any:
@@ -196,6 +207,7 @@ class _InProcessMemory(Memory):
             if self._has("close"):
                 await self._call("close")
             self._object = await self._process.run("its constructor", self._make)
+        self._is_new = True
 
     async def save(self, folder: Path) -> None:
         if self.has_snapshots:
@@ -204,6 +216,8 @@ class _InProcessMemory(Memory):
     async def load(self, folder: Path) -> None:
         if not self.has_snapshots:
             raise AgentError(f"{self._name} has no snapshots: it needs both save(folder) and load(folder)")
+        if not self._is_new:
+            await self.reset()
         await self._call("load", folder)
 
     async def close(self) -> None:
@@ -223,6 +237,7 @@ class _InProcessMemory(Memory):
 
     async def _call(self, name: str, *arguments: Any) -> Any:
         """Call a method of the user's object, and await what it returns."""
+        self._is_new = False
         return await self._process.run(name, lambda: getattr(self._object, name)(*arguments))
 
     def _read(self, call: str, kind: type[Kind], result: Any) -> Kind:

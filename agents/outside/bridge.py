@@ -120,7 +120,8 @@ class Bridge:
         can = ["reset", *["observe"] * self.has("observe"), *["save", "load"] * self.has("save", "load")]
         can += ["mark", "rewind"] * self.has("mark", "rewind") + ["settle"] * self.has("settle") + ["consolidate"] * self.has("consolidate")
         can += ["forget"] * (self.role == "memory" and self.has("forget"))
-        return {"protocol": 1, "can": can, "repeatable": getattr(self.object, "repeatable", False) is True}
+        declared = {name: getattr(self.object, name, False) is True for name in ("repeatable", "read_only_search")}
+        return {"protocol": 1, "can": can, **declared}
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a method of the object, and await what it returns."""

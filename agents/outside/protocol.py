@@ -79,11 +79,13 @@ class Answer(BaseModel):
 
 @final
 class HelloAnswer(Answer):
-    """The answer to `hello`: what the agent supports, and whether it treats a repeated turn id as the same request."""
+    """The answer to `hello`: what the agent supports, whether it treats a repeated turn id as the same request, and whether the search of a
+    memory changes nothing."""
 
     protocol: Literal[1]
     can: list[Ability] = Field(default_factory=list, max_length=20)
     repeatable: bool = False
+    read_only_search: bool = False
 
 
 class InnerCall(TracePart):

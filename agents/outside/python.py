@@ -31,6 +31,7 @@ from longspan.agents.outside.exec import ProgramAgent
 from longspan.agents.outside.faketime import FakeClock
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.object_agent import ObjectAgent
+from longspan.agents.outside.protocol import EmptyAnswer
 from longspan.agents.outside.remote import RemoteOptions, processors
 from longspan.simulator.agent import observes, repeatable
 from longspan.simulator.amounts import Amount
@@ -66,7 +67,8 @@ class PythonOptions(RemoteOptions):
         """
         if self.interpreter is not None:
             command = _bridge_command(target, self.interpreter, self.arguments, role)
-            return ProgramAgent(target, self, name, command, FakeClock() if self.faketime else None)
+            clock = FakeClock() if self.faketime else None
+            return ProgramAgent(target, self, name, command, clock) if clock is not None else _KeptProgram(target, self, name, command)
         if self.faketime:
             raise InputError(f"{name}: faketime=true sets the clock of a process of its own: add interpreter=python")
         return None
@@ -166,6 +168,17 @@ class PythonAgent(BaseAgent):
 
     async def close(self) -> None:
         await self.agent.close()
+
+
+@final
+class _KeptProgram(ProgramAgent):
+    """The class in another Python, whose process outlives the loading of a snapshot: what it has imported need not be imported again."""
+
+    async def renew(self) -> None:
+        if self.connected:
+            await self.ask("reset", EmptyAnswer)
+        else:
+            await super().renew()
 
 
 def _bridge_command(target: str, interpreter: str, arguments: Mapping[str, Any], role: str) -> list[str]:

@@ -100,7 +100,8 @@ class OutsideAgent(BaseAgent):
 class RemoteAgent(OutsideAgent):
     """An agent in another process. What it does not support is emulated.
 
-    It is contacted when first needed. Until then it is assumed to support everything.
+    It is contacted when first needed. Until then it is assumed to support everything. `connected`: it has been, and can be asked again.
+    `now`: the virtual time, if known.
     `told_traceparent`: its requests name the turn's span, if there is one.
     """
 
@@ -110,9 +111,10 @@ class RemoteAgent(OutsideAgent):
     def __init__(self, target: str, options: AgentOptions | None, name: str) -> None:
         super().__init__(target, options if isinstance(options, RemoteOptions) else RemoteOptions(), name)
         self._hello: HelloAnswer | None = None
-        self._connected = False
+        self.connected = False
         self._conversation = token_hex(16)
-        self._now: datetime | None = None
+        self.now: datetime | None = None
+        self._marked_at: datetime | None = None
 
     @property
     def has_snapshots(self) -> bool:
@@ -134,15 +136,20 @@ class RemoteAgent(OutsideAgent):
         """Whether it declares that a repeated turn is harmless."""
         return self._hello is not None and self._hello.repeatable
 
+    @property
+    def read_only_search(self) -> bool:
+        """Whether it declares, as a memory, that a search changes nothing."""
+        return self._hello is not None and self._hello.read_only_search
+
     async def start(self) -> None:
         """Contact the agent to learn what it supports."""
-        if not self._connected:
+        if not self.connected:
             self._hello = await self.ask("hello", HelloAnswer, protocol=VERSION)
-            self._connected = True
+            self.connected = True
 
     async def at(self, now: datetime) -> None:
         """Set the virtual time, also for a process that is started now."""
-        self._now = now
+        self.now = now
         await self.start()
 
     async def reply(self, message: Message) -> Reply:
@@ -168,12 +175,12 @@ class RemoteAgent(OutsideAgent):
     async def save(self, folder: Path) -> None:
         await self.start()
         saved = await self.ask("save", SaveAnswer, **await self._files(folder))
-        snapshot = {"state": saved.state, "now": self._now.isoformat() if self._now else None}
+        snapshot = {"state": saved.state, "now": self.now.isoformat() if self.now else None}
         await trio.Path(folder / STATE).write_text(json.dumps(snapshot), "ascii")
 
     async def load(self, folder: Path) -> None:
-        state, self._now = await _read_snapshot(folder / STATE)
-        await self._start_over()
+        state, self.now = await _read_snapshot(folder / STATE)
+        await self.renew()
         await self.start()
         if not self.has_snapshots:
             raise AgentError(f"{self.name} has no snapshots: it must support `save` and `load`")
@@ -190,14 +197,16 @@ class RemoteAgent(OutsideAgent):
 
     async def mark(self) -> None:
         await self.ask("mark", EmptyAnswer)
+        self._marked_at = self.now
 
     async def rewind(self) -> None:
+        self.now = self._marked_at
         await self.ask("rewind", EmptyAnswer)
 
     async def close(self) -> None:
         """Tell the agent that the conversation has ended, and disconnect."""
         with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(AgentError):
-            if self._connected and self.can("close"):
+            if self.connected and self.can("close"):
                 await self.ask("close", EmptyAnswer)
         await self._start_over()
 
@@ -213,10 +222,14 @@ class RemoteAgent(OutsideAgent):
     async def disconnect(self) -> None:
         """End what serves only this conversation. Never fails, and cannot be cancelled."""
 
+    async def renew(self) -> None:
+        """Continue with an agent that knows nothing, for a snapshot to be loaded. The conversation that it holds is over."""
+        await self.close()
+
     async def _start_over(self) -> None:
         """Continue with a fresh agent that knows nothing."""
         await self.disconnect()
-        self._connected = False
+        self.connected = False
         self._conversation = token_hex(16)
 
     def can(self, ability: Ability) -> bool:
@@ -240,7 +253,7 @@ class RemoteAgent(OutsideAgent):
         if self.told_traceparent and (name := traceparent()) is not None:
             fields["traceparent"] = name
         repeatable = call not in ("reply", "observe", "consolidate", "forget") or self.repeatable
-        request = Request(call, encode_request(call, self._conversation, fields), repeatable, self._now)
+        request = Request(call, encode_request(call, self._conversation, fields), repeatable, self.now)
         answered, cause = False, None
         try:
             with trio.fail_after(self._timeout):
@@ -252,7 +265,7 @@ class RemoteAgent(OutsideAgent):
         except AgentError as error:
             problem, cause = str(error), error.__cause__
         finally:
-            self._connected &= answered  # the next answer may come from another process
+            self.connected &= answered  # the next answer may come from another process
         raise AgentError(f"{self.name}: {call}: {problem}") from cause
 
 

@@ -75,6 +75,10 @@ class KeptServer:
                     await self.close()
         return self._server
 
+    def changes(self, tool: str) -> bool:
+        """Return whether a tool may change something: unless the server runs and says that it does not."""
+        return self._server is None or self._server.changes(tool)
+
     def note(self, calls: Iterable[ServerCall]) -> None:
         """Keep the calls that may have changed something, if there are no files to restore."""
         if not self.keeps_files and self._server is not None:

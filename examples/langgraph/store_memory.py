@@ -20,6 +20,8 @@ def words(texts):
 
 
 class Store:
+    read_only_search = True  # a search changes nothing: items have no time to live that it would extend
+
     def __init__(self, embed="", dims="1536"):  # options come as text
         index = {"embed": embed or words, "dims": int(dims) if embed else DIMENSIONS, "fields": ["text"]}
         self.store, self.added = InMemoryStore(index=index), 0

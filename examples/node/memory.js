@@ -12,7 +12,7 @@ function answer({ call, conversation, turns, query, k, state }) {
   const kept = memories.get(conversation);
   switch (call) {
     case "hello":
-      return { protocol: 1, can: ["save", "load", "close"] };
+      return { protocol: 1, can: ["save", "load", "close"], read_only_search: true }; // a search changes nothing
     case "add": {
       const made = turns.map(({ turn, text, reply }) => ({ id: turn, turns: [turn], text: reply ? `user: ${text}\nassistant: ${reply}` : text }));
       kept.push(...made);

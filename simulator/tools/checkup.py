@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, final
 import trio
 from pydantic import ValidationError
 
-from longspan.simulator.agent import Agent, IdealReplyAgent, close, consolidates, has_snapshots, observes, rewinds
+from longspan.simulator.agent import Agent, IdealReplyAgent, close, consolidates, has_snapshots, observes, rewinds, settle
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.errors import LongspanError, first_problem, one_line
@@ -35,6 +38,9 @@ MAX_SNAPSHOT: Final = 64 * 2**20
 LARGE_MESSAGE_TOKENS: Final = 20_000
 """Tokens of the large message."""
 
+
+TAKEN_BACK: Final = "halyard"
+"""What is told and taken back."""
 
 WORDS: Final = {1: "cormorant", 2: "gunwale"}
 """What is told to learn how soon it is found, by number."""
@@ -100,12 +106,14 @@ async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Findi
         ("virtual time", _time),
         ("large message", _large),
         ("save and load", _snapshot),
+        ("going back", _back),
         ("night", _night),
         ("reset", _reset),
     ]
     end = trio.current_time() + DEADLINE
     for name, check in checks:
-        if name == "night" and not consolidates(subject.agent):
+        able = {"night": consolidates(subject.agent), "going back": rewinds(subject.agent) or has_snapshots(subject.agent)}
+        if not able.get(name, True):
             continue
         finding = Finding(name, "bad", f"exceeded the {DEADLINE:.0f} s for all checks")
         with trio.move_on_at(end):
@@ -188,6 +196,62 @@ async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
     if before.text == after.text:
         return Finding("save and load", "good", "a copy loaded from a snapshot gives the same reply")
     return Finding("save and load", "note", f"a copy loaded from a snapshot replies differently: {before.text[:40]!r}, {after.text[:40]!r}")
+
+
+async def _back(subject: _Subject, _: AgentSpec) -> Finding:
+    """Say whether questions can each be asked from the same state: what is said and taken back leaves nothing behind."""
+    agent = subject.agent
+    with TemporaryDirectory(prefix="longspan-") as temporary:
+        folder = Path(temporary)
+
+        async def go_back() -> None:
+            await (agent.rewind() if rewinds(agent) else agent.load(folder))
+
+        await (settle(agent) if rewinds(agent) else agent.save(folder))
+        question = subject.message("What is the word for the attic?", timedelta(days=5, hours=2))
+        first = await subject.reply(question)
+        await go_back()
+        before = await _digests(agent)
+        await go_back()
+        same = before == await _digests(agent)  # if not, it saves something else each time, and a comparison tells nothing
+        await subject.reply(subject.message(f"The word for the attic is {TAKEN_BACK}.", timedelta(days=5, hours=3)))
+        await go_back()
+        after = await _digests(agent)
+        again = await subject.reply(replace(subject.message(question.text), sent_at=question.sent_at))
+        await go_back()
+    how = "`rewind`" if rewinds(agent) else "loading it again"
+    if TAKEN_BACK in json.dumps([again.text, again.trace], default=str):
+        return Finding("going back", "bad", f"it knows what was said before {how}: questions about a history learn of each other")
+    if same and before != after:
+        name = min(file for file in {*before, *after} if before.get(file) != after.get(file))
+        return Finding(
+            "going back",
+            "bad",
+            f"what it is asked leaves traces in its snapshot ({name}) that {how} does not take back: later questions find something else",
+        )
+    if _found(first) != _found(again):
+        return Finding("going back", "note", f"the same question after {how} gets another reply, or finds something else")
+    return Finding("going back", "good", f"{how} takes back what was said: questions about a history do not learn of each other")
+
+
+def _found(reply: Reply) -> Any:
+    """Return what an agent found for a reply, if its trace tells, else the reply."""
+    try:
+        read = Trace.model_validate(reply.trace or {}).read
+    except ValidationError:
+        read = []
+    return [(memory.id, memory.turns, memory.text) for memory in read] or reply.text
+
+
+async def _digests(agent: Agent) -> dict[str, str]:
+    """Return a digest of each file of a snapshot of the agent, by path; none if it has no snapshots."""
+    if not has_snapshots(agent):
+        return {}
+    with TemporaryDirectory(prefix="longspan-") as temporary:
+        folder = Path(temporary)
+        await agent.save(folder)
+        files = [path for path in below(folder) if not path.is_dir() and path.lstat().st_size <= MAX_SNAPSHOT]
+        return {path.relative_to(folder).as_posix(): hashlib.sha256(read_file(path, MAX_SNAPSHOT)).hexdigest() for path in files}
 
 
 async def _night(subject: _Subject, _: AgentSpec) -> Finding:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sqlite3
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,74 @@ class Slow(Plain):
         self.settled = True
 
 
+class Refreshing:
+    """Finds what shares words with a query and was used lately, and what it finds has then been used: as LangChain's time-weighted
+    retriever."""
+
+    def __init__(self) -> None:
+        self.kept: list[dict[str, Any]] = []
+
+    def add(self, turns: Any, at: Any) -> None:
+        self.kept += [{"text": turn.document, "turn": turn.turn_id, "used": turn.sent_at} for turn in turns]
+
+    def search(self, query: str, k: int, at: datetime) -> list[Any]:
+        def score(each: dict[str, Any]) -> float:
+            hours = (at - each["used"]).total_seconds() / 3600
+            return len(words(query) & words(each["text"])) / len(words(query)) + 0.99 ** max(0.0, hours)
+
+        best = sorted(self.kept, key=score, reverse=True)[:k]
+        for each in best:
+            each["used"] = at
+        return [{"text": each["text"], "turns": [each["turn"]]} for each in best]
+
+    def save(self, folder: Path) -> None:
+        (folder / "kept.json").write_text(json.dumps(self.kept, default=datetime.isoformat))
+
+    def load(self, folder: Path) -> None:
+        kept = json.loads((folder / "kept.json").read_text())
+        self.kept += [{**each, "used": datetime.fromisoformat(each["used"])} for each in kept]  # it is new when it is loaded
+
+
+class Logging:
+    """SQLite's full-text search, which logs its queries where it searches."""
+
+    def __init__(self) -> None:
+        self.database = sqlite3.connect(":memory:", isolation_level=None)
+        self.database.execute("CREATE VIRTUAL TABLE said USING fts5(turn, text)")
+
+    def add(self, turns: Any, at: Any) -> None:
+        self.database.executemany("INSERT INTO said VALUES (?, ?)", [(turn.turn_id, turn.document) for turn in turns])
+
+    def search(self, query: str, k: int, at: Any) -> list[Any]:
+        wanted = " OR ".join(f'"{word}"' for word in sorted(words(query)))
+        found = self.database.execute("SELECT turn, text FROM said WHERE said MATCH ? ORDER BY rank LIMIT ?", [wanted, k]).fetchall()
+        self.database.execute("INSERT INTO said VALUES ('query', ?)", [query])
+        return [{"text": text, "turns": [turn]} for turn, text in found]
+
+    def save(self, folder: Path) -> None:
+        self.database.execute("VACUUM INTO ?", [str(folder / "said.db")])
+
+    def load(self, folder: Path) -> None:
+        saved = sqlite3.connect(folder / "said.db")
+        saved.backup(self.database)
+        saved.close()
+
+    def close(self) -> None:
+        self.database.close()
+
+
+class SaysRefreshing(Refreshing):
+    """Declares what is not so."""
+
+    read_only_search = True
+
+
+class SaysLogging(Logging):
+    """Declares what is not so."""
+
+    read_only_search = True
+
+
 class Turned:
     """A turn as a request has it."""
 
@@ -89,7 +159,8 @@ class Answering:
         answer: Any = {}
         match request["call"]:
             case "hello":
-                answer = {"protocol": 1, "can": ["save", "load", "forget", "consolidate", "close"]}
+                can = ["save", "load", "forget", "consolidate", "close"]
+                answer = {"protocol": 1, "can": can, "read_only_search": True}
             case "add":
                 answer = {"items": memory.add(list(map(Turned, request["turns"])), request["at"])}
             case "search":

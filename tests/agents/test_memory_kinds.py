@@ -90,6 +90,78 @@ def test_what_it_is_told_is_found_and_a_restored_one_finds_the_same(kind: str, t
     trio.run(scenario)
 
 
+@pytest.mark.parametrize("changes", ["Refreshing", "Logging"])
+@pytest.mark.parametrize("interpreter", ["", f"?interpreter={sys.executable}"])
+def test_what_a_search_changes_is_taken_back_so_that_each_question_finds_what_a_fresh_copy_would(
+    changes: str, interpreter: str, tmp_path: Path
+) -> None:
+    """42 questions, each with one turn of evidence, asked of one memory, of a fresh copy for each, and of one whose search is said to
+    change nothing though it does."""
+    names = [f"Q{chr(97 + number // 6)}{chr(97 + number % 6)}ren" for number in range(42)]
+    asked = [Message(f"Which berth does {name} rent?", START + timedelta(days=9), f"q{name}") for name in names]
+
+    async def told(kind: str) -> Any:
+        agent = made(f"python:tests.agents.memories:{kind}{interpreter}")
+        for number, name in enumerate(names):
+            await agent.observe(message(number, f"{name} rents the berth with the number {number + 100} for a boat."), "Noted.")
+        return agent
+
+    async def found(kind: str) -> list[list[str]]:
+        agent = await told(kind)
+        try:
+            await agent.mark()
+            replies = []
+            for question in asked:
+                replies.append(await agent.reply(question))
+                await agent.rewind()
+            return [[memory["turns"][0] for memory in reply.trace["read"]] for reply in replies]
+        finally:
+            await agent.close()
+
+    async def found_afresh() -> list[list[str]]:
+        first = await told(changes)
+        await first.save(tmp_path)
+        await first.close()
+        turns = []
+        for question in asked:
+            agent = made(f"python:tests.agents.memories:{changes}")
+            await agent.load(tmp_path)
+            turns.append([memory["turns"][0] for memory in (await agent.reply(question)).trace["read"]])
+            await agent.close()
+        return turns
+
+    def recall(turns: list[list[str]]) -> float:
+        return sum(f"t{number}" in found[:5] for number, found in enumerate(turns)) / len(turns)
+
+    one = trio.run(found, changes)
+    assert recall(one) == 1.0
+    if not interpreter:
+        assert one == trio.run(found_afresh)
+        assert recall(trio.run(found, f"Says{changes}")) < 0.75, "as they were asked of one and the same memory"
+
+
+def test_each_memory_tells_truly_whether_its_search_only_reads(kind: str) -> None:
+    async def scenario() -> None:
+        agent = made(kind)
+        try:
+            await agent.start()
+            read_only = kind.startswith(("chroma", "http")) or "mcp_memory" in kind
+            assert agent.memory.read_only_search == read_only
+            assert agent.rewinds == ("Slow" not in kind)
+            await _fill(agent)
+            await agent.mark()
+            question = message(21, "Who likes the colour number 3?")
+            found = []
+            for _ in range(2):
+                found.append((await agent.reply(question)).trace["read"])
+                await agent.rewind()
+            assert found[0] == found[1] != []
+        finally:
+            await agent.close()
+
+    trio.run(scenario)
+
+
 @pytest.mark.parametrize("name", ["chroma", "elsewhere", "mcp, files"])
 def test_it_is_ready_for_a_long_run(name: str) -> None:
     async def findings() -> list[tuple[str, str]]:

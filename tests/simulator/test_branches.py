@@ -227,6 +227,41 @@ def test_an_agent_that_can_do_neither_is_refused_before_anything_is_told(tmp_pat
     assert seen.calls["observe"] == 3
 
 
+class Settling:
+    """A memory that can neither be loaded nor says that a search changes nothing."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+
+    def add(self, turns: Any, at: Any) -> None:
+        self.kept += turns
+
+    def search(self, query: str, k: int, at: Any) -> list[Any]:
+        return [{"text": turn.document, "turns": [turn.turn_id]} for turn in self.kept[-k:]]
+
+    def settle(self) -> None:
+        Seen.calls["settle"] += 1
+
+
+class Reading(Settling):
+    read_only_search = True
+
+
+def test_a_memory_that_could_change_when_it_is_searched_is_refused_unless_it_says_that_it_does_not(
+    tmp_path: Path, seen: type[Seen]
+) -> None:
+    named = "memory/python:tests.simulator.test_branches:{}?answerer=none"
+    planned = settings("silent").model_copy(update={"agent": named.format("Settling")})
+    with pytest.raises(InputError, match=r"a memory with neither save and load nor `read_only_search = True`.*so that the 4 questions"):
+        plan(planned, tmp_path)
+    trio.run(lambda: play([plan(planned.model_copy(update={"agent": named.format("Reading")}), tmp_path)]))
+    assert seen.calls["settle"] == 1
+    single = settings("silent", entries=3).model_copy(update={"agent": named.format("Settling")})
+    (outcome,) = trio.run(lambda: play([plan(single, tmp_path)]))
+    assert outcome.error is None, "a single question needs no way back"
+    assert seen.calls["settle"] == 2
+
+
 @pytest.mark.parametrize("agent", ["Rewinding", "Loading"])
 @pytest.mark.parametrize("part", ["observe", "reply"])
 def test_a_trunk_or_a_branch_that_fails_is_resumed_to_the_same_journals(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -73,11 +74,94 @@ class Misspelt(Plain):
         return Reply("OK.", trace={"writen": []})
 
 
-def findings(cls: type[Plain]) -> dict[str, Finding]:
+class Knows(Plain):
+    """Replies with what it was told."""
+
+    def reply(self, message: Message) -> Any:
+        known = " ".join(text for text in self.log.values() if not text.endswith("?"))
+        Plain.reply(self, message)
+        return known or "Nothing."
+
+
+class RewindsNothing(Knows):
+    def mark(self) -> None:
+        pass
+
+    def rewind(self) -> None:
+        pass
+
+
+class Rewinds(Knows):
+    def mark(self) -> None:
+        self.marked = dict(self.log)
+
+    def rewind(self) -> None:
+        self.log = dict(self.marked)
+
+
+class LoadsMore(Knows):
+    def save(self, folder: Path) -> None:
+        (folder / "log.json").write_text(json.dumps(self.log))
+
+    def load(self, folder: Path) -> None:
+        self.log |= json.loads((folder / "log.json").read_text())
+
+
+class Loads(LoadsMore):
+    def load(self, folder: Path) -> None:
+        self.log = json.loads((folder / "log.json").read_text())
+
+
+class CountsQuestions(Loads, Rewinds):
+    asked = 0
+
+    def reply(self, message: Message) -> Any:
+        self.asked += 1
+        return super().reply(message)
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        (folder / "asked").write_text(str(self.asked))
+
+
+class SavesTheTime(Loads, Rewinds):
+    saved = 0
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        SavesTheTime.saved += 1
+        (folder / "saved").write_text(str(SavesTheTime.saved))
+
+
+def findings(named: type[Plain] | str) -> dict[str, Finding]:
+    spec = named if isinstance(named, str) else f"python:{__name__}:{named.__name__}"
+
     async def collect() -> dict[str, Finding]:
-        return {finding.check: finding async for finding in checkup(AgentSpec.parse(f"python:{__name__}:{cls.__name__}"))}
+        return {finding.check: finding async for finding in checkup(AgentSpec.parse(spec))}
 
     return trio.run(collect)
+
+
+@pytest.mark.parametrize(
+    ("named", "verdict", "part"),
+    [
+        (Rewinds, "good", "`rewind` takes back what was said"),
+        (Loads, "good", "loading it again takes back what was said"),
+        (SavesTheTime, "good", "`rewind` takes back"),
+        (RewindsNothing, "bad", "it knows what was said before `rewind`: questions about a history learn of each other"),
+        (LoadsMore, "bad", "it knows what was said before loading it again"),
+        (CountsQuestions, "bad", "leaves traces in its snapshot (asked) that `rewind` does not take back"),
+        ("memory/python:tests.agents.memories:Refreshing?answerer=none", "good", "`rewind` takes back"),
+        ("memory/python:tests.agents.memories:Logging?answerer=none", "good", "`rewind` takes back"),
+        ("memory/python:tests.agents.memories:SaysRefreshing?answerer=none", "bad", "in its snapshot (memory/inner/kept.json) that"),
+        ("memory/python:tests.agents.memories:SaysLogging?answerer=none", "bad", "it knows what was said before `rewind`"),
+        (Plain, None, ""),
+    ],
+)
+def test_what_an_agent_cannot_take_back_is_told(named: type[Plain] | str, verdict: str | None, part: str) -> None:
+    finding = findings(named).get("going back")
+    assert (finding.verdict if finding else None) == verdict
+    assert part in (finding.what if finding else "")
 
 
 @pytest.mark.parametrize(
