@@ -64,13 +64,14 @@ class Plan:
         span = f"-{manifest.span // 1000}k" if manifest.span % 1000 == 0 else f"-{manifest.span}"
         span = "" if manifest.alone else span
         agent = _folder_part(manifest.agent) or "agent"
+        made_up = "-made-up" if any(test.scenario.measure.made_up for group in self.tests.values() for test in group) else ""
         label = f"-{part}" if (part := _folder_part(manifest.label or "")) else ""
         mode = ("-definitions" if manifest.definitions else "") + ("-isolated" if manifest.isolated else "")
         mode += "-rerun" if manifest.parent is not None else ""
         mode += f"-nights{manifest.nights}" if manifest.nights else ""
         mode += "-farewells" if manifest.score_farewells else ""
         mode += {"on": "", "off": "-unbranched", "retell": "-retold"}[manifest.asked]
-        return f"{manifest.suite.name}{span}{mode}-{agent}{label}-seed{manifest.seed}"
+        return f"{manifest.suite.name}{made_up}{span}{mode}-{agent}{label}-seed{manifest.seed}"
 
 
 def _folder_part(text: str) -> str:

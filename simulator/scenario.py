@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from random import Random
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,7 +19,7 @@ from longspan.simulator.script import Line, Script, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.tables import Table
 
-__all__ = ["Award", "Exchange", "Grade", "Record", "Scenario", "Skill", "Test", "description"]
+__all__ = ["Award", "Exchange", "Grade", "Measure", "Record", "Scenario", "Skill", "Test", "description", "measured"]
 
 Skill = Literal[
     "recall",
@@ -31,6 +31,15 @@ Skill = Literal[
     "information integration",
 ]
 """The skills of the LTM benchmark (GoodAI, section 3.2)."""
+
+
+@final
+class Measure(NamedTuple):
+    """What the scores of a scenario's tests are: the measure's name, a remark on it, and whether made-up data stand for published ones."""
+
+    name: str = "score"
+    remark: str = ""
+    made_up: bool = False
 
 
 class Scenario(BaseModel, ABC):
@@ -72,6 +81,11 @@ class Scenario(BaseModel, ABC):
         """Return the expected score, in [0, 1], of an agent without memory: of one that answers as `guess` does."""
         return 0.0
 
+    @property
+    def measure(self) -> Measure:
+        """What its tests' scores are. Headlines say so wherever a score is shown: by default it is just a score."""
+        return Measure()
+
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
         """Return what was planted in a test to make it harder, by name: `similar`, the similar facts told before the question, and
         `updates`, how often what is asked for was changed. Results carry it, and scores are grouped by it."""
@@ -110,6 +124,20 @@ class Scenario(BaseModel, ABC):
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
         """Return further tables for a report or a comparison. `runs` are the tests of each run, by the run's name."""
         return ()
+
+
+def measured(scenarios: Iterable[Scenario]) -> tuple[str, list[str]]:
+    """Return what the score of a run of these scenarios is called in its headline, and remarks on it."""
+    found = {scenario.name: scenario.measure for scenario in scenarios}
+    plain = {measure._replace(made_up=False) for measure in found.values()}
+    made_up = [name for name, measure in found.items() if measure.made_up]
+    whose = "" if len(made_up) == len(found) else f"{', '.join(made_up)}: "
+    remarks = [f"{whose}made-up data"] if made_up else []
+    if len(plain) == 1:
+        (measure,) = plain
+        return measure.name, [*([measure.remark] if measure.remark else []), *remarks]
+    own = [f"{name}: {', '.join(filter(None, measure[:2]))}" for name, measure in found.items() if measure[:2] != Measure()[:2]]
+    return Measure().name, [*own, *remarks]
 
 
 def description(scenario: Scenario | type[Scenario]) -> str:

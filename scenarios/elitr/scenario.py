@@ -22,7 +22,7 @@ from longspan.scenarios.shared.prompts import Places, filled, read_prompts
 from longspan.simulator.errors import InputError
 from longspan.simulator.queries import template
 from longspan.simulator.record import Grade, Marked, Record
-from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.scenario import Measure, Scenario, Skill
 from longspan.simulator.script import Line, Script
 from longspan.simulator.sizes import Tokens
 from longspan.simulator.tables import Table
@@ -84,6 +84,10 @@ class Elitr(Scenario):
     @property
     def _published(self) -> bool:
         return self.data is not None or self.questions is not None
+
+    @property
+    def measure(self) -> Measure:
+        return Measure(made_up=not self._published)
 
     @property
     def _mode(self) -> Mode:

@@ -19,11 +19,12 @@ from longspan.scenarios.histories.rubrics import (
     same_event_query,
 )
 from longspan.scenarios.histories.token_f1 import locomo_score
+from longspan.simulator.grading.abstentions import declines
 from longspan.simulator.grading.matching import some
 from longspan.simulator.queries import Query
 from longspan.simulator.record import Exchange, Grade, Item, Record
 
-__all__ = ["GRADINGS", "Grading", "graded"]
+__all__ = ["GRADINGS", "MEASURES", "Grading", "graded"]
 
 Grading = Literal["rules", "f1", "locomo", "locomo-strict", "longmemeval", "beam-nuggets"]
 """Who grades: rules alone, LoCoMo's token F1, or rules and, where they do not decide, a judge with the rubric of this name."""
@@ -37,6 +38,9 @@ GRADINGS: Final[Mapping[str, tuple[Grading, ...]]] = {
     "made_up": ("rules",),
 }
 """How the answers of each benchmark can be graded, the default first."""
+
+MEASURES: Final[Mapping[Grading, tuple[str, str]]] = {"f1": ("token F1", "no judge"), "beam-nuggets": ("nugget score", "")}
+"""What scores are called that are no shares of right answers, and a remark on them."""
 
 UNDECIDED: Final = "rules do not decide; --judge names a judge that does"
 UNSAID: Final = "Nobody said this in the conversation."
@@ -66,12 +70,14 @@ class _Found(NamedTuple):
     numbers: Mapping[str, float] = {}
 
 
-def graded(facts: Mapping[str, Any], record: Record) -> Grade:
+def graded(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> Grade:
     """Grade the last exchange of a record, as the only item of its grade. The score is None where only a judge can tell.
 
     `facts`: `benchmark` (see GRADINGS), `id`, `question`, `answer` (None if there is none), `kind`, `answerable`, `options`, `rubric`
     (statements), `trap`; optionally `rivals` (all that a wrong reply could name; rules then always decide), `grading` (see GRADINGS) and
     `gold` (which gold answers, a label).
+
+    `paper`: an adversarial question has LoCoMo's own score, for which only two wordings say that something was not told.
 
     The item's labels are `kind`, `by` (rules, f1, judge, nobody) and `gold`. Its numbers: `f1`, LoCoMo's score; `nuggets`, the mean of
     the rubric's statements, and `whole nuggets`, which counts halves as nothing, as the authors' program does; `tau` and `event f1` of
@@ -79,10 +85,10 @@ def graded(facts: Mapping[str, Any], record: Record) -> Grade:
     """
     answer = record.answer
     question = _question(facts)
-    found = _found(facts, question, answer, record)
+    found = _found(facts, question, answer, record, paper)
     numbers = dict(found.numbers)
     if facts["benchmark"] == "locomo":
-        numbers["f1"] = _f1(question, answer.reply)
+        numbers["f1"] = _f1(question, answer.reply, paper)
     labels = {"kind": question.kind, "by": found.by}
     if facts.get("gold"):
         labels["gold"] = facts["gold"]
@@ -103,10 +109,10 @@ def _question(facts: Mapping[str, Any]) -> Question:
     )
 
 
-def _found(facts: Mapping[str, Any], question: Question, answer: Exchange, record: Record) -> _Found:
+def _found(facts: Mapping[str, Any], question: Question, answer: Exchange, record: Record, paper: bool) -> _Found:
     grading: Grading = facts.get("grading") or GRADINGS[facts["benchmark"]][0]
     if grading == "f1":
-        score = _f1(question, answer.reply)
+        score = _f1(question, answer.reply, paper)
         gold = "the question has no answer" if question.kind == "adversarial" else f"F1 with {some([question.answer or ''])}"
         return _Found(score, "f1", f"{gold}: {score:.3f}")
     nuggets = bool(question.rubric) and not question.options
@@ -134,10 +140,13 @@ def _by_rules(question: Question, reply: str, rivals: Sequence[str] | None, grad
     return verdict if rules.says_nothing(question, reply) else None
 
 
-def _f1(question: Question, reply: str) -> float:
-    """Return LoCoMo's score. Where options were given, the letter of one stands for its words, as in the authors' harness."""
+def _f1(question: Question, reply: str, paper: bool) -> float:
+    """Return LoCoMo's score; but whoever says in any plain wording that something was not told is right, unless the wording is the
+    `paper`'s. Where options were given, the letter of one stands for its words, as in the authors' harness."""
     letter = _CHOICE.fullmatch(reply.strip())
     chosen = next((option for option in question.options if letter and option.casefold().startswith(f"({letter[1].casefold()})")), reply)
+    if question.kind == "adversarial" and not paper:
+        return float(declines(chosen, question.text, (question.trap,) if question.trap else ()))
     return locomo_score(question.kind, chosen, question.answer or "")
 
 

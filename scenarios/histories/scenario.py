@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from longspan.scenarios.histories import made_up
 from longspan.scenarios.histories.asking import Asked, Wording, ask, chance, first_option
 from longspan.scenarios.histories.corrections import NEEDED, Audit, Gold, audit_of, ceiling
-from longspan.scenarios.histories.grading import GRADINGS, Grading, graded
+from longspan.scenarios.histories.grading import GRADINGS, MEASURES, Grading, graded
 from longspan.scenarios.histories.history import History, Question
 from longspan.scenarios.histories.loading import load
 from longspan.scenarios.histories.summaries import figures, labels, tables_of
@@ -26,7 +26,7 @@ from longspan.scenarios.histories.token_f1 import locomo_gold
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.matching import some
 from longspan.simulator.record import Grade, Marked, Record
-from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.scenario import Measure, Scenario, Skill
 from longspan.simulator.script import Line, Script
 from longspan.simulator.sizes import Tokens
 from longspan.simulator.tables import Table
@@ -82,8 +82,17 @@ class Histories(Scenario):
         return self
 
     @property
+    def measure(self) -> Measure:
+        return Measure(*MEASURES.get(self._grading, Measure()[:2]), self.data is None)
+
+    @property
     def _benchmark(self) -> str:
         return MADE_UP if self.data is None else self.name
+
+    @property
+    def _paper(self) -> bool:
+        """Whether questions are asked in the words of the benchmark's authors."""
+        return False
 
     @property
     def _grading(self) -> Grading:
@@ -209,9 +218,9 @@ class Histories(Scenario):
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         """Grade a test by the mean over its questions that count, each an item. The score is None if one of these has none."""
         if "questions" not in facts:
-            return _labelled(facts, graded(facts, record))
+            return _labelled(facts, graded(facts, record, paper=self._paper))
         each = [
-            _labelled(one, graded(one, replace(record, exchanges=(answer,))))
+            _labelled(one, graded(one, replace(record, exchanges=(answer,)), paper=self._paper))
             for one, answer in zip(_questions(facts), record.answers, strict=True)
         ]
         counted = [grade for one, grade in zip(facts["questions"], each, strict=True) if one["counts"]] or each
@@ -257,6 +266,10 @@ class LoCoMo(Histories):
         return self
 
     @property
+    def _paper(self) -> bool:
+        return (self.wording or ("paper" if self.delivery == "context" and self.data else "plain")) == "paper"
+
+    @property
     def _audit(self) -> Audit | None:
         """The audit, if it is asked for. One that merely lies beside the data changes no run."""
         if self.data is None or (self.gold, self.locomo_audit) == ("published", None):
@@ -270,9 +283,8 @@ class LoCoMo(Histories):
         audit = self._audit
         if audit and self.gold == "corrected":
             question = audit.corrected(history, question)
-        wording = self.wording or ("paper" if self.delivery == "context" and self.data else "plain")
         rivals = None if self.data else made_up.rivals(history, question)
-        asked = ask(question, rivals, paper=wording == "paper", trap_first=random.random() < 0.5)
+        asked = ask(question, rivals, paper=self._paper, trap_first=random.random() < 0.5)
         best = locomo_gold(question.kind, asked.ideal) if self._grading == "f1" else asked.ideal
         label = {"gold": audit.label(history, question)} if audit else {}
         return asked._replace(ideal=best, facts=asked.facts | label)

@@ -21,7 +21,7 @@ from longspan.scenarios.summhay.tables import scores_of, tables
 from longspan.simulator.judging.sheets import Sheet
 from longspan.simulator.queries import template
 from longspan.simulator.record import Grade, Marked, Record
-from longspan.simulator.scenario import Scenario, Skill
+from longspan.simulator.scenario import Measure, Scenario, Skill
 from longspan.simulator.script import Line, Script
 from longspan.simulator.tables import Table
 
@@ -83,6 +83,10 @@ class SummHay(Scenario):
         if self.prompts is not None and self.delivery != "message":
             raise ValueError("prompts are for delivery=message")
         return self
+
+    @property
+    def measure(self) -> Measure:
+        return Measure("joint score", made_up=self.data is None)
 
     def make(self, random: Random) -> Script:
         """Make a test about one subtopic. Raises InputError for data that cannot be read, or a model that cannot be used."""

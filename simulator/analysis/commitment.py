@@ -58,6 +58,7 @@ class Published(_Frozen):
     score: float | None
     score_bounds: tuple[float, float]
     max_score: int
+    measured: str = "score"
     scenarios: dict[str, ScenarioResult]
     tests: list[PublishedTest]
     versions: dict[str, str]
@@ -114,7 +115,8 @@ def verify(published: Published, run: RunFolder) -> Iterator[Check]:
     finding = f"not as committed to: {', '.join(others)}" if others else f"{len(played)} tests were played as committed to"
     yield Check("tests", not others, finding)
     current = _published(manifest, gradebook.result(run))
-    differing = [name for name in Published.model_fields if getattr(current, name) != getattr(published, name) and name != "versions"]
+    given = [name for name in Published.model_fields if name in published.model_fields_set and name != "versions"]
+    differing = [name for name in given if getattr(current, name) != getattr(published, name)]
     finding = f"they differ in {', '.join(differing)}" if differing else "they are as published"
     yield Check("scores", not differing, f"graded again, {finding}")
 
@@ -133,7 +135,7 @@ def _published(manifest: Manifest, result: Result) -> Published:
         versions=manifest.versions,
         scenarios={name: scenario.model_copy(update={"about": ""}) for name, scenario in result.scenarios.items()},
         tests=[PublishedTest.model_validate(test.model_dump(include=set(PublishedTest.model_fields))) for test in result.tests],
-        **{name: getattr(result, name) for name in ("suite", "span", "agent", "score", "score_bounds", "max_score")},
+        **{name: getattr(result, name) for name in ("suite", "span", "agent", "score", "score_bounds", "max_score", "measured")},
     )
 
 

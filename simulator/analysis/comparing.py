@@ -117,7 +117,7 @@ class Comparison:
     `evidence`: the evidence distances of each scenario's questions, of all agents. `distances` groups graded questions, and `curves`
     has each agent's score by distance, over all spans; agents with too few questions have none. `narrow` names the scenarios that
     are seen only at some distances. `effects`: what experiments show. `matrices`: what each agent scored in each test. `data`: what the
-    tests are made of.
+    tests are made of. `measured`: what scores measure, with remarks in brackets.
     """
 
     suite: str
@@ -136,6 +136,7 @@ class Comparison:
     own: list[Table]
     effects: list[Pooled]
     data: list[str]
+    measured: str
     warnings: list[str]
     unusable: list[Unusable]
 
@@ -225,6 +226,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         matrices=test_matrices(runs),
         narrow=narrow([point for found in asked.values() for point in found]),
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
+        measured="; ".join(dict.fromkeys(run.result.measured for run in runs)),
         warnings=[*differences(runs), *pooled(runs)],
         unusable=list(unusable),
     )

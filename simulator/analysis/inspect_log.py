@@ -116,7 +116,7 @@ class _Converter:
             scored_samples=scored,
             unscored_samples=len(result.tests) - scored,
             metrics={name: self._log.EvalMetric(name=name, value=value) for name, value in figures.items()},
-            metadata=_json({name: scenario.model_dump() for name, scenario in result.scenarios.items()}),
+            metadata=_json({"measure": result.measured} | {name: scenario.model_dump() for name, scenario in result.scenarios.items()}),
         )
 
     def _sample(

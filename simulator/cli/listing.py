@@ -115,8 +115,8 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
 def _score(result: Result, shares: bool) -> str:
     """Return a score, also as a share of full marks if `shares`."""
     if result.score is None or not result.max_score:
-        return "score incomplete"
-    return f"score {result.score:.2f} of {result.max_score}" + (f", share {result.score / result.max_score:.1%}" if shares else "")
+        return f"{result.measured} incomplete"
+    return result.headline + (f", share {result.score / result.max_score:.1%}" if shares else "")
 
 
 def _details(manifest: Manifest, result: Result | None) -> list[str]:

@@ -27,7 +27,7 @@ def publish(
     folder = open_run(run, trust)
     path = out or Path(f"published-{folder.manifest.commitment[:12]}.json")
     published = write(folder, path)
-    say(f"{path}: score {published.score} of {published.max_score}, commitment {published.commitment}")
+    say(f"{path}: {published.measured} {published.score} of {published.max_score}, commitment {published.commitment}")
     return 0
 
 

@@ -78,10 +78,13 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     `compared`: the folders to compare, runs or folders of runs.
     """
     console = console or Console()
-    rows = [_row(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
-    mixed = len({outcome.result.max_score for outcome in outcomes if outcome.result is not None}) > 1
+    results = [outcome.result for outcome in outcomes if outcome.result is not None]
+    called = {result.measured for result in results}
+    rows = [_row(outcome, outcome.result, named=len(called) > 1) for outcome in outcomes if outcome.result is not None]
+    mixed = len({result.max_score for result in results}) > 1
     columns = [name for name in _Row._fields if (name != "share" or mixed) and (name != "cost" or any(row.cost for row in rows))]
-    heads = ["95% interval" if name == "interval" else name for name in columns]
+    named = {"interval": "95% interval", "score": as_line(next(iter(called))) if len(called) == 1 else "score"}
+    heads = [named.get(name, name) for name in columns]
     lines = [heads, *([getattr(row, name) for name in columns] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     for number, line in enumerate(lines):  # the run comes last: its name is never broken
@@ -107,10 +110,11 @@ class _Row(NamedTuple):
     run: str
 
 
-def _row(outcome: Outcome, result: Result) -> _Row:
+def _row(outcome: Outcome, result: Result, *, named: bool) -> _Row:
+    """Return a run's row. `named`: its score says what it measures."""
     dollars = total_cost([part.cost_usd for part in result.costs.values()]) if result.costs else None
     return _Row(
-        score=f"{_range(result)} of {result.max_score}",
+        score=as_line(result.headline) if named else f"{_range(result)} of {result.max_score}",
         share=f"{result.score / result.max_score:.1%}" if result.score is not None and result.max_score else "",
         interval=_between(_interval(outcome.folder, result)),
         chance=f"{result.chance:.2f}",
@@ -197,8 +201,7 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
     for sentence in result.damage:
         console.say(sentence, "red")
     console.print(
-        f"score {_range(result)} of {result.max_score} · {result.turns:,} turns · "
-        f"{result.tokens:,} tokens, {result.filler_tokens:,} of them filler"
+        f"{as_line(result.headline)} · {result.turns:,} turns · {result.tokens:,} tokens, {result.filler_tokens:,} of them filler"
     )
     if uncounted := sum(not test.counts for test in result.tests):
         console.print(f"{uncounted:,} of {len(result.tests):,} tests are graded, but not in the score")
@@ -269,7 +272,7 @@ def _scores(manifest: Manifest, result: Result) -> tuple[str, list[_Column]]:
     of_each = f" · {tests[0]} test{'s' * (tests[0] > 1)}{' of each' * (len(tests) > 1)}" if same else ""
     columns = [
         _Column("scenario", list(result.scenarios), "in total"),
-        _Column("score", [_figure(scenario.score) for scenario in result.scenarios.values()], _range(result)),
+        _Column(as_line(result.measure), [_figure(scenario.score) for scenario in result.scenarios.values()], _range(result)),
         *([_Column("95% interval", intervals, _between(whole))] if whole is not None else []),
         _Column("chance", [_figure(scenario.chance) for scenario in result.scenarios.values()], f"{result.chance:.2f}"),
         *([] if same else [_Column("tests", list(map(str, tests)), str(len(result.tests)))]),

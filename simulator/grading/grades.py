@@ -33,7 +33,7 @@ from longspan.simulator.plugins import make_scenario
 from longspan.simulator.queries import JudgeAnswers
 from longspan.simulator.record import Grade, Item, Marked
 from longspan.simulator.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
-from longspan.simulator.scenario import Scenario, description
+from longspan.simulator.scenario import Scenario, description, measured
 from longspan.simulator.tables import Table
 from longspan.simulator.transcript import Change, Evidence, PlayedTest, Transcripts, Turn
 
@@ -153,6 +153,8 @@ class ScenarioResult(_Frozen):
 class Result(_Frozen):
     """A run's results, as written to result.json. docs/journal.md describes every field.
 
+    `measure` and `remarks`: what `score` is called wherever it is shown, and what is said with it (see `Scenario.measure`).
+
     `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins` and `lesions`
     are what experiments show, None without any: nothing else counts them.
     """
@@ -164,6 +166,8 @@ class Result(_Frozen):
     score: float | None
     score_bounds: tuple[float, float]
     max_score: int
+    measure: str = "score"
+    remarks: list[str] = []
     turns: int
     tokens: int
     filler_tokens: int
@@ -187,6 +191,22 @@ class Result(_Frozen):
     def chance(self) -> float:
         """What guessing without any memory would score."""
         return fsum(scenario.chance for scenario in self.scenarios.values())
+
+    @property
+    def measured(self) -> str:
+        """What the score measures, with remarks in brackets: "token F1 (no judge)"."""
+        return f"{self.measure}{self._remarks}"
+
+    @property
+    def headline(self) -> str:
+        """The score of full marks and what it measures: "token F1 0.29 of 1 (no judge)"."""
+        low, high = self.score_bounds
+        figure = f"{self.score:.2f}" if self.score is not None else f"{low:.2f}\u2013{high:.2f}"
+        return f"{self.measure} {figure} of {self.max_score}{self._remarks}"
+
+    @property
+    def _remarks(self) -> str:
+        return f" ({', '.join(self.remarks)})" if self.remarks else ""
 
     @property
     def refused_sentence(self) -> str:
@@ -317,6 +337,7 @@ class Gradebook:
         counted = {name: group for name, tests in by_scenario.items() if (group := [test for test in tests if test.counts])}
         bounds = (_total(counted, lambda test: test.lowest), _total(counted, lambda test: test.highest))
         kept = [test.certified for test in tests if test.certified is not None]
+        measure, remarks = measured(scenarios[name] for name in sorted(counted or by_scenario))
         return Result(
             suite=manifest.suite.name,
             span=manifest.span,
@@ -325,6 +346,8 @@ class Gradebook:
             score=bounds[0] if counted and all(test.score is not None for group in counted.values() for test in group) else None,
             score_bounds=bounds,
             max_score=len(counted),
+            measure=measure,
+            remarks=remarks,
             turns=sum(t.own_turns for t in transcripts),
             tokens=sum(t.own_tokens for t in transcripts),
             filler_tokens=sum(t.filler_tokens for t in transcripts),

@@ -114,6 +114,11 @@ class Results:
         return None if found is None else (found.low, found.high)
 
     @property
+    def measured(self) -> str:
+        """What the score measures, with remarks in brackets: "score", "token F1 (no judge)"."""
+        return "; ".join(dict.fromkeys(run.result.measured for run in self._runs))
+
+    @property
     def maximum(self) -> int:
         """Full marks: the number of scenarios."""
         return self._cell[1].maximum
@@ -179,7 +184,7 @@ class Results:
         return fall(self._runs, other._runs, margin)
 
     def __repr__(self) -> str:
-        return "\n".join(_sentence(agent, column, cell) for (agent, column), cell in self._cells.items())
+        return "\n".join(_sentence(agent, column, cell, self.measured) for (agent, column), cell in self._cells.items())
 
     def _repr_html_(self) -> str:
         return preformatted(repr(self))
@@ -222,11 +227,13 @@ def _score_row(agent: str, column: Column, cell: Cell) -> dict[str, Any]:
     }
 
 
-def _sentence(agent: str, column: Column, cell: Cell) -> str:
+def _sentence(agent: str, column: Column, cell: Cell, measured: str) -> str:
     low, high = cell.bounds
     score = f"{low:.2f}" if low == high else f"{low:.2f}–{high:.2f}"
     runs = f"{cell.runs} run{'s' * (cell.runs > 1)}"
-    return f"{agent}{column.at}: {score} of {cell.maximum}{_between(cell.interval)}, chance {cell.chance:.2f}; {runs}, {cell.tests} tests"
+    named = "" if measured == "score" else f"{measured} "
+    between = f"{_between(cell.interval)}, chance {cell.chance:.2f}"
+    return f"{agent}{column.at}: {named}{score} of {cell.maximum}{between}; {runs}, {cell.tests} tests"
 
 
 def _between(interval: Interval | None) -> str:

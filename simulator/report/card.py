@@ -120,7 +120,7 @@ def _adaptive(svg: bytes, card: Card) -> bytes:
         f'[style*="{paint}: {light}"]{{{paint}:{dark}!important}}' for light, dark in DARK.items() for paint in ("fill", "stroke")
     )
     agent = visible(" ".join(card.run.result.agent.split()))
-    title = escape(f"{agent}: {card.score} of {card.run.result.max_score} in {card.title}; {card.commitment}")
+    title = escape(f"{agent}: {visible(card.run.result.headline)} in {card.title}; {card.commitment}")
     head, body = svg.decode().split("<metadata>", 1)
     return f"{head}<title>{title}</title><style>@media (prefers-color-scheme: dark){{{rules}}}</style><metadata>{body}".encode()
 
@@ -157,9 +157,10 @@ def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> 
         _write(axes, MARGIN, 58 + 26 * number, line, 22, weight="bold")
     at = 84 + 26 * len(lines)
     _write(axes, MARGIN, at + 13, card.score, 40, weight="bold")
+    named = f", {visible(result.measured)}" if result.measured != "score" else ""
     beside = MARGIN + 26 * len(card.score) + 8
     share = f"{low / full:.0%}" if result.score is not None else f"{low / full:.0%} to {high / full:.0%}"
-    _write(axes, beside, at - 7, f"of {result.max_score}: {share} of full marks", 15)
+    _write(axes, beside, at - 7, f"of {result.max_score}: {share} of full marks{named}", 15)
     between = f"95% interval {' to '.join(card.interval.ends())} · " if card.interval is not None else ""
     _write(axes, beside, at + 13, f"{between}guessing scores {result.chance:.2f}", 13, SOFT)
     _bar(axes, at + 34, [share / full for share in (low, high, result.chance)], card.interval, full)

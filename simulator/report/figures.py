@@ -13,6 +13,7 @@ from longspan.simulator.analysis.comparing import Cell, Comparison
 from longspan.simulator.analysis.distances import short
 from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.report.styles import MARKERS, Style, labels, styles
+from longspan.simulator.terminal import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,7 +188,7 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
     figure.set_size_inches(7.5, 4.2)
     axes = _axes(figure, comparison)
     axes.set_ylim(0, 1.04)
-    axes.set_ylabel("expected score")
+    axes.set_ylabel(f"expected {visible(comparison.measured)}")
     for agent in agents:
         curve, line = comparison.curves[agent], line_look(looks[agent]) | {"markevery": 8, "markersize": 4}
         low, high = ([getattr(score, end) for score in curve.scores] for end in ("low", "high"))
@@ -264,7 +265,7 @@ def _axes(figure: Figure, comparison: Comparison) -> Axes:
     top = max(cell.maximum for cell in comparison.cells.values())
     axes = figure.add_subplot()
     axes.set_ylim(0, top * 1.04)
-    axes.set_ylabel("score" if top > 1 else "share of full marks")
+    axes.set_ylabel(visible(comparison.measured) if top > 1 or comparison.measured != "score" else "share of full marks")
     axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
     axes.set_axisbelow(True)
     return axes

@@ -106,5 +106,6 @@ def _run(run: Graded) -> Mapping[str, Any]:
         "commitment": manifest.commitment,
         "score_bounds": run.result.score_bounds,
         "max_score": run.result.max_score,
+        "measure": run.result.measured,
         "versions": manifest.versions,
     }

@@ -162,8 +162,12 @@ def _scores(comparison: Comparison) -> Table:
         columns.append(f"{column}, of {'/'.join(map(str, maxima))}")
         chance.append(_span(min(cell.chance for cell in cells), max(cell.chance for cell in cells)))
     rows = [[one_line(agent), *(_score(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.agents]
-    title = "Scores ± the sum of the scenarios' standard deviations [95% interval]"
+    title = f"{_measured(comparison)} ± the sum of the scenarios' standard deviations [95% interval]"
     return Table(title=title, columns=columns, rows=[*rows, chance])
+
+
+def _measured(comparison: Comparison) -> str:
+    return "Scores" if comparison.measured == "score" else f"Scores, {one_line(comparison.measured)},"
 
 
 def _effects(comparison: Comparison) -> list[Table]:
@@ -203,7 +207,9 @@ def _shares(comparison: Comparison) -> Table:
     """The scores as shares of full marks. Without rows if all have the same maximum."""
     columns = ["agent", *map(str, comparison.columns)]
     rows = [[one_line(agent), *(_share(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.agents]
-    return Table(title="Scores as shares of full marks [95% interval]", columns=columns, rows=rows if comparison.mixed else [])
+    return Table(
+        title=f"{_measured(comparison)} as shares of full marks [95% interval]", columns=columns, rows=rows if comparison.mixed else []
+    )
 
 
 def _share(cell: Cell | None) -> str:

@@ -48,7 +48,8 @@ class Entry:
     """A run in the list.
 
     `changed`: when a journal or the results last changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: what
-    guessing would score. `ended`: how many of its tests have ended, if it has no results. `why`: why the run is damaged.
+    guessing would score. `measured`: what the score measures. `ended`: how many of its tests have ended, if it has no results. `why`:
+    why the run is damaged.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Entry:
     max_score: int = 0
     chance: float = 0.0
     ended: int = 0
+    measured: str = "score"
     why: str = ""
 
     @property
@@ -137,7 +139,9 @@ class RunList:
         result = self.graded(name).result
         unfinished = any(test.status in ("unfinished", "agent_error") for test in result.tests)
         state: State = "interrupted" if unfinished else "finished"
-        return Entry(name, state, changed, run.manifest, result.score, result.score_bounds, result.max_score, result.chance)
+        return Entry(
+            name, state, changed, run.manifest, result.score, result.score_bounds, result.max_score, result.chance, measured=result.measured
+        )
 
     def _ended_tests(self, run: RunFolder) -> int:
         """How many graded tests have ended, by what the journals say so far. Only what is new in them is read."""

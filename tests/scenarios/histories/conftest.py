@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from tests.conftest import PEER_DATA, skip
 
+from longspan.simulator.cli import main
+
 MADE_UP_KINDS = (
     "single-session-user",
     "single-session-assistant",
@@ -207,3 +209,17 @@ def beam() -> Path:
 def personamem() -> Path:
     """A folder with PersonaMem, 32k, as a harness converted it."""
     return published("personamem")
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Call longspan; return the exit code and what it prints, on one line."""
+
+    def called(*arguments: str | Path) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as exiting:
+            main(list(map(str, arguments)))
+        assert isinstance(exiting.value.code, int)
+        printed = capsys.readouterr()
+        return exiting.value.code, " ".join((printed.out + printed.err).split())
+
+    return called

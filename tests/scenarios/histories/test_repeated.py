@@ -37,20 +37,6 @@ def spoken(values: Sequence[dict[str, Any]], **changes: str) -> list[dict[str, A
     return found
 
 
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """Call longspan; return the exit code and what it prints, on one line."""
-
-    def called(*arguments: str | Path) -> tuple[int, str]:
-        with pytest.raises(SystemExit) as exiting:
-            main(list(map(str, arguments)))
-        assert isinstance(exiting.value.code, int)
-        printed = capsys.readouterr()
-        return exiting.value.code, " ".join((printed.out + printed.err).split())
-
-    return called
-
-
 def play(data: Path, agent: str, seed: str, out: Path, *more: str) -> None:
     with pytest.raises(SystemExit) as exiting:
         main(["run", "history", "--data", f"history={data}", "--agent", agent, "--seed", seed, "--out", str(out), *more])

@@ -1,0 +1,93 @@
+"""A score says what it measures wherever it is shown, and made-up data are called made-up."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trio
+from matplotlib.figure import Figure
+from tests.scenarios.histories.conftest import LOCOMO, Write
+
+import longspan
+from longspan.scenarios.histories.grading import graded
+from longspan.simulator.analysis.comparing import load_comparison
+from longspan.simulator.planning import plan
+from longspan.simulator.plugins import make_scenario
+from longspan.simulator.record import Exchange, Record
+from longspan.simulator.report.figures import _DRAWN
+from longspan.simulator.runner import play
+from longspan.simulator.scenario import measured
+from longspan.simulator.settings import RunSettings
+from longspan.simulator.suite import Suite
+
+Call = Callable[..., tuple[int, str]]
+F1 = "token F1 (no judge)"
+
+
+def play_one(tmp_path: Path, suite: Suite, agent: str = "oracle") -> Path:
+    [outcome] = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, agent=agent), tmp_path / "runs")]))
+    return outcome.folder
+
+
+def suite_of(name: str, **parameters: object) -> Suite:
+    return Suite(name=name, tests=1, scenarios={name: parameters})
+
+
+@pytest.fixture
+def runs(tmp_path: Path, write: Write) -> Path:
+    data = str(write({"locomo10.json": LOCOMO}))
+    for agent in ("oracle", "silent"):
+        play_one(tmp_path, suite_of("locomo", data=data), agent)
+    return tmp_path / "runs"
+
+
+def test_token_f1_is_called_so_wherever_it_is_shown(runs: Path, tmp_path: Path, call: Call) -> None:
+    oracle, silent = runs / "locomo-oracle-seed0", runs / "locomo-silent-seed0"
+    result = json.loads((oracle / "result.json").read_text("utf-8"))
+    assert (result["measure"], result["remarks"]) == ("token F1", ["no judge"])
+    assert "token F1 1.00 of 1 (no judge)" in call("score", oracle)[1]
+    assert "token F1 0.00 of 1 (no judge)" in call("list", "runs", runs)[1]
+    assert f"<bdi>{F1}</bdi></p>" in (oracle / "report.html").read_text("utf-8").replace("</small>", "")
+    assert F1 in call("compare", oracle, silent)[1].replace("\n", " ")
+    assert F1 in call("compare", oracle, silent, "--format", "markdown")[1]
+    assert f"<bdi>{F1}</bdi></h2>" in call("compare", oracle, silent, "--format", "html")[1]
+    assert call("plot", oracle, "--figure", "card", "--out", tmp_path / "card.svg")[0] == 0
+    assert "oracle: token F1 1.00 of 1 (no judge) in locomo" in (tmp_path / "card.svg").read_text("utf-8")
+    figure = Figure()
+    _DRAWN["bars"](load_comparison([oracle, silent]), figure)
+    assert figure.axes[0].get_ylabel() == F1
+    assert call("export", "--format", "csv", "--out", tmp_path / "csv", oracle)[0] == 0
+    assert {row["measure"] for row in csv.DictReader((tmp_path / "csv" / "tests.csv").read_text("utf-8").splitlines())} == {F1}
+    assert longspan.load(oracle).measured == F1
+    assert F1.partition(" (")[0] in repr(longspan.load(oracle))
+
+
+def test_made_up_data_are_called_made_up(tmp_path: Path, call: Call) -> None:
+    folder = play_one(tmp_path, suite_of("locomo", tokens=5000))
+    assert folder.name == "locomo-made-up-oracle-seed0"
+    assert json.loads((folder / "result.json").read_text("utf-8"))["remarks"] == ["made-up data"]
+    assert "score 1.00 of 1 (made-up data)" in call("score", folder)[1]
+
+
+def test_a_run_of_several_measures_says_whose_they_are() -> None:
+    colours, locomo = make_scenario("colours", {}), make_scenario("locomo", {})
+    assert measured([colours]) == ("score", [])
+    assert measured([colours, locomo]) == ("score", ["locomo: made-up data"])
+    published = make_scenario("locomo", {"data": "locomo10.json"})
+    assert measured([published]) == ("token F1", ["no judge"])
+    assert measured([colours, published]) == ("score", ["locomo: token F1, no judge"])
+
+
+@pytest.mark.parametrize("reply", ["She never said that.", "I can\u2019t find that.", "That wasn't mentioned.", "No information available"])
+def test_an_adversarial_question_accepts_any_plain_way_of_saying_that_it_was_not_told(reply: str) -> None:
+    facts = {"benchmark": "locomo", "grading": "f1", "id": "1", "question": "What did Ben adopt?", "answer": None, "kind": "adversarial"}
+    facts |= {"answerable": False, "options": [], "rubric": [], "trap": "a cat"}
+    record = Record(exchanges=(Exchange(1, "What did Ben adopt?", reply, asks=True),))
+    assert graded(facts, record).score == 1
+    assert graded(facts, record, paper=True).score == float(reply == "No information available"), "the authors' program knows two wordings"
+    trapped = Record(exchanges=(Exchange(1, "What did Ben adopt?", f"{reply} But I think it was a cat.", asks=True),))
+    assert graded(facts, trapped).score == 0
