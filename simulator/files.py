@@ -9,6 +9,7 @@ import os
 import stat
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -159,15 +160,28 @@ def read_packed(path: Path, max_bytes: int, remedy: str = "") -> bytes:
     return content
 
 
-def parse_json(content: str | bytes, where: str) -> Any:
-    """Return the value of a JSON text. Raises InputError, which begins with `where`."""
+def parse_json(content: str | bytes, where: str, *, unique: bool = False) -> Any:
+    """Return the value of a JSON text. Raises InputError, which begins with `where`. `unique`: a key that stands twice is an error."""
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=_each_once if unique else None)
+    except _TwiceError as error:
+        raise InputError(f"{where}: the key {error.args[0]!r:.80} stands twice in an object; leave one of them") from None
     except RecursionError as error:
         raise InputError(f"{where}: not JSON: nested too deeply") from error
     except ValueError as error:
         known = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
         raise InputError(f"{where}: not JSON: {one_line(error) if known else 'a number has thousands of digits'}") from error
+
+
+class _TwiceError(ValueError):
+    """A key stands twice in an object."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _TwiceError(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return found
 
 
 def digest(path: Path, remedy: str = "") -> str:

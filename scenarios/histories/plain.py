@@ -1,21 +1,32 @@
-"""Reads people's own logs: JSON lines, each a session or a question (docs/histories.md)."""
+"""Reads people's own logs: sessions, or messages as chat programs write them, and questions, as JSON or JSON lines (docs/histories.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, Self, final
+from typing import Annotated, Any, Final, Self, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from longspan.scenarios.histories.exported import Message, is_message, messages_of, read_message, split, time_of
 from longspan.scenarios.histories.history import History, Question, Session, Turn
-from longspan.scenarios.histories.sources import only, wrong
+from longspan.scenarios.histories.repairs import onward
+from longspan.scenarios.histories.sources import Source, only, wrong
 from longspan.simulator.errors import InputError
+from longspan.simulator.files import parse_json
 
 __all__ = ["read"]
 
-EXPECTED: Final = 'lines such as {"turns": [{"speaker": "user", "text": "..."}]} and {"question": "...", "answer": "..."}'
+EXPECTED: Final = 'messages such as {"role": "user", "content": "..."} and questions such as {"question": "...", "answer": "..."}'
+KEYS: Final = "turns, messages, role and content, or question"
+"""The keys of which one tells what a line is."""
+MARK: Final = b"\xef\xbb\xbf"
+"""What some programs write before UTF-8."""
 
 
 def _time(value: Any) -> Any:
@@ -28,7 +39,9 @@ def _time(value: Any) -> Any:
         raise ValueError("must be a date and time, such as 2024-01-31T09:00") from None
 
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+MAX_NAME: Final = 200
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Time = Annotated[datetime, BeforeValidator(_time)]
 
 
@@ -74,34 +87,151 @@ class _Question(_Written):
         return self
 
 
-class _Lines(NamedTuple):
-    """What the file has of a conversation. Questions stand with where they are."""
+@final
+@dataclass
+class _Log:
+    """What the file has of a conversation. Questions stand with where they are. `exported`: its sessions are another program's."""
 
-    sessions: list[Session]
-    questions: list[tuple[str, _Question]]
+    sessions: list[Session] = field(default_factory=list)
+    questions: list[tuple[str, _Question]] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    exported: bool = False
+    tools: int = 0
+    empty: int = 0
+
+    def add(self, messages: list[Message], at: datetime | None = None) -> None:
+        """Add messages that follow each other, as one session or more. `at`: when they began, if they do not say so."""
+        self.exported = True
+        self.tools += sum(not message.speaker for message in messages)
+        self.empty += sum(bool(message.speaker) and not message.text.strip() for message in messages)
+        for session in split([message for message in messages if message.speaker and message.text.strip()]):
+            number = str(len(self.sessions) + 1)
+            turns = []
+            for place, message in enumerate(session, 1):
+                own = message.id if message.id and message.id not in self.ids and len(message.id) <= MAX_NAME else f"{number}:{place}"
+                self.ids.add(own)
+                turns.append(Turn(own, message.speaker, message.text))
+            began = next((message.at for message in session if message.at is not None), at)
+            self.sessions.append(Session(number, began, tuple(turns)))
+
+    def history(self, id: str, where: str) -> History:
+        """Return the history. Raises InputError if nothing is told or nothing is asked."""
+        if not self.questions:
+            raise InputError(
+                f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a line of its own'
+            )
+        sessions, remarks = tuple(self.sessions), []
+        if self.exported and any(one.at and other.at and other.at < one.at for one, other in pairwise(sessions)):
+            dated = all(session.at for session in sessions)
+            sessions, back = (tuple(sorted(sessions, key=_began)), 0) if dated else onward(sessions)
+            remarks.append(
+                f"dates left out because they lie before an earlier session's: {back}" if back else "sessions are put in the order of time"
+            )
+        remarks += [f"messages of tools that were left out: {self.tools}"] * bool(self.tools)
+        remarks += [f"messages without a text that were left out: {self.empty}"] * bool(self.empty)
+        turns = {turn.id for session in sessions for turn in session.turns}
+        asked = tuple(_question(place, each, number, turns) for number, (place, each) in enumerate(self.questions, 1))
+        with wrong(where):
+            return History(id, sessions, asked, tuple(remarks))
 
 
 def read(path: Path) -> Iterator[History]:
     """Yield the conversations of a file, in its order. Raises InputError, which names the line that is wrong."""
     source = only(path, ".jsonl", EXPECTED)
-    found: dict[str, _Lines] = {}
-    for where, value in source.lines():
+    logs: dict[str, _Log] = {}
+    loose: list[Message] = []  # messages, a line each, that follow each other
+    of = ""
+    for where, value in _values(source):
         with wrong(where):
-            if isinstance(value, dict) and "question" in value:
-                question = _Question.model_validate(value)
-                found.setdefault(question.conversation, _Lines([], [])).questions.append((where, question))
-            else:
-                session = _Session.model_validate(value)
-                sessions = found.setdefault(session.conversation, _Lines([], [])).sessions
-                sessions.append(_session(session, len(sessions) + 1))
-    if not found:
+            if is_message(value):
+                if loose and _of(value) != of:
+                    logs.setdefault(of, _Log()).add(loose)
+                    loose = []
+                of = _of(value)
+                loose.append(read_message(value))
+                continue
+            if loose:
+                logs.setdefault(of, _Log()).add(loose)
+                loose = []
+        _add(logs, where, value)
+    if loose:
+        logs.setdefault(of, _Log()).add(loose)
+    if not logs:
         raise InputError(f"{source.where}: is empty; expected {EXPECTED}")
-    for id, lines in found.items():
-        turns = {turn.id for session in lines.sessions for turn in session.turns}
-        questions = tuple(_question(where, each, number, turns) for number, (where, each) in enumerate(lines.questions, 1))
-        with wrong(f"{source.where}, conversation {id!r}"):
-            history = History(id, tuple(lines.sessions), questions)
-        yield history
+    for id, log in logs.items():
+        yield log.history(id, f"{source.where}, conversation {id!r}")
+
+
+def _values(source: Source) -> Iterator[tuple[str, Any]]:
+    """Yield the values on a file's lines or, if the file is one value, the items in it, each with where it is. Raises InputError."""
+    content = source.content().removeprefix(MARK).strip()
+    whole = _whole(content, source.where)
+    if whole is not None:
+        yield from ((f"{source.where}, item {number}", item) for number, item in enumerate(whole, 1))
+        return
+    for number, line in enumerate(BytesIO(source.content().removeprefix(MARK)), 1):
+        if line.strip():
+            where = f"{source.where}, line {number}"
+            yield where, parse_json(line, where, unique=True)
+
+
+def _whole(content: bytes, where: str) -> list[Any] | None:
+    """Return the items of a file that is one list, or one object over several lines; None for lines. Raises InputError for a bad list."""
+    first, more, _ = content.partition(b"\n")
+    if more and _is_json(first):
+        return None
+    if content.startswith(b"["):
+        items: list[Any] = parse_json(content, where, unique=True)
+        return items
+    return [parse_json(content, where, unique=True)] if more and _is_json(content) else None
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _add(logs: dict[str, _Log], where: str, value: Any) -> None:
+    """Add a line that is no message. Raises InputError."""
+    with wrong(where):
+        if not isinstance(value, dict | list):
+            raise ValueError(f"must be an object; expected {EXPECTED}")
+        if isinstance(value, dict) and "turns" in value:
+            session = _Session.model_validate(value)
+            log = logs.setdefault(session.conversation, _Log())
+            log.sessions.append(_session(session, len(log.sessions) + 1))
+            return
+        messages = value if isinstance(value, list) else messages_of(value)
+        if messages is None and isinstance(value, dict) and "question" in value:
+            question = _Question.model_validate(value)
+            logs.setdefault(question.conversation, _Log()).questions.append((where, question))
+            return
+        if messages is None:
+            raise ValueError(f"has none of the keys {KEYS}, but {', '.join(map(repr, value)) or 'nothing'}"[:300])
+        at = time_of(value) if isinstance(value, dict) else None
+    said = []
+    for number, message in enumerate(messages, 1):
+        with wrong(f"{where}, message {number}"):
+            said.append(read_message(message)._replace(thread=None))
+    log = logs.setdefault(_of(value), _Log())
+    log.add(said, at)
+    asked = value.get("questions", []) if isinstance(value, dict) else []
+    for number, each in enumerate(asked if isinstance(asked, list) else [asked], 1):
+        with wrong(f"{where}, question {number}"):
+            log.questions.append((f"{where}, question {number}", _Question.model_validate(each)))
+
+
+def _of(value: Any) -> str:
+    """Return which conversation messages are of."""
+    named = value.get("conversation") if isinstance(value, Mapping) else None
+    return named if isinstance(named, str) and 0 < len(named) <= MAX_NAME else "1"
+
+
+def _began(session: Session) -> datetime:
+    return session.at or datetime.min
 
 
 def _session(session: _Session, number: int) -> Session:
