@@ -25,7 +25,7 @@ from tests.browser import PHONE, Open
 from tests.sealing import change_json, change_lines
 from tests.view.serving import Server, serving
 
-NAME = "summhay-oracle-seed0"
+NAME = "summhay-made-up-oracle-seed0"
 PATH = f"/runs/{NAME}/annotate"
 GOOD = {"by": "Ada", "test": "summhay-1-1", "claim": "i1-1", "coverage": "full", "bullet": "1"}
 
