@@ -120,7 +120,8 @@ def _adaptive(svg: bytes, card: Card) -> bytes:
         f'[style*="{paint}: {light}"]{{{paint}:{dark}!important}}' for light, dark in DARK.items() for paint in ("fill", "stroke")
     )
     agent = visible(" ".join(card.run.result.agent.split()))
-    title = escape(f"{agent}: {visible(card.run.result.headline.removeprefix("score "))} in {card.title}; {card.commitment}")
+    headline = visible(card.run.result.headline.removeprefix("score "))
+    title = escape(f"{agent}: {headline} in {card.title}; {card.commitment}")
     head, body = svg.decode().split("<metadata>", 1)
     return f"{head}<title>{title}</title><style>@media (prefers-color-scheme: dark){{{rules}}}</style><metadata>{body}".encode()
 
