@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final, final
 from urllib.parse import quote, unquote
 
+import trio
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from longspan.simulator.agent import Agent
+from longspan.simulator.agent import Agent, close
 from longspan.simulator.errors import InputError, LongspanError, first_problem, one_line
 from longspan.simulator.faults import is_fault
 from longspan.simulator.fields import is_option, option_names, validated
@@ -21,7 +24,7 @@ from longspan.simulator.plugins import load
 from longspan.simulator.processes import share
 from longspan.simulator.suggestions import meant
 
-__all__ = ["AgentSpec", "at_once", "make_agent", "resolved", "source"]
+__all__ = ["AgentSpec", "at_once", "inspected", "make_agent", "resolved", "source"]
 
 _SPEC = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 PLAIN: Final = "/:@!$'()*+,;=[]~"
@@ -101,6 +104,21 @@ def make_agent(spec: AgentSpec) -> Agent:
         raise InputError(f"agent {spec}: {_name(cls)} has no {', '.join(missing)}; derive it from longspan.BaseAgent")
     made: Agent = agent
     return made
+
+
+@contextmanager
+def inspected(spec: AgentSpec) -> Iterator[Agent]:
+    """Make an agent to see what it can do, and close it again. Raises as `make_agent` does.
+
+    It is closed in a thread, since the caller may or may not be in Trio.
+    """
+    agent = make_agent(spec)
+    try:
+        yield agent
+    finally:
+        closing = Thread(target=trio.run, args=(close, agent), name="longspan: closing an agent")
+        closing.start()
+        closing.join()
 
 
 def resolved(spec: AgentSpec) -> AgentSpec:

@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import Any, Final, final
 
 from longspan.simulator.agent import Agent, has_snapshots, lacking, observes, rewinds
-from longspan.simulator.agent_spec import AgentSpec, make_agent, source
+from longspan.simulator.agent_spec import AgentSpec, inspected, source
 from longspan.simulator.agent_spec import resolved as resolved_spec
 from longspan.simulator.branching import conversations_of, experiments_of
 from longspan.simulator.conversation import Setting
@@ -96,7 +96,13 @@ def plan(settings: RunSettings, out: Path) -> Plan:
     Raises InputError for invalid settings, and if no test fits in the span.
     """
     spec = resolved_spec(AgentSpec.parse(settings.agent))
-    agent = make_agent(spec)
+    with inspected(spec) as agent:
+        planned = _planned_for(spec, settings, out)
+        check_branches(planned, agent)
+        return planned
+
+
+def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
     if settings.judge is not None:
         check_model(settings.judge)
     definitions = read_definitions(settings.definitions) if settings.definitions else None
@@ -145,9 +151,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
         **made_of(spec),
     )
     vouch(manifest)
-    planned = Plan(manifest, conversations, agent_for(manifest, spec), out)
-    check_branches(planned, agent)
-    return planned
+    return Plan(manifest, conversations, agent_for(manifest, spec), out)
 
 
 def _check_environment(manifest: Manifest) -> None:

@@ -18,7 +18,7 @@ import trio
 from longspan.simulator import events
 from longspan.simulator.agent import Agent, IdealReplyAgent, NoAgent, close, has_snapshots, observes, start
 from longspan.simulator.agent_log import AgentLog
-from longspan.simulator.agent_spec import AgentSpec, at_once, make_agent
+from longspan.simulator.agent_spec import AgentSpec, at_once, inspected, make_agent
 from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount, total
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.coherence import check_coherence
@@ -150,12 +150,12 @@ def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
         clear(plan.manifest, "agent", "judge")
     in_dollars, in_tokens = limit.dollars < UNLIMITED.dollars, limit.tokens < UNLIMITED.tokens
     for spec in {str(plan.agent): plan.agent for plan in plans}.values():
-        agent = make_agent(spec)
-        if models_of(agent) is None:
-            told = " and ".join(["its cost"] * in_dollars + ["its usage"] * in_tokens)
-            complain(f"agent {spec}: what a reply takes is not known beforehand; the first that does not tell {told} stops it")
-        elif in_dollars:
-            check_priced(agent, str(spec))
+        with inspected(spec) as agent:
+            if models_of(agent) is None:
+                told = " and ".join(["its cost"] * in_dollars + ["its usage"] * in_tokens)
+                complain(f"agent {spec}: what a reply takes is not known beforehand; the first that does not tell {told} stops it")
+            elif in_dollars:
+                check_priced(agent, str(spec))
     for judge in {plan.manifest.judge for plan in plans if plan.manifest.judge is not None}:
         check_model(judge, limit.dollars)
 

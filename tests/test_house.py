@@ -131,8 +131,8 @@ def test_all_that_is_printed_goes_through_one_module() -> None:
 
 
 EXECUTORS = {
-    "make_agent": "asking cli/chat cli/runs judging/cached_model planning runner "
-    "sweeps/ray/driver sweeps/ray/node tools/checkup tools/estimate",
+    "make_agent": "agent_spec asking cli/chat judging/cached_model runner tools/checkup tools/estimate",
+    "inspected": "cli/runs planning runner sweeps/ray/driver sweeps/ray/node tools/estimate",
     "CachedModel": "arena/evaluate cli/runs interop/data_writers judging/calibrate runner",
     "check_model": "arena/evaluate interop/data_writers judging/calibrate planning runner",
     "scenario_class": "cli/listing gate interop/imports plugins suite view/annotating",

@@ -120,7 +120,8 @@ class AnsweringAgent(BaseAgent):
         began = monotonic()
         found = await self.memory.search(clean(message.text), self.options.k, message.sent_at)
         seconds = monotonic() - began
-        found = found if self.memory.whole else found[: self.options.k]
+        beyond = 0 if self.memory.whole else max(0, len(found) - self.options.k)
+        found = found[: len(found) - beyond]
         if self._answerer is None:
             reply = Reply(UNANSWERED, trace={"answers": False} | trace.shown(found, whole=self.memory.whole))
         else:
@@ -130,7 +131,7 @@ class AnsweringAgent(BaseAgent):
         searched = self.memory.used()
         await self._asked(message, reply.text)
         told, self._pending = self._pending.told(searched, seconds), Pending()
-        trace_fields = {**(reply.trace or {}), **told.trace}
+        trace_fields = {**(reply.trace or {}), **({"beyond_k": beyond} if beyond else {}), **told.trace}
         return Reply(reply.text, reply.usage, trace_fields, told.usage, told.cost_usd or None, reply.refused, told.measured)
 
     async def observe(self, message: Message, reply: str) -> None:

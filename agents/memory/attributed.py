@@ -110,8 +110,8 @@ class Attributed(Memory):
         return known
 
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
-        found = (await self.inner.search(query, k, at))[:k]
-        return list(map(self._completed, found))
+        found = await self.inner.search(query, k, at)
+        return [*map(self._completed, found[:k]), *found[k:]]
 
     def _completed(self, item: MemoryItem) -> MemoryItem:
         """Return what was found with its turns and its date, as far as they are known."""

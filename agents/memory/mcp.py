@@ -125,7 +125,7 @@ class McpMemory(Memory):
         result = await server.call(searching.tool.name, asked)
         if result.failed:
             raise AgentError(f"{self._name}: tool {searching.tool.name}: {result.text[:200]}")
-        return [MemoryItem(text) for text in _texts(clean(result.text))][:k]
+        return [MemoryItem(text) for text in _texts(clean(result.text))]
 
     async def reset(self) -> None:
         await self._server.reset()

@@ -107,7 +107,8 @@ class Memory(ABC):
 
     @abstractmethod
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
-        """Return at most `k` memories for a query that is asked at the virtual time `at`, best first."""
+        """Return at most `k` memories for a query that is asked at the virtual time `at`, best first. Those beyond `k` are counted, and not
+        used."""
 
     async def settle(self) -> None:  # noqa: B027
         """Return once all that was added can be found. The default returns at once."""

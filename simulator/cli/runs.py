@@ -99,7 +99,7 @@ def replay(
     """
     import trio
 
-    from longspan.simulator.agent_spec import AgentSpec, make_agent, resolved
+    from longspan.simulator.agent_spec import AgentSpec, inspected, resolved
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
     from longspan.simulator.manifest import versions
@@ -119,7 +119,8 @@ def replay(
             say(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
         return 1 if changed else 0
     spec = AgentSpec.parse(agent)
-    make_agent(spec)
+    with inspected(spec):
+        pass
     plan = replan(folder.manifest.model_copy(update={"agent": agent}), agent, out or folder.path.parent)
     plan = replace(plan, manifest=plan.manifest.model_copy(update={"versions": versions(), "label": None, **made_of(spec)}))
     with Progress([] if json_ else [plan]) as progress:

@@ -207,6 +207,11 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
         console.print(f"{uncounted:,} of {len(result.tests):,} tests are graded, but not in the score")
     if not any(test.status == "scored" for test in result.tests) and (recall := _recall(result)):
         console.print(recall)
+    if beyond := result.metrics.get("beyond_k"):
+        console.say(
+            f"a search returned {beyond:,.1f} memories more than `k` on average: only the first `k` were used, so the best must come first",
+            "yellow",
+        )
     for part, used in result.costs.items():
         dollars = "price unknown" if used.cost_usd is None else f"${used.cost_usd:.4f}"
         cached = f", {used.cached_tokens:,} of them from cache" if used.cached_tokens else ""

@@ -28,6 +28,7 @@ class Ingestion:
         self.add_s = self.settle_s = 0.0
         self.cost_usd: float | None = None
         self.searches: list[float] = []
+        self.beyond_k = 0.0
         self.tells = False
         self._told: list[tuple[int, float]] = []
 
@@ -43,6 +44,7 @@ class Ingestion:
             return
         if "search_s" in measured:
             self.searches.append(_number(measured["search_s"]))
+            self.beyond_k += _number((turn.reply.trace or {}).get("beyond_k"))
         added = (turn.reply.trace or {}).get("added")
         if isinstance(added, Mapping):
             self.tells = True
@@ -65,7 +67,8 @@ class Ingestion:
 
 
 def ingestion_metrics(conversations: Iterable[Ingestion]) -> dict[str, float]:
-    """Return what adding 1,000 tokens took, in all conversations together, and how long settling and a search took on average.
+    """Return what adding 1,000 tokens took, in all conversations together, how long settling and a search took on average, and how many
+    memories a search returned beyond `k`, if any did.
 
     Empty if no agent tells.
     """
@@ -88,6 +91,8 @@ def ingestion_metrics(conversations: Iterable[Ingestion]) -> dict[str, float]:
     searches = [seconds for each in told for seconds in each.searches]
     if searches:
         metrics["search_seconds"] = fmean(searches)
+        if beyond := sum(each.beyond_k for each in told):
+            metrics["beyond_k"] = beyond / len(searches)
     if any(each.settle_s for each in adding):
         metrics["settle_seconds"] = fmean(each.settle_s for each in adding if each.settle_s)
     return {name: round(value, 6) for name, value in metrics.items()}

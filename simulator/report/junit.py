@@ -38,9 +38,12 @@ def write_junit(path: Path, runs: Sequence[tuple[RunFolder, Result]]) -> None:
 def _add_suite(root: ElementTree.Element, run: RunFolder, result: Result) -> None:
     conversations = Reading.of(run).conversations
     suite = ElementTree.SubElement(root, "testsuite", name=visible(run.path.name), tests=str(len(result.tests)))
+    suite.set("time", _seconds(turn for conversation in conversations.values() for turn in conversation.turns))
     counts = {"failure": 0, "error": 0, "skipped": 0}
     for test in result.tests:
         case = ElementTree.SubElement(suite, "testcase", classname=visible(f"{result.suite}.{test.scenario}"), name=visible(test.id))
+        conversation = conversations.get(test.conversation or "")
+        case.set("time", _seconds(conversation.by_test.get(test.id, ()) if conversation is not None else ()))
         if (outcome := _outcome(test)) is not None:
             counts[outcome] += 1
             found = ElementTree.SubElement(case, outcome, message=visible(test.reason))
@@ -48,6 +51,11 @@ def _add_suite(root: ElementTree.Element, run: RunFolder, result: Result) -> Non
     suite.set("failures", str(counts["failure"]))
     suite.set("errors", str(counts["error"]))
     suite.set("skipped", str(counts["skipped"]))
+
+
+def _seconds(turns: Iterable[Turn]) -> str:
+    """Return what the agent took for turns, as the journal has it."""
+    return f"{sum(max(0.0, turn.seconds or 0.0) for turn in turns):.3f}"
 
 
 def _outcome(test: TestResult) -> str | None:

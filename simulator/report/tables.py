@@ -71,6 +71,7 @@ STAGES: Final = {
     "add_growth": "last quarter to first",
     "settle_seconds": "settling: seconds",
     "search_seconds": "a search: seconds",
+    "beyond_k": "memories beyond k",
 }
 """The figures of a memory, and their columns."""
 

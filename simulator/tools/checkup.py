@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal, NamedTuple, final
@@ -41,6 +42,9 @@ LARGE_MESSAGE_TOKENS: Final = 20_000
 
 TAKEN_BACK: Final = "halyard"
 """What is told and taken back."""
+
+MANY: Final = 24
+"""How many turns are told to see whether a search returns more than it is asked for: most memories are asked for 20."""
 
 WORDS: Final = {1: "cormorant", 2: "gunwale"}
 """What is told to learn how soon it is found, by number."""
@@ -115,25 +119,32 @@ async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Findi
         able = {"night": consolidates(subject.agent), "going back": rewinds(subject.agent) or has_snapshots(subject.agent)}
         if not able.get(name, True):
             continue
-        finding = Finding(name, "bad", f"exceeded the {DEADLINE:.0f} s for all checks")
-        with trio.move_on_at(end):
-            try:
-                finding = await check(subject, spec)
-            except LongspanError as error:
-                finding = Finding(name, "bad", str(error))
-            except BaseException as error:
-                if not is_fault(error):
-                    raise
-                finding = Finding(name, "bad", one_line(error))
+        finding = await _checked(name, partial(check, subject, spec), end)
         yield finding
         if finding.verdict == "bad" and (name == "reply" or trio.current_time() >= end):
             return
     yield _trace(subject)
     if any("read" in trace for _, trace in subject.traces):
-        with trio.move_on_at(end):
-            yield await _lag(subject)
+        yield await _checked("lag", partial(_lag, subject), end)
+        more = await _checked("more than k", partial(_more_than_k, subject), end, "note")
+        if more.verdict != "good":
+            yield more
     yield _resume_cost(subject.agent)
     yield _filler_cost(subject.agent)
+
+
+async def _checked(name: str, check: Callable[[], Awaitable[Finding]], end: float, late: Literal["note", "bad"] = "bad") -> Finding:
+    """Return what a check finds until `end`, in Trio's time. That it fails, or takes longer (`late`), is a finding."""
+    with trio.move_on_at(end):
+        try:
+            return await check()
+        except LongspanError as error:
+            return Finding(name, "bad", str(error))
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            return Finding(name, "bad", one_line(error))
+    return Finding(name, late, f"exceeded the {DEADLINE:.0f} s for all checks")
 
 
 async def _reply(subject: _Subject, _: AgentSpec) -> Finding:
@@ -284,16 +295,26 @@ async def _lag(subject: _Subject) -> Finding:
         reply = await subject.reply(subject.message(f"What is the word for door {number}? Is it {WORDS[number]}?", later))
         return _shows(reply, told[number], subject.turns)
 
-    try:
-        lag = await measure_lag(tell, finds)
-    except LongspanError as error:
-        return Finding("lag", "bad", str(error))
+    lag = await measure_lag(tell, finds)
     if lag.turns is None:
         return Finding("lag", "note", "what was told was not found: neither at once, nor some turns and seconds later")
     if lag.turns or lag.seconds:
         after = f"{lag.turns} turns" if lag.turns else f"{lag.seconds:.2f} s"
         return Finding("lag", "note", f"what was told is found {after} later, not at once")
     return Finding("lag", "good", "what was told is found at once")
+
+
+async def _more_than_k(subject: _Subject) -> Finding:
+    """Say whether a search returns more memories than it is asked for. It has to be told of some that are cheap to tell."""
+    later = timedelta(days=8)
+    for number in range(MANY if observes(subject.agent) else 0):
+        await subject.agent.observe(subject.message(f"Buoy number {number} lies at pier {number}.", later), "Noted.")
+    await subject.reply(subject.message("Which buoy lies at which pier?", later))
+    beyond = max((beyond for _, trace in subject.traces if type(beyond := trace.get("beyond_k")) is int), default=0)
+    if not beyond:
+        return Finding("more than k", "good", "")
+    what = f"a search returned {beyond:,} memories more than it was asked for, which are not used: it has to return the best first"
+    return Finding("more than k", "note", what)
 
 
 def _shows(reply: Reply, told: Message, turns: Collection[str]) -> bool:

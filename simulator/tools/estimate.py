@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from longspan.simulator import events
 from longspan.simulator.agent import Agent, IdealReplyAgent, observes
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.agent_spec import AgentSpec, inspected, make_agent
 from longspan.simulator.conversation import Conversation, Trunk
 from longspan.simulator.experiment import ExperimentKind
 from longspan.simulator.forks import fork_of
@@ -93,7 +93,8 @@ async def estimate(plan: Plan) -> Estimate:
     with TemporaryDirectory() as folder:
         await _play(plan, Path(folder), add)
         await _play_experiments(plan, Path(folder), add)
-    agent_observes = observes(make_agent(plan.agent))
+    with inspected(plan.agent) as agent:
+        agent_observes = observes(agent)
     manifest = plan.manifest
 
     def played(ids: Iterable[str]) -> dict[str, Any]:
@@ -158,8 +159,8 @@ async def _play_experiments(plan: Plan, folder: Path, add: Callable[[str, events
 
 def _stand_in(plan: Plan) -> Agent:
     """Return the agent without its model, or the oracle if the agent does not support that."""
-    agent: Any = make_agent(plan.agent)
-    if callable(getattr(agent, "without_model", None)):
-        made: Agent = agent.without_model()
-        return made
-    return make_agent(AgentSpec.parse("oracle"))
+    with inspected(plan.agent) as agent:
+        can_do_without = callable(getattr(agent, "without_model", None))
+    made: Any = make_agent(plan.agent if can_do_without else AgentSpec.parse("oracle"))
+    stand_in: Agent = made.without_model() if can_do_without else made
+    return stand_in

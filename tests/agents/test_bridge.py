@@ -74,6 +74,32 @@ class Mine:
     assert play(agent, lambda: agent.reply(message("hello"))) == Reply(f"{elsewhere} 2024 t-1 hello")
 
 
+@pytest.mark.parametrize("reset", ["", "    def reset(self): self.said = []\n"])
+def test_its_process_outlives_a_snapshot_that_is_loaded_and_keeps_nothing_else(
+    make: Callable[..., PythonAgent], reset: str, tmp_path: Path
+) -> None:
+    agent = make(f"""
+import os
+class Mine:
+    def __init__(self): self.said = []
+    def reply(self, message):
+        self.said.append(message.text)
+        return f"{{os.getpid()}} {{' '.join(self.said)}}"
+    def save(self, folder): (folder / "said").write_text(" ".join(self.said))
+    def load(self, folder): self.said += (folder / "said").read_text().split()
+{reset}""")
+
+    async def script() -> None:
+        pid = (await agent.reply(message("one"))).text.removesuffix(" one")
+        await agent.save(tmp_path)
+        for text in ("two", "three"):
+            await agent.reply(message("lost"))
+            await agent.load(tmp_path)
+            assert (await agent.reply(message(text))).text == f"{pid} one {text}"
+
+    play(agent, script)
+
+
 FULL = """
 {imports}
 class Mine:

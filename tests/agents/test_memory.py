@@ -19,6 +19,7 @@ from tests.loopback import Server
 from longspan.agents.base import AgentError, InputError, Message
 from longspan.agents.memory.agent import AnsweringAgent
 from longspan.agents.memory.answerer import Answerer
+from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.kept import Full
 from longspan.agents.memory.kinds import MemoryOptions
 from longspan.agents.memory.memory import Memory, MemoryItem
@@ -156,6 +157,8 @@ def test_the_answerer_is_shown_what_was_found_with_its_dates_and_without_what_do
         assert "written" not in reply.trace, "the memory does not tell what it wrote"
         assert reply.usage is not None
 
+        assert "beyond_k" not in reply.trace
+
         many = [MemoryItem("word " * 40, (f"t{number}",)) for number in range(50)]
         for context in ("1k", None):  # by our count, and by the model's refusal
             small = Thinker(max_prompt=900)
@@ -164,6 +167,21 @@ def test_the_answerer_is_shown_what_was_found_with_its_dates_and_without_what_do
             assert cut is not None
             assert 0 < len(cut["read"]) < 50
             assert [memory["turns"] for memory in cut["read"]] == [[f"t{number}"] for number in range(len(cut["read"]))]
+
+    trio.run(scenario)
+
+
+@pytest.mark.parametrize("attributed", [False, True])
+def test_what_is_found_beyond_k_is_not_used_but_counted(attributed: bool) -> None:
+    async def scenario() -> None:
+        core = Thinker()
+        shelf: Memory = Shelf([MemoryItem(f"Pier {number}.", (f"t{number}",)) for number in range(7)])
+        subject = around(Attributed(shelf) if attributed else shelf, core, k=3)
+        reply = await subject.reply(message(9, "Which pier?"))
+        assert reply.trace is not None
+        assert [memory["turns"] for memory in reply.trace["read"]] == [["t0"], ["t1"], ["t2"]]
+        assert reply.trace["beyond_k"] == 4
+        assert "Pier 3." not in core.prompts[-1][-1].text
 
     trio.run(scenario)
 

@@ -154,7 +154,14 @@ def test_what_adding_takes_is_for_each_thousand_tokens_and_compared_at_beginning
     for number in range(8):  # each twice as slow as the one before, in seconds for a token
         turn(number, 100, False, 0.1 * 2**number)
     turn(8, 200, True, 1.0, {"added": {"turns": 8, "calls": 4, "tokens": 500, "cost_usd": 0.002}}, add_s=3.0, search_s=0.5, settle_s=2.0)
-    turn(9, 1000, True, 1.0, {"read": [], "added": {"turns": "x", "calls": -3, "tokens": None, "cost_usd": 10**400}}, search_s=1.5)
+    turn(
+        9,
+        1000,
+        True,
+        1.0,
+        {"read": [], "added": {"turns": "x", "calls": -3, "tokens": None, "cost_usd": 10**400}, "beyond_k": 5},
+        search_s=1.5,
+    )
     assert ingestion_metrics([ingestion]) == {
         "add_seconds_per_1k": 1.5,
         "add_calls_per_1k": 2.0,
@@ -163,6 +170,7 @@ def test_what_adding_takes_is_for_each_thousand_tokens_and_compared_at_beginning
         "add_growth": 64.0,
         "search_seconds": 1.0,
         "settle_seconds": 2.0,
+        "beyond_k": 2.5,
     }
     assert ingestion_metrics([Ingestion()]) == {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
@@ -15,6 +16,7 @@ import pytest
 from scripts import result_schema
 
 import longspan
+from longspan.simulator import events
 from longspan.simulator.analysis.baseline import _detectable
 from longspan.simulator.analysis.statistics import Difference, fall_p
 from longspan.simulator.cli import main
@@ -182,6 +184,17 @@ def test_a_run_below_what_is_wanted_fails_and_its_tests_are_in_the_junit_file(tm
             assert failures[0].get("message") == test.reason
             assert all(f"\n{what}" in (failures[0].text or "") for what in ("needle, turn ", "question, turn ", "reply: ", "ideal: "))
     assert suite.get("failures") == str(sum(test.score != 1 for test in result.tests))
+    took: Counter[str | None] = Counter()
+    told: dict[int, str | None] = {}
+    for event in RunFolder(folder).events("main"):
+        if isinstance(event, events.Message):
+            told[event.turn] = event.test
+        elif isinstance(event, events.Reply):
+            took[told[event.turn]] += (event.measured or {})["latency_s"]
+    assert {name: float(case.get("time") or -1) for name, case in cases.items()} == {
+        name: pytest.approx(took[name], abs=0.001) for name in cases
+    }
+    assert float(suite.get("time") or -1) == pytest.approx(took.total(), abs=0.001)
 
     assert run(*wanted, "--agent", "oracle", "--fail-under", "1") == 0
     assert ElementTree.parse(junit).getroot()[0].get("failures") == "0"  # noqa: S314

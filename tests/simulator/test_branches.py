@@ -227,6 +227,21 @@ def test_an_agent_that_can_do_neither_is_refused_before_anything_is_told(tmp_pat
     assert seen.calls["observe"] == 3
 
 
+class Closing(Rewinding):
+    """Counts how often it is closed."""
+
+    async def close(self) -> None:
+        Seen.calls["close"] += 1
+
+
+def test_every_agent_that_is_made_is_closed_also_those_that_are_only_looked_at(tmp_path: Path, seen: type[Seen]) -> None:
+    planned = plan(settings("Closing"), tmp_path)
+    assert seen.calls["made"] == seen.calls["close"] == 1
+    trio.run(lambda: play([planned]))
+    trio.run(estimate, planned)
+    assert seen.calls["made"] == seen.calls["close"] > 2
+
+
 class Settling:
     """A memory that can neither be loaded nor says that a search changes nothing."""
 

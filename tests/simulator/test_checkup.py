@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from longspan.agents.base import Message, Reply
 from longspan.simulator.agent_spec import AgentSpec
+from longspan.simulator.tools import checkup as checkup_module
 from longspan.simulator.tools.checkup import Finding, checkup
 
 
@@ -133,13 +135,13 @@ class SavesTheTime(Loads, Rewinds):
         (folder / "saved").write_text(str(SavesTheTime.saved))
 
 
-def findings(named: type[Plain] | str) -> dict[str, Finding]:
+def findings(named: type[Plain] | str, clock: MockClock | None = None) -> dict[str, Finding]:
     spec = named if isinstance(named, str) else f"python:{__name__}:{named.__name__}"
 
     async def collect() -> dict[str, Finding]:
         return {finding.check: finding async for finding in checkup(AgentSpec.parse(spec))}
 
-    return trio.run(collect)
+    return trio.run(collect, clock=clock)
 
 
 @pytest.mark.parametrize(
@@ -172,13 +174,47 @@ def test_what_an_agent_cannot_take_back_is_told(named: type[Plain] | str, verdic
         (Unreadable, "note", "cannot be read: written.0: must be an object"),
         (Numbered, "note", "names '7', which is no turn_id that it was sent"),
         (Invented, "note", "read a memory with the id 'm9', and wrote none; `turns` names the turns"),
-        (Misspelt, "note", "has none of written, read, recent, forgotten, until, answers, prompt_tokens, calls"),
+        (Misspelt, "note", "has none of written, read, recent, forgotten, until, answers, beyond_k, prompt_tokens, calls"),
     ],
 )
 def test_a_trace_that_cannot_be_read_is_told(cls: type[Plain], verdict: str, part: str) -> None:
     finding = findings(cls)["trace"]
     assert finding.verdict == verdict
     assert re.search(re.escape(part), finding.what)
+
+
+class Everything:
+    """A memory that returns all it has, oldest first, whatever `k` is."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+
+    def add(self, turns: Any, at: Any) -> None:
+        self.kept += turns
+
+    def search(self, query: str, k: int, at: Any) -> list[str]:
+        return [turn.document for turn in self.kept]
+
+
+def test_a_memory_that_returns_more_than_it_is_asked_for_is_told_that_the_best_have_to_come_first() -> None:
+    found = findings(f"memory/python:{__name__}:Everything?answerer=none")["more than k"]
+    assert found.verdict == "note"
+    assert re.fullmatch(r"a search returned [1-9]\d* memories more than it was asked for, .* it has to return the best first", found.what)
+    assert "more than k" not in findings("memory/bm25?answerer=none")
+
+
+def test_a_lag_that_is_not_known_in_time_is_told_and_the_agent_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = MockClock()
+
+    async def stuck(*_: Any) -> None:
+        clock.jump(checkup_module.DEADLINE)
+        await trio.sleep_forever()
+
+    monkeypatch.setattr(checkup_module, "measure_lag", stuck)
+    found = findings("memory/bm25?answerer=none", clock)
+    assert found["lag"] == Finding("lag", "bad", "exceeded the 55 s for all checks")
+    assert [name for name, finding in found.items() if finding.verdict == "bad"] == ["lag"]
+    assert "cost of filler" in found, "what takes no time is told"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 import trio
 
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.agent_spec import AgentSpec, inspected
 from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
 from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.grading.grades import Gradebook
@@ -125,7 +125,8 @@ def required_resources(planned: Plan) -> tuple[float, float]:
     gpus = float(any(spec.options.get("gpu_layers", "0") != "0" for spec in specs))
     if any(spec.kind == LOCAL or spec.target.startswith(f"{LOCAL}/") for spec in specs):
         return 1.0, gpus
-    return NETWORK_CPUS if models_of(make_agent(planned.agent)) else 1.0, gpus
+    with inspected(planned.agent) as agent:
+        return NETWORK_CPUS if models_of(agent) else 1.0, gpus
 
 
 def _check_resources(ray: Any, pairs: Sequence[tuple[Plan, RunFolder]]) -> None:

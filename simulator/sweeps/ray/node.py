@@ -16,7 +16,7 @@ from typing import Any, Final, final
 import trio
 
 from longspan.simulator.agent import repeatable
-from longspan.simulator.agent_spec import make_agent
+from longspan.simulator.agent_spec import inspected
 from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
 from longspan.simulator.errors import LongspanError, StoppedError
 from longspan.simulator.gate import vouch
@@ -129,7 +129,8 @@ class _Playing:
         order, run = self._order, self._run
         try:
             planned = replan(run.manifest, run.manifest.agent, run.path.parent)
-            ships_messages = not repeatable(make_agent(planned.agent))
+            with inspected(planned.agent) as agent:
+                ships_messages = not repeatable(agent)
             ledger = (
                 Ledger()
                 if order.limit == UNLIMITED
