@@ -48,6 +48,7 @@ FOUNDATION: Final = frozenset(
         "locks",
         "messages",
         "moment",
+        "owners",
         "queries",
         "sizes",
         "suggestions",

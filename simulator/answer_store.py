@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from longspan.simulator.errors import InputError, JournalError, first_problem
 from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.locks import locked
-from longspan.simulator.run_folder import INCIDENTS, MANIFEST
+from longspan.simulator.owners import Owner
+from longspan.simulator.run_folder import INCIDENTS, MANIFEST, RunFolder
 
 __all__ = ["AnswerStore", "StoredAnswer"]
 
@@ -36,11 +37,17 @@ class StoredAnswer(BaseModel):
 
 @final
 class AnswerStore:
-    """The answers in a folder's `judgements.jsonl`. The folder is a run's or one that `create` made."""
+    """The answers in a folder's `judgements.jsonl`: those of a run (`of`), or those in a folder that `create` made."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, owner: Owner | None = None) -> None:
         self.folder = folder
-        self._answers = JsonLines(folder / "judgements.jsonl")
+        self._owner = owner
+        self._answers = JsonLines(folder / "judgements.jsonl", owner)
+
+    @classmethod
+    def of(cls, run: RunFolder) -> AnswerStore:
+        """Return the answers of a run's judge. Every method raises JournalError if they are another's."""
+        return cls(run.path, run.owner())
 
     @classmethod
     def create(cls, folder: Path) -> AnswerStore:
@@ -78,4 +85,6 @@ class AnswerStore:
     def failed(self, about: str, error: str) -> None:
         """Record in the folder's incidents that there is no answer. Write errors are ignored: the caller already has the error."""
         with suppress(JournalError):
-            JsonLines(self.folder / INCIDENTS).append({"conversation": "", "type": "judge_error", "about": about, "error": error})
+            JsonLines(self.folder / INCIDENTS, self._owner).append(
+                {"conversation": "", "type": "judge_error", "about": about, "error": error}
+            )

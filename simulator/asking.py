@@ -94,7 +94,7 @@ class Asking:
         saved, until = manifest.trunks.get(past.conversation, past.conversation), None
         if (twin := manifest.experiments.get(past.conversation)) is not None:
             saved, until = twin.conversation, fork_of(twin, run.journal(twin.conversation)).point.turn
-        self._snapshots = Snapshots(run.snapshots(saved), copied=True, until=until) if own else None
+        self._snapshots = Snapshots(run.snapshots(saved), run.owner(saved), copied=True, until=until) if own else None
         self.log = AgentLog()
 
     async def ask(self, agree: Callable[[str, bool], bool]) -> Again:

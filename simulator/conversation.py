@@ -70,10 +70,11 @@ class Setting:
     itself. `alone`: its test has one in any run, and the conversation begins with the test's first line. `branched`: others branch from
     its end, where the agent is saved. `pinned`: tests of which others branch from the first needle, where it is saved too. `nights`:
     how many fall in every span of a conversation that has one. `score_farewells`: after its farewell, a test's last question is asked
-    once more, if its scenario allows that.
+    once more, if its scenario allows that. `run`: what its journal calls the run that it is of.
     """
 
     id: str
+    run: str | None = None
     span: int
     placement: Placement = "spread"
     isolated: bool = False
@@ -294,6 +295,7 @@ class Conversation:
         setting = self._setting
         self._write(
             events.Begin(
+                run=setting.run,
                 conversation=setting.id,
                 span=setting.span,
                 placement=setting.placement,

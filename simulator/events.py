@@ -59,7 +59,9 @@ class BranchPoint(BaseModel):
 
 @final
 class Begin(_Event):
-    """The start of a conversation. `pace_s`: virtual seconds per turn. `format` is 1 in runs of 0.2.
+    """The start of a conversation of the run that is called `run` (`Manifest.run_name`; None in runs of earlier versions).
+
+    `pace_s`: virtual seconds per turn. `format` is 1 in runs of 0.2.
 
     A branch's turns, positions and times go on from those of its `trunk`; its journal has its own events alone. So has that of an
     `experiment`, which branches before the trunk's end.
@@ -67,6 +69,7 @@ class Begin(_Event):
 
     type: Literal["begin"] = "begin"
     format: Literal[1, 2] = 2
+    run: str | None = None
     conversation: str
     span: int
     placement: Placement

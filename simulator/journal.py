@@ -15,6 +15,7 @@ from longspan.simulator.errors import DamageError, JournalError, ReplayError, St
 from longspan.simulator.folders import open_file
 from longspan.simulator.journal_lines import REMEDY, JournalLines, as_line, fields_of, parse_line
 from longspan.simulator.json_lines import cut_torn
+from longspan.simulator.owners import Owner
 from longspan.simulator.packed import is_packed, open_journal
 
 __all__ = ["Journal", "Shared", "check_journal", "is_closed", "last_sum", "read_journal", "read_lines", "read_shared"]
@@ -26,29 +27,30 @@ MAX_CLOSE_BYTES: Final = 1000
 """Bytes that the line of a Close event never reaches."""
 
 
-def read_journal(path: Path) -> Iterator[events.Event]:
+def read_journal(path: Path, owner: Owner | None = None) -> Iterator[events.Event]:
     """Yield the events of a journal in order, without an incomplete last line.
 
-    Raises DamageError at a line that is not as it was written, JournalError if the file cannot be read.
+    `owner`: the run and the conversation that it must be of, if that is known. Raises DamageError at a line that is not as it was written,
+    JournalError if the file cannot be read or is another's.
     """
-    lines = JournalLines(path)
+    lines = JournalLines(path, owner)
     for line in _complete_lines(path):
         yield lines.read(line)
 
 
-def read_lines(path: Path) -> Iterator[tuple[bytes, events.Event, str]]:
+def read_lines(path: Path, owner: Owner | None = None) -> Iterator[tuple[bytes, events.Event, str]]:
     """Yield the lines of a journal as `read_journal` does, each with its event and its checksum."""
-    lines = JournalLines(path)
+    lines = JournalLines(path, owner)
     for line in _complete_lines(path):
         yield line, lines.read(line), lines.sum
 
 
-def read_shared(path: Path, sum: str) -> Iterator[events.Event]:
+def read_shared(path: Path, sum: str, owner: Owner) -> Iterator[events.Event]:
     """Yield what a branch shares with the journal at `path`: the events after the first, up to the line with a checksum.
 
     Raises JournalError if there is no such line, and as `read_journal` does.
     """
-    for _, event, reached in read_lines(path):
+    for _, event, reached in read_lines(path, owner):
         if not isinstance(event, events.Begin):
             yield event
         if reached == sum:
@@ -56,9 +58,9 @@ def read_shared(path: Path, sum: str) -> Iterator[events.Event]:
     raise JournalError(f"{path}: it is not as it was when another conversation branched from it: restore both from a copy")
 
 
-def check_journal(path: Path) -> None:
+def check_journal(path: Path, owner: Owner | None = None) -> None:
     """Check the checksums of a journal's lines. Raises as `read_journal` does."""
-    lines = JournalLines(path)
+    lines = JournalLines(path, owner)
     for line in _complete_lines(path):
         lines.check(line)
 
@@ -122,14 +124,16 @@ class Journal:
     line, left by a crash, was cut off. With `replay_only` nothing is written, and the end of the journal raises StoppedError.
 
     `shared`: after the first event come those of another journal, which are replayed too, and not written to this one.
+
+    `owner`: the run and the conversation that an existing journal must be of; it raises JournalError if it is another's.
     """
 
-    def __init__(self, path: Path, *, replay_only: bool = False, shared: Shared | None = None) -> None:
+    def __init__(self, path: Path, *, replay_only: bool = False, shared: Shared | None = None, owner: Owner | None = None) -> None:
         self.path = path
         self.seq = 0
         self.torn = False
         self._recorded: list[bytes] = []
-        self._lines = JournalLines(path)
+        self._lines = JournalLines(path, owner)
         self._shared = shared or Shared(path)
         self._again = 0  # how many of the shared lines have been replayed
         try:

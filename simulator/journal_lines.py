@@ -11,21 +11,30 @@ from pydantic import ValidationError
 from longspan.simulator import events
 from longspan.simulator.checksums import SEAL_LENGTH, ChecksumError, RunningSum
 from longspan.simulator.errors import DamageError, first_problem
+from longspan.simulator.events import Begin
+from longspan.simulator.owners import Owner
 
 __all__ = ["REMEDY", "JournalLines", "as_line", "fields_of", "parse_line"]
 
 REMEDY: Final = "restore the file from a copy, or grade what is before it with `longspan score --before-damage`"
+
+FOREIGN: Final = "put the run's own back from a copy"
+"""What to do about a journal of another run or conversation."""
 
 MEASURED: Final = b',"measured":'
 
 
 @final
 class JournalLines:
-    """The lines of the journal at `path`, written or read in order. `seq` is the next line's."""
+    """The lines of the journal at `path`, written or read in order. `seq` is the next line's.
 
-    def __init__(self, path: Path) -> None:
+    `owner`: the run and the conversation that the first line must name. None: that is not checked.
+    """
+
+    def __init__(self, path: Path, owner: Owner | None = None) -> None:
         self.seq = 0
         self._path = path
+        self._owner = owner
         self._sum = RunningSum()
 
     @property
@@ -41,15 +50,19 @@ class JournalLines:
         return line
 
     def check(self, line: bytes) -> None:
-        """Check the next line's checksum. Raises DamageError."""
+        """Check the next line's checksum, and the first line's run and conversation. Raises DamageError, and JournalError for others."""
         try:
             self._sum.check(line, fields_of(line))
         except ChecksumError as error:
             raise DamageError(self._path, self.seq + 1, str(error), REMEDY) from None
         self.seq += 1
+        if self.seq == 1 and self._owner is not None:
+            begin = parse_line(line, 0, self._path)
+            if isinstance(begin, Begin):
+                self._owner.compare(begin.run, begin.conversation, self._path, FOREIGN)
 
     def read(self, line: bytes) -> events.Event:
-        """Check the next line and return its event. Raises DamageError."""
+        """Check the next line and return its event. Raises as `check` does."""
         self.check(line)
         return parse_line(line, self.seq - 1, self._path)
 

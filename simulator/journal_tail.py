@@ -9,6 +9,7 @@ from typing import Final, final
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError
 from longspan.simulator.journal_lines import JournalLines
+from longspan.simulator.owners import Owner
 from longspan.simulator.packed import is_packed, open_journal
 
 __all__ = ["MAX_LINES", "JournalTail"]
@@ -22,15 +23,18 @@ MAX_LINE_BYTES: Final = 64 * 2**20
 
 @final
 class JournalTail:
-    """Follows a journal that is being written, from its beginning."""
+    """Follows a journal that is being written, from its beginning. `owner`: as in `JournalLines`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, owner: Owner | None = None) -> None:
         self._path = path
         self._offset = 0
-        self._lines = JournalLines(path)
+        self._lines = JournalLines(path, owner)
 
     def read(self) -> list[events.Event]:
-        """Return the next events, at most MAX_LINES; none if there is no complete new line. Raises JournalError for a damaged journal."""
+        """Return the next events, at most MAX_LINES; none if there is no complete new line.
+
+        Raises JournalError for a damaged journal, and for another's.
+        """
         try:
             if not self._path.exists():
                 return []

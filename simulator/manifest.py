@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any, Literal, final
+from typing import Annotated, Any, Final, Literal, final
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
@@ -18,12 +18,13 @@ from longspan.simulator.settings import Branch, RunSettings
 
 __all__ = ["ImportSource", "Manifest", "PlannedTest", "commit", "versions"]
 
-
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
 """A name of a conversation or a test, which may become the name of a folder."""
 
-
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+MAX_AGENT: Final = 100
+"""Characters of the agent in a run's name."""
 
 
 class _Frozen(BaseModel):
@@ -72,7 +73,8 @@ class Manifest(RunSettings):
     proves afterwards which tests were played. An `imported` run has no valid commitment and cannot be resumed.
 
     `parent`: the name of the run's folder whose failed tests it plays. `created`: when it was made, in UTC. `agent_commit`: the git
-    commit of the agent's code, if it is known, with "-dirty" if that had changed since.
+    commit of the agent's code, if it is known, with "-dirty" if that had changed since. `run_nonce`: drawn once for each run, also for one
+    that plays another's tests; None in runs of earlier versions.
 
     Not part of the file: `allowed`, the names in it that the user has allowed to be run, called or read (see `gate`), and `folder`,
     that which it was read from, None if it was made here.
@@ -93,6 +95,7 @@ class Manifest(RunSettings):
     created: AwareDatetime | None = None
     parent: str | None = Field(default=None, min_length=1, max_length=255)
     agent_commit: str | None = Field(default=None, pattern=r"^[0-9a-f]{40,64}(-dirty)?$")
+    run_nonce: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
     _allowed: frozenset[str] = PrivateAttr(default=frozenset())
     _folder: Path | None = PrivateAttr(default=None)
 
@@ -129,6 +132,19 @@ class Manifest(RunSettings):
             if (experiment.tokens is None) != (experiment.kind == "twin"):
                 raise ValueError(f"experiment {id}: a lesion says how many tokens it leaves, and a twin does not")
         return self
+
+    @property
+    def run_name(self) -> str | None:
+        """What the run's files call it, so that another run's are not taken for its own; None if it has no nonce.
+
+        That is a digest, 64 bits in hexadecimal, of the nonce and of what is fixed when a run is made, and what it plays, for people.
+        """
+        if self.run_nonce is None:
+            return None
+        source = self.imported.sha256 if self.imported is not None else None
+        fixed = [self.run_nonce, self.commitment, self.suite.name, self.span, self.seed, self.agent, source]
+        digest = hashlib.sha256(json.dumps(fixed).encode()).hexdigest()[:16]
+        return f"{digest} {self.suite.name} seed {self.seed} {self.agent[:MAX_AGENT]}"
 
     @property
     def played(self) -> Sequence[str]:

@@ -83,9 +83,9 @@ def _folder_part(text: str) -> str:
 
 
 def made_of(agent: AgentSpec) -> dict[str, Any]:
-    """Return the fields of a manifest that say when a run is made, and of which code its agent is."""
+    """Return the fields of a manifest that tell a run from all others, when it is made, and of which code its agent is."""
     file = source(agent)
-    return {"created": now(), "agent_commit": commit_of(file) if file is not None else None}
+    return {"run_nonce": token_hex(16), "created": now(), "agent_commit": commit_of(file) if file is not None else None}
 
 
 def plan(settings: RunSettings, out: Path) -> Plan:
@@ -330,6 +330,7 @@ def _setting(
     source: Source = Trivia(settings.filler, seed=settings.seed) if settings.filler else Talk(settings.seed)
     return Setting(
         id=id,
+        run=settings.run_name if isinstance(settings, Manifest) else None,
         span=settings.span,
         placement=settings.placement,
         isolated=settings.isolated,

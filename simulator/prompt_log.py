@@ -20,6 +20,7 @@ from longspan.simulator.errors import JournalError, first_problem
 from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.keys import redacted
 from longspan.simulator.moment import moment
+from longspan.simulator.owners import Owner
 
 __all__ = ["Prompt", "PromptLog", "PromptMessage", "note_prompt", "read_prompts"]
 
@@ -87,16 +88,16 @@ class _Entry(BaseModel):
 
 @final
 class PromptLog:
-    """The prompts of one conversation, in a file that need not exist yet; in memory if there is none.
+    """The prompts of one conversation, in a file that need not exist yet; in memory if there is none. `owner`: its run and its id.
 
-    Raises JournalError, as all its methods do, if the file is damaged or cannot be written.
+    Raises JournalError, as all its methods do, if the file is damaged or another's, or cannot be written.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, owner: Owner | None = None) -> None:
         self.prompts: list[Prompt] = []
-        self._lines = JsonLines(path) if path is not None else None
+        self._lines = JsonLines(path, owner) if path is not None else None
         self._numbers: dict[bytes, int] = {}
-        for prompt in read_prompts(path) if path is not None else ():
+        for prompt in read_prompts(path, owner) if path is not None else ():
             self._number(prompt.messages)
 
     @contextmanager
@@ -147,13 +148,13 @@ def note_prompt(model: str, messages: Iterable[tuple[str, str]], purpose: str = 
         log.add(model, purpose, [PromptMessage(role, _kept(text)) for role, text in messages])
 
 
-def read_prompts(path: Path) -> Iterator[Prompt]:
+def read_prompts(path: Path, owner: Owner | None = None) -> Iterator[Prompt]:
     """Yield the prompts of a conversation's `prompts.jsonl`, in the order in which they were sent; none if it does not exist.
 
-    Raises JournalError if it is damaged.
+    `owner`: the run and the conversation that it must be of. Raises JournalError if it is damaged, or another's.
     """
     known: list[PromptMessage] = []
-    for number, line in enumerate(JsonLines(path).read(), 1):
+    for number, line in enumerate(JsonLines(path, owner).read(), 1):
         try:
             entry = _Entry.model_validate(line)
         except ValidationError as error:

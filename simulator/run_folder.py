@@ -22,6 +22,7 @@ from longspan.simulator.json_lines import JsonLines
 from longspan.simulator.keys import redacted_in
 from longspan.simulator.locks import locked
 from longspan.simulator.manifest import Manifest
+from longspan.simulator.owners import Owner
 from longspan.simulator.packed import PACKED
 from longspan.simulator.transcript import Change, Transcript, Transcripts
 
@@ -73,6 +74,8 @@ class RunFolder:
     Reading `manifest` raises InputError if it is not a run's folder. Every method raises JournalError if what it needs is or goes
     through a link.
 
+    Every file but the manifest names the run that it is of. What raises JournalError for a damaged file does for one of another run.
+
     What a manifest that is read names is not allowed to be run, called or read (see `gate`). `manifest`: one that is known.
     """
 
@@ -118,6 +121,10 @@ class RunFolder:
         except ValidationError as error:
             raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
 
+    def owner(self, conversation: str | None = None) -> Owner:
+        """Return what the run's files name, or those of a conversation."""
+        return Owner(self.manifest.run_name, conversation)
+
     def journal(self, conversation: str) -> Path:
         """Return the path of a conversation's journal: of the packed one, if there is no other."""
         plain = inside(self.path, "conversations", conversation) / JOURNAL
@@ -140,12 +147,13 @@ class RunFolder:
         """Yield the events of a conversation; none if it has not begun. An experiment's come after those that it shares with another, but
         for its first. Raises JournalError for a damaged journal, and for a branch whose trunk is not as it was."""
         path = self.journal(conversation)
-        for event in read_journal(path) if path.exists() else ():
+        for event in read_journal(path, self.owner(conversation)) if path.exists() else ():
             if isinstance(event, Begin):
                 self._check_trunk(conversation, event)
             yield event
             if isinstance(event, Begin) and event.experiment is not None and event.trunk is not None:
-                yield from read_shared(self.journal(event.trunk.conversation), event.trunk.sum)
+                trunk = event.trunk.conversation
+                yield from read_shared(self.journal(trunk), event.trunk.sum, self.owner(trunk))
 
     def fold(self, conversation: str, add: Callable[[Event], Change]) -> Iterator[Change]:
         """Pass each of a conversation's `events` to `add` and yield the changes. Raises JournalError as they do, and if `add` does."""
@@ -170,10 +178,10 @@ class RunFolder:
             raise JournalError(f"{self.journal(conversation)}: it does not branch from {what}: restore both from a copy")
 
     def check(self) -> None:
-        """Check the journals' checksums. Raises DamageError for a line that is not as it was written."""
+        """Check the journals' checksums. Raises DamageError for a line that is not as it was written, JournalError for another run's."""
         for id in self.manifest.played:
             if self.journal(id).exists():
-                check_journal(self.journal(id))
+                check_journal(self.journal(id), self.owner(id))
 
     def transcripts(self, on_change: Callable[[str, Transcript, Change], None] | None = None, *, experiments: bool = False) -> Transcripts:
         """Return the transcripts of the conversations that have begun, by id, with those of `experiments` if they are wanted.
@@ -193,7 +201,7 @@ class RunFolder:
 
     def incident(self, **entry: str) -> None:
         """Record an incident in the run's folder, without keys. Write errors are ignored: the caller reports the incident too."""
-        with suppress(JournalError):
+        with suppress(JournalError, InputError):
             self._lines(INCIDENTS).append(redacted_in(entry))
 
     def incidents(self) -> list[dict[str, Any]]:
@@ -237,4 +245,4 @@ class RunFolder:
         return self._lines("annotations.jsonl").read()
 
     def _lines(self, name: str) -> JsonLines:
-        return JsonLines(self.path / name)
+        return JsonLines(self.path / name, self.owner())

@@ -193,7 +193,7 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
     snapshots, shown = 0, sum(transcripts[id].own_turns for id in unfinished if id in trunks and id in transcripts)
     for id in dict.fromkeys(trunks.get(id, id) for id in unfinished):  # what it is brought to the end of, branches from their trunk's
         turns = transcripts[id].turns if id in transcripts else 0
-        known = Snapshots(run.snapshots(id)).newest(turns) if has_snapshots(agent) else 0
+        known = Snapshots(run.snapshots(id), run.owner(id)).newest(turns) if has_snapshots(agent) else 0
         snapshots += known > 0
         shown += turns - known
     for id, experiment in run.manifest.experiments.items():
@@ -305,7 +305,7 @@ class _Player:
         errors: list[LongspanError] = []
         self._workers.add(scoring.worker)
         spec = plan.manifest.judge
-        model = CachedModel(spec, AnswerStore(run.path), self._ledger) if spec is not None else None
+        model = CachedModel(spec, AnswerStore.of(run), self._ledger) if spec is not None else None
 
         trunks = plan.manifest.trunks
 
@@ -332,7 +332,7 @@ class _Player:
                 if not await played(group, id) and group.failures >= MAX_FAILURES:
                     return
             if all(is_closed(run.journal(id)) for id in experiments):
-                Snapshots(run.snapshots(trunk)).prune()
+                Snapshots(run.snapshots(trunk), run.owner(trunk)).prune()
 
         async def played(group: _Group, id: str) -> bool:
             """Play a conversation. Return whether it was played to its end."""
@@ -367,7 +367,7 @@ class _Player:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
         plan, run = group.plan, group.run
-        prompts = PromptLog(run.prompts(id)) if plan.manifest.keep_prompts else None
+        prompts = PromptLog(run.prompts(id), run.owner(id)) if plan.manifest.keep_prompts else None
         agent = group.agent = group.agent or make_agent(plan.agent)
 
         hearing = _Hearing(scoring.worker, self._listener)
@@ -393,7 +393,7 @@ class _Player:
             since=fork.since if fork is not None else 0,
         )
         with (
-            Journal(run.journal(id), shared=fork.shared if fork is not None else None) as journal,
+            Journal(run.journal(id), shared=fork.shared if fork is not None else None, owner=run.owner(id)) as journal,
             prompts.kept() if prompts is not None else nullcontext(),
             trio.CancelScope() as scope,
         ):
@@ -476,7 +476,7 @@ class _Group:
             await live.end_branch()
         elif self.branches:
             self.trunk = conversation.end()
-            snapshots, past = Snapshots(self.run.snapshots(id)), partial(past_turns, self.run, id)
+            snapshots, past = Snapshots(self.run.snapshots(id), self.run.owner(id)), partial(past_turns, self.run, id)
             self.trunk_agent = TrunkAgent(live.agent, snapshots, self.trunk.turns, past)
             await live.end_trunk(self.trunk_agent)
 
@@ -532,9 +532,10 @@ class _Hearing:
 def _snapshots(run: RunFolder, id: str, fork: Fork | None) -> Snapshots | None:
     """Return the snapshots of a conversation's agent: in a twin, those of the other before they part; in a lesion, none."""
     if fork is None:
-        return Snapshots(run.snapshots(id))
-    trunk = run.snapshots(fork.point.conversation)
-    return Snapshots(trunk, copied=True, until=fork.point.turn) if fork.experiment.kind == "twin" else None
+        return Snapshots(run.snapshots(id), run.owner(id))
+    trunk = fork.point.conversation
+    kept = Snapshots(run.snapshots(trunk), run.owner(trunk), copied=True, until=fork.point.turn)
+    return kept if fork.experiment.kind == "twin" else None
 
 
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
@@ -568,7 +569,7 @@ async def replay(run: RunFolder) -> Result:
     for id, tests in plan.tests.items():
         if not run.journal(id).exists():
             raise StoppedError(f"{run.path}: conversation {id} has not begun; `longspan resume` plays it")
-        with Journal(run.journal(id), replay_only=True) as journal:
+        with Journal(run.journal(id), replay_only=True, owner=run.owner(id)) as journal:
             setting, trunk = setting_of(plan.manifest, id), trunks.get(plan.manifest.trunks.get(id, ""))
             conversation = Conversation(setting, tests, LiveAgent(NoAgent()), journal, listener=partial(gradebook.add, id), trunk=trunk)
             await conversation.play()
@@ -578,7 +579,7 @@ async def replay(run: RunFolder) -> Result:
         if not run.journal(id).exists():
             raise StoppedError(f"{run.path}: conversation {id} has not begun; `longspan resume` plays it")
         fork = fork_of(experiment, run.journal(experiment.conversation))
-        with Journal(run.journal(id), replay_only=True, shared=fork.shared) as journal:
+        with Journal(run.journal(id), replay_only=True, shared=fork.shared, owner=run.owner(id)) as journal:
             setting, tests = setting_of(plan.manifest, id), plan.tests[experiment.conversation]
             await Conversation(setting, tests, LiveAgent(NoAgent()), journal, listener=partial(gradebook.add, id), fork=fork).play()
     return gradebook.result(run)

@@ -19,6 +19,7 @@ from longspan.simulator.errors import AgentError, JournalError, first_problem
 from longspan.simulator.files import partial_of
 from longspan.simulator.folders import below, inside, open_file, remove
 from longspan.simulator.json_lines import JsonLines
+from longspan.simulator.owners import Owner
 
 __all__ = ["RECORD", "Snapshots"]
 
@@ -48,18 +49,18 @@ class Snapshots:
 
     The record beside the folder has a line before anything is written to the folder, and one with a digest when a snapshot is
     complete, before its folder gets its name. Only subfolders that it names are deleted, and only those with a digest in it are
-    loaded. Every method raises JournalError for a damaged record.
+    loaded. Every method raises JournalError for a damaged record, and for another's.
 
-    `copied`: agents are restored from copies, nothing in the folder is changed, and none is saved. `until`: those before later turns are
-    not used.
+    `owner`: the run and the conversation that the record must name. `copied`: agents are restored from copies, nothing in the folder is
+    changed, and none is saved. `until`: those before later turns are not used.
     """
 
-    def __init__(self, folder: Path, *, copied: bool = False, until: int | None = None) -> None:
+    def __init__(self, folder: Path, owner: Owner | None = None, *, copied: bool = False, until: int | None = None) -> None:
         self.copied = copied
         self._folder = folder
         self._until = until
         self._pinned: set[int] = set()
-        self._lines = JsonLines(folder.with_name(RECORD))
+        self._lines = JsonLines(folder.with_name(RECORD), owner)
 
     async def save(self, agent: Agent, turn: int) -> None:
         """Save the agent before turn `turn`, and delete all but the newest two snapshots and those that are pinned.

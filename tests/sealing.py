@@ -9,7 +9,7 @@ from typing import Any
 
 from longspan.simulator.checksums import RunningSum, sealed
 
-__all__ = ["change_json", "change_lines", "read_lines", "resealed", "write_json", "write_lines"]
+__all__ = ["change_json", "change_lines", "nameless", "read_lines", "resealed", "write_json", "write_lines"]
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -31,6 +31,11 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for entry in entries:
         del entry["sum"]
     return entries
+
+
+def nameless(path: Path) -> list[dict[str, Any]]:
+    """Read a journal without what differs between runs of the same conversation: the run's name, measurements, and checksums."""
+    return [{name: value for name, value in entry.items() if name not in ("run", "measured")} for entry in read_lines(path)]
 
 
 def write_lines(path: Path, entries: Iterable[dict[str, Any]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -26,6 +25,7 @@ from longspan.simulator.suite import load_suite, make_tests
 from longspan.simulator.transcript import Transcript
 from tests.rig import Babbler, setting
 from tests.rig import play as play_tests
+from tests.sealing import nameless
 
 SPANS = [2_000, 32_000, 120_000, 200_000, 500_000]
 TOKENS = {2_000: 8_600, 32_000: 88_000, 120_000: 335_000, 200_000: 551_000, 500_000: 1_360_000}
@@ -143,19 +143,9 @@ def test_one_seed_gives_one_journal_and_another_seed_another(tmp_path: Path) -> 
     folders = [tmp_path / name for name in ("first", "second", "other")]
     for folder, seed in zip(folders, (3, 3, 4), strict=True):
         run(tmp_path, planned(4_000, seed, "notebook", folder))
-    journals = [_journal(next(folder.iterdir()) / "conversations" / "main" / "journal.jsonl") for folder in folders]
+    journals = [nameless(next(folder.iterdir()) / "conversations" / "main" / "journal.jsonl") for folder in folders]
     assert journals[0] == journals[1]
     assert journals[0] != journals[2]
-
-
-def _journal(path: Path) -> list[str]:
-    """Return a journal's lines without `measured`."""
-    lines = []
-    for line in path.read_text("utf-8").splitlines():
-        entry = json.loads(line)
-        entry.pop("measured", None)
-        lines.append(json.dumps(entry, ensure_ascii=False))
-    return lines
 
 
 def _events(folder: Path, conversation: str) -> list[events.Event]:

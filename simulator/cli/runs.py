@@ -201,7 +201,7 @@ def score(
         scoring = Scoring(folder, before_damage=before_damage)
         scoring.read()
         if judge is not None:
-            trio.run(judge_run, scoring.gradebook, CachedModel(judge, AnswerStore(folder.path)))
+            trio.run(judge_run, scoring.gradebook, CachedModel(judge, AnswerStore.of(folder)))
         before = folder.grades()
         result = scoring.write()
         changed = _changes(before, result)

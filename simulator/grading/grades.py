@@ -151,7 +151,8 @@ class ScenarioResult(_Frozen):
 
 @final
 class Result(_Frozen):
-    """A run's results, as written to result.json. docs/journal.md describes every field.
+    """The results of the run that is called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every
+    field.
 
     `measure` and `remarks`: what `score` is called wherever it is shown, and what is said with it (see `Scenario.measure`).
 
@@ -159,6 +160,7 @@ class Result(_Frozen):
     are what experiments show, None without any: nothing else counts them.
     """
 
+    run: str | None = None
     suite: str
     span: int
     seed: int
@@ -339,6 +341,7 @@ class Gradebook:
         kept = [test.certified for test in tests if test.certified is not None]
         measure, remarks = measured(scenarios[name] for name in sorted(counted or by_scenario))
         return Result(
+            run=manifest.run_name,
             suite=manifest.suite.name,
             span=manifest.span,
             seed=manifest.seed,
@@ -553,7 +556,9 @@ def grade_run(run: RunFolder) -> Result:
 
 
 def read_result(run: RunFolder) -> Result:
-    """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used."""
+    """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used, JournalError if
+    they are another run's.
+    """
     path = run.path / RESULT
     try:
         content = read_file(path, MAX_BYTES)
@@ -563,14 +568,21 @@ def read_result(run: RunFolder) -> Result:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     remedy = "`longspan score` writes it again"
     try:
-        return Result.model_validate_json(checked(content, path, remedy))
+        result = Result.model_validate_json(checked(content, path, remedy))
     except ValidationError as error:
         raise InputError(f"{path}: not results of this version: {first_problem(error)}; {remedy}") from None
+    manifest = run.manifest
+    run.owner().compare(result.run, None, path, remedy)
+    planned = sorted(planned.id for _, planned in manifest.graded)
+    claimed = (result.suite, result.span, result.seed, result.agent, sorted(test.id for test in result.tests))
+    if claimed != (manifest.suite.name, manifest.span, manifest.seed, manifest.agent, planned):
+        raise InputError(f"{run.path}: its result.json does not match its manifest; {remedy}")
+    return result
 
 
 def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]]:
     """Return the run's judge as (part, usage, cost in dollars), judgement by judgement."""
-    entries = (entry for entry in AnswerStore(run.path).entries() if isinstance(entry.get("usage"), dict))
+    entries = (entry for entry in AnswerStore.of(run).entries() if isinstance(entry.get("usage"), dict))
     return [("judge", entry["usage"], (entry.get("cost_usd") or {}).get("judge")) for entry in entries]
 
 
@@ -578,6 +590,6 @@ def judge_answers(run: RunFolder) -> dict[str, dict[str, Any] | str]:
     """Return the answers of the run's judge so far, by `Query.about`: the answer's fields, or the reason why there is none."""
     failures = (entry for entry in run.incidents() if entry.get("type") == "judge_error")
     answers: dict[str, dict[str, Any] | str] = {str(entry.get("about")): str(entry.get("error")) for entry in failures}
-    entries = AnswerStore(run.path).entries()
+    entries = AnswerStore.of(run).entries()
     answers.update({str(entry.get("about")): entry["answer"] for entry in entries if isinstance(entry.get("answer"), dict)})
     return answers

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final, Literal, Protocol, final
 
 from longspan.simulator import events
@@ -128,7 +129,8 @@ def import_run(kind: str, file: Path, out: Path, options: ImportOptions) -> Impo
 def _write(run: RunFolder, imported: Imported) -> None:
     (conversation,) = run.manifest.conversations
     with Journal(run.journal(conversation)) as journal:
-        for event in imported.events:
+        begin, *rest = imported.events
+        for event in (begin.model_copy(update={"run": run.manifest.run_name}), *rest):
             journal.write(event)
         journal.sync()
     for note in imported.notes:
@@ -162,6 +164,7 @@ def _manifest(kind: str, file: Path, imported: Imported, options: ImportOptions)
         nonce=UNSEEDED,
         commitment=commit(UNSEEDED, 0, []),
         versions=versions(),
+        run_nonce=token_hex(16),
     )
 
 

@@ -215,7 +215,7 @@ def calibration_notes(run: RunFolder) -> list[str]:
 
     There are also those that cannot be used, and why.
     """
-    judges = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore(run.path).entries() if isinstance(entry.get("by"), str))
+    judges = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore.of(run).entries() if isinstance(entry.get("by"), str))
     if not judges:
         return []
     known, sentences = _known(run.path.parent)

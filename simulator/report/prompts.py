@@ -29,7 +29,7 @@ def add_prompts(run: RunFolder, conversations: Mapping[str, Conversation]) -> No
     """Add what models were sent to the turns of a run that kept it. Raises JournalError if a file is damaged."""
     for id, conversation in conversations.items():
         shown: dict[int, list[str]] = {}
-        for prompt in read_prompts(run.prompts(id)):
+        for prompt in read_prompts(run.prompts(id), run.owner(id)):
             if prompt.turn is not None:
                 calls = shown.setdefault(prompt.turn, [])
                 calls.append(_shown(prompt))

@@ -107,7 +107,7 @@ def _digest(manifest: Manifest) -> str:
 def _content(manifest: Manifest) -> dict[str, Any]:
     """Return a manifest without what is new each time it is made."""
     return manifest.model_dump(
-        mode="json", exclude={"nonce", "commitment", "versions", "created", "agent_commit", "parent"}, exclude_none=True
+        mode="json", exclude={"nonce", "commitment", "run_nonce", "versions", "created", "agent_commit", "parent"}, exclude_none=True
     )
 
 

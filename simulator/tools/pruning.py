@@ -24,7 +24,7 @@ OURS: Final = (MANIFEST, *RESULTS, INCIDENTS, "grades.jsonl", ".lock")
 OF_CONVERSATIONS: Final = ("journal.jsonl", AGENT_LOG, PROMPTS, RECORD)
 """The files of a conversation."""
 
-NEW: Final = {"nonce", "commitment", "versions", "created", "agent_commit"}
+NEW: Final = {"nonce", "commitment", "run_nonce", "versions", "created", "agent_commit"}
 """The fields of a manifest that differ between replicates of a run."""
 
 
@@ -90,7 +90,7 @@ def _snapshots(run: RunFolder) -> Iterator[Path]:
     """Yield the folders of a run's snapshots that its records name."""
     for id in run.manifest.played:
         if (folder := run.snapshots(id)).is_dir():
-            snapshots = Snapshots(folder)
+            snapshots = Snapshots(folder, run.owner(id))
             yield from map(snapshots.path, snapshots.turns())
 
 

@@ -83,7 +83,7 @@ class LiveRun:
             self._wake()
 
     async def _follow(self) -> None:
-        tails = {id: JournalTail(self._run.journal(id)) for id in self._run.manifest.conversations}
+        tails = {id: JournalTail(self._run.journal(id), self._run.owner(id)) for id in self._run.manifest.conversations}
         manifest = self._run.manifest
         gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # no code that a run names is run
         worker, status = GradingWorker(gradebook), RunStatus(gradebook)

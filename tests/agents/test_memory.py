@@ -15,6 +15,7 @@ import pytest
 import trio
 from tests.agents.thinker import Thinker
 from tests.loopback import Server
+from tests.sealing import nameless
 
 from longspan.agents.base import AgentError, InputError, Message
 from longspan.agents.memory.agent import AnsweringAgent
@@ -306,7 +307,7 @@ def test_a_killed_run_plays_on_to_the_same_journal_and_its_answers_are_scored_an
             (folder,) = (path.parent for path in (tmp_path / name).glob("*/manifest.json"))
             if at != "none":
                 subprocess.run([*command, "resume", str(folder)], env=os.environ | {"KILLED_AT": "none"}, capture_output=True, check=True)
-        journals.append([event.model_copy(update={"measured": None}) for event in RunFolder(folder).events("main")])
+        journals.append(nameless(RunFolder(folder).journal("main")))
     result = read_result(RunFolder(folder))
     assert journals[0] == journals[1]
     assert {test.status for test in result.tests} == {"scored"}

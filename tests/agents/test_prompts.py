@@ -99,7 +99,8 @@ def test_a_report_reads_little_of_what_a_forged_file_names_again_and_again(kept:
     copy = RunFolder(shutil.copytree(kept.path, tmp_path / "run"))
     entry = {"turn": 0, "sent_at": None, "model": "m", "for": "reply"}
     many = entry | {"new": [], "messages": [[0, 99_999]]}
-    write_lines(copy.prompts("main"), [entry | {"new": [["", ""]] * 100_000, "messages": []}, *[many] * 5_000])
+    first = {"of": copy.owner("main").named} | entry | {"new": [["", ""]] * 100_000, "messages": []}
+    write_lines(copy.prompts("main"), [first, *[many] * 5_000])
     *_, prompt = read_prompts(copy.prompts("main"))
     assert len(prompt.messages) == 100_000
     write_report(copy, read_result(copy))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 from tests.loopback import Act, Say, Server, Use
+from tests.sealing import nameless
 
 import longspan
 from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCore, make_core
@@ -26,10 +26,8 @@ def server() -> Any:
 
 
 def journal(results: longspan.Results) -> list[dict[str, Any]]:
-    """A run's events, without what was measured."""
     (folder,) = results.folders
-    lines = (folder / "conversations" / "main" / "journal.jsonl").read_text("utf-8").splitlines()
-    return [{name: value for name, value in json.loads(line).items() if name != "measured"} for line in lines]
+    return nameless(folder / "conversations" / "main" / "journal.jsonl")
 
 
 @pytest.mark.parametrize("memory", ["", "ltm/"])

@@ -45,7 +45,7 @@ JUDGED, CUT = "judged", "cut"
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder with the runs."""
     out = tmp_path_factory.mktemp("whole")
-    with pytest.MonkeyPatch.context() as patched, Server(reply=_judgement).running() as server:
+    with pytest.MonkeyPatch.context() as patched, Server(reply=judgement).running() as server:
         patched.setenv("OPENAI_API_KEY", "sk-nothing")
         suite = load_suite("summhay").changed(["documents=20", "words=150", "subtopics=2", "grading=judge"], [], [], None)
         _played(out, JUDGED, RunSettings(suite=suite, span=2000, seed=1, agent="oracle", judge=server.model()))
@@ -74,7 +74,7 @@ def _played(out: Path, name: str, settings: RunSettings) -> None:
     outcome.folder.rename(out / name)
 
 
-def _judgement(prompt: str) -> str:
+def judgement(prompt: str) -> str:
     _, insight, _, bullets, _ = re.split(r"---- [0-9a-f]{16}\n", prompt)
     found = re.findall(r"^\d+\. (.*)$", bullets, re.MULTILINE)
     at = next((number for number, bullet in enumerate(found, 1) if insight.strip() in bullet), None)
@@ -194,7 +194,7 @@ def _pages(run: Path) -> Seen:
     figures, told = [], False
     judged = [f"/runs/{run.name}/annotate"] if run.name == JUDGED else []
     for path in ["/", f"/runs/{run.name}/report", f"/compare?run={run.name}", *judged]:
-        status, text = trio.run(_page, run.parent, path)
+        status, text = trio.run(page, run.parent, path)
         if status == 422:
             assert "Traceback" not in text
             told = True
@@ -205,7 +205,7 @@ def _pages(run: Path) -> Seen:
     return Seen(figures, told)
 
 
-async def _page(root: Path, path: str) -> tuple[int, str]:
+async def page(root: Path, path: str) -> tuple[int, str]:
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:

@@ -22,6 +22,7 @@ import yaml
 
 from longspan.agents.outside import human
 from longspan.simulator.cli import app, main
+from longspan.simulator.run_folder import RunFolder
 from tests.attack import sample, tried
 from tests.loopback import Service
 from tests.sealing import resealed, write_json, write_lines
@@ -334,12 +335,21 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ran("run", "--scenario", "colours", "--tests", "1", "--span", "2k", "--agent", "silent", "--out", "runs", terminal=False)
         run = only_run()
         ran("correct", run, "colours-1", "--score", "1", "--why", "so", "--by", "Ada", terminal=False)
+        own = RunFolder(run)
         lines = [
-            {"conversation": "main", "type": "agent_error", "error": "it broke", "traceback": "line 1", "stderr": "line 2"},
+            {
+                "of": own.owner().named,
+                "conversation": "main",
+                "type": "agent_error",
+                "error": "it broke",
+                "traceback": "line 1",
+                "stderr": "line 2",
+            },
             {"conversation": "", "type": "judge_error", "about": "0" * 64, "error": "no answer"},
         ]
         write_lines(run / "incidents.jsonl", lines)
         prompt = {
+            "of": own.owner("main").named,
             "turn": 0,
             "sent_at": "2024-01-01T09:00:00",
             "model": "a/b",

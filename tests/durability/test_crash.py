@@ -34,6 +34,7 @@ from longspan.simulator.scoring import score
 from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from tests.durability import agents
+from tests.sealing import nameless
 
 PEER = Path(__file__).parent / "peer.py"
 AGENTS = {name: f"python:tests.durability.agents:{name}" for name in ("Keeper", "Forgetful", "Deaf", "Remote")}
@@ -72,14 +73,10 @@ def begin(out: Path, agent: str, span: int, tests: int, kill_at: int | None) -> 
 
 
 def entries(run: RunFolder) -> list[dict[str, Any]]:
-    """Return a journal without what may differ: wall-clock measurements, and marks of turns that may have been sent twice."""
-    entries = []
-    for line in run.journal("main").read_text("utf-8").splitlines():
-        entry = json.loads(line)
-        entry.pop("measured", None)
+    """Return a journal without what may differ: the run's name, measurements, and marks of turns that may have been sent twice."""
+    entries = nameless(run.journal("main"))
+    for entry in entries:
         entry.pop("repeated", None)
-        del entry["sum"]  # covers the marks
-        entries.append(entry)
     return entries
 
 

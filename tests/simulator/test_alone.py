@@ -248,9 +248,9 @@ def test_a_judges_answer_decides_the_next_query(tmp_path: Path, server: Server, 
     assert result.score == 0.7
     assert "response_format" not in server.asked[-2].body, "free words need no JSON"
     asked = len(server.asked)
-    trio.run(judge_run, Gradebook.of(run), CachedModel(judge, AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(judge, AnswerStore.of(run)))
     assert len(server.asked) == asked, "a later scoring asks nothing again"
-    versions = [entry["by"].rpartition(", ")[2] for entry in AnswerStore(run.path).entries()]
+    versions = [entry["by"].rpartition(", ")[2] for entry in AnswerStore.of(run).entries()]
     assert versions == ["prompt taste 1", "prompt points 1"]
 
 
@@ -261,7 +261,7 @@ def test_without_a_judge_or_with_one_that_fails_a_judged_test_is_unscored(
     run, result = played(tmp_path, suite("Tasting"), agent="silent")
     assert (result.tests[0].status, result.tests[0].reason) == ("unscored", "nobody tasted")
     server.acts.extend([Say("bland"), Say('{"points": "many"}')])
-    trio.run(judge_run, Gradebook.of(run), CachedModel(f"openai/gpt-4o?base_url={server.base_url('openai')}", AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(f"openai/gpt-4o?base_url={server.base_url('openai')}", AnswerStore.of(run)))
     (test,) = score(run).tests
     assert test.status == "unscored"
     assert "points" in test.reason

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 import trio
 from tests.diary import ASKED, BEGAN, Diary
+from tests.sealing import change_lines, nameless
 
 from longspan.agents.base import AgentError, BaseAgent, Reply
 from longspan.simulator.agent_spec import AgentSpec
@@ -126,12 +127,12 @@ def result_of(outcome: Outcome) -> Result:
 
 
 def journals(run: RunFolder) -> dict[str, list[dict[str, Any]]]:
-    def essential(line: str) -> dict[str, Any]:
-        """What a line says, without measurements, marks of turns that may have been sent twice, and checksums, which cover these."""
-        entry = {name: value for name, value in json.loads(line).items() if name not in ("measured", "repeated", "sum")}
+    def essential(entry: dict[str, Any]) -> dict[str, Any]:
+        """What a line says, without marks of turns that may have been sent twice, and the checksum, which covers these."""
+        entry = {name: value for name, value in entry.items() if name != "repeated"}
         return entry | ({"trunk": entry["trunk"] | {"sum": None}} if entry["type"] == "begin" and "trunk" in entry else {})
 
-    return {id: [essential(line) for line in run.journal(id).read_text().splitlines()] for id in run.manifest.conversations}
+    return {id: [essential(entry) for entry in nameless(run.journal(id))] for id in run.manifest.conversations}
 
 
 @pytest.mark.parametrize(("agent", "loads", "rewinds"), [("Rewinding", 0, 200), ("Loading", 199, 0)])
@@ -296,7 +297,7 @@ def test_a_trunk_or_a_branch_that_fails_is_resumed_to_the_same_journals(
         seen.clear()
         resumed = trio.run(lambda run=run: resume(run, run.manifest.agent))
         assert journals(run) == expected
-        assert result_of(resumed).model_dump() == result.model_dump()
+        assert result_of(resumed).model_copy(update={"run": result.run}) == result
         told = seen.calls["observe"]
         assert told == (12 if agent == "Rewinding" or part == "observe" else 0)
 
@@ -369,7 +370,7 @@ def test_a_turn_of_a_branch_is_asked_again_after_its_trunk(tmp_path: Path) -> No
 
 
 def tampered_trunk(run: RunFolder) -> None:
-    shutil.copy(run.journal("diary-d2"), run.journal("diary-d1"))
+    change_lines(run.journal("diary-d1"), lambda entries: entries[2].update(text="Another day."))
 
 
 def other_trunk(run: RunFolder) -> None:
@@ -381,6 +382,15 @@ def other_trunk(run: RunFolder) -> None:
     moved = content["conversations"].pop("diary-d1-q3")
     content["conversations"]["diary-d1-q3"] = moved
     (run.path / "manifest.json").write_text(sealed(json.dumps(content, indent=1)))
+
+
+@pytest.mark.parametrize(("found", "expected"), [("diary-d2", "diary-d1"), ("diary-d1-q3", "diary-d1-q6"), ("diary-d1", "diary-d1-q3")])
+def test_the_journal_of_another_conversation_is_named(found: str, expected: str, tmp_path: Path) -> None:
+    run, _ = played(tmp_path, "notebook", tests=2)
+    shutil.copy(run.journal(found), run.journal(expected))
+    for read in (grade_run, RunFolder.check, lambda run: trio.run(replay, run)):
+        with pytest.raises(JournalError, match=f"{expected}/journal.jsonl: it is of conversation '{found}', not of '{expected}'"):
+            read(RunFolder(run.path))
 
 
 @pytest.mark.parametrize("forge", [tampered_trunk, other_trunk])

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import trio
+from tests.made_runs import made_run
 
 from longspan.agents.base import BaseAgent
 from longspan.agents.models.limits import Limiter, Slot
@@ -53,8 +54,8 @@ def clock() -> Clock:
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> SegmentStore:
     """A store of one run, whose folder has only a manifest."""
-    (tmp_path / "home" / "run").mkdir(parents=True)
-    (tmp_path / "home" / "run" / "manifest.json").write_text("{}")
+    made = made_run(tmp_path / "home", "bot", lambda scenario, number: None, name="run")
+    (made / "result.json").unlink()
     return SegmentStore({"run": tmp_path / "home" / "run"}, clock)
 
 

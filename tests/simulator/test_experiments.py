@@ -18,6 +18,7 @@ import pytest
 import trio
 from benchmarks.pairs import conversations_needed
 from tests.durability import agents
+from tests.sealing import change_lines, nameless
 
 import longspan
 from longspan.agents.base import BaseAgent, Reply
@@ -173,7 +174,7 @@ def test_a_twin_is_the_same_conversation_but_for_the_needles_of_its_test_and_no_
     _, plain = played(tmp_path / "plain")
     run, result = played(tmp_path / "both", twins=3, lesion=500)
     assert plain.twins is plain.lesions is None
-    assert result.model_copy(update={"twins": None, "lesions": None}) == plain
+    assert result.model_copy(update={"run": plain.run, "twins": None, "lesions": None}) == plain
     assert result.twins is not None
     main = {entry["turn"]: entry for entry in entries(run, "main") if entry["type"] == "message"}
     for row in result.twins.tests:
@@ -293,8 +294,8 @@ def test_a_run_killed_anywhere_is_resumed_to_the_same_journals(agent: str, kille
 def essential(run: RunFolder, conversation: str) -> list[dict[str, Any]]:
     """A journal without marks of turns that may have been sent twice, and checksums, which cover these."""
     found = []
-    for entry in entries(run, conversation):
-        kept = {name: value for name, value in entry.items() if name not in ("repeated", "sum")}
+    for entry in nameless(run.journal(conversation)):
+        kept = {name: value for name, value in entry.items() if name != "repeated"}
         found.append(kept | ({"trunk": kept["trunk"] | {"sum": None}} if kept.get("trunk") else {}))
     return found
 
@@ -334,11 +335,20 @@ def test_recorded_histories_have_no_twins(tmp_path: Path) -> None:
 def test_a_journal_that_another_has_taken_the_place_of_is_not_gone_on_from(tmp_path: Path) -> None:
     run, _ = run_of(codes("notebook", tests=2, twins=1), tmp_path / "one")
     other, _ = run_of(codes("silent", tests=2, twins=1), tmp_path / "other")
-    shutil.copy(other.journal("main"), run.journal("main"))
+    (twin,) = run.manifest.experiments
+    main = run.journal("main").read_bytes()
+    change_lines(run.journal("main"), lambda entries: entries[2].update(text="Hm."))
     with pytest.raises(JournalError, match="not as it was when another conversation branched from it"):
         grade_run(run)
-    (twin,) = run.manifest.experiments
-    shutil.copy(run.journal("main"), run.journal(twin))
+    run.journal("main").write_bytes(main)
+    for source, what in (
+        (other.journal(twin), f"it is of another run, '{other.manifest.run_name}'; this run is '{run.manifest.run_name}'"),
+        (run.journal("main"), f"it is of conversation 'main', not of '{twin}'"),
+    ):
+        shutil.copy(source, run.journal(twin))
+        with pytest.raises(JournalError, match=f"{twin}/journal.jsonl: {re.escape(what)}"):
+            grade_run(run)
+    change_lines(run.journal(twin), lambda entries: entries[0].update(conversation=twin))
     with pytest.raises(JournalError, match="not the experiment that the manifest says"):
         grade_run(run)
 

@@ -86,9 +86,9 @@ def test_the_judge_is_told_the_reply_and_the_statement_and_nothing_of_who_replie
 def test_the_same_content_is_asked_once_also_in_a_later_scoring(tmp_path: Path, server: Server) -> None:
     run = judged(tmp_path, server, NO, NO)
     before = asked(server)
-    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore.of(run)))
     assert asked(server) == before
-    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model("gpt-4o-mini"), AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model("gpt-4o-mini"), AnswerStore.of(run)))
     assert asked(server) > before, "another judge is asked"
 
 
@@ -97,7 +97,7 @@ def test_a_run_played_without_a_judge_is_judged_afterwards(tmp_path: Path, serve
     run = RunFolder(outcome.folder)
     assert [test.score for test in grade_run(run).tests] == [0, 0], "without a judge the rules' guess counts"
     does(server, [YES, YES])
-    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore.of(run)))
     assert [test.score for test in grade_run(run).tests] == [1, 1]
 
 
@@ -113,7 +113,7 @@ def test_a_judge_that_fails_leaves_the_test_unscored_and_says_so(tmp_path: Path,
     assert "undecided: the judge" in test.reason
     assert (result.score, result.score_bounds) == (None, (0, 1))
     does(server, [YES])
-    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(server.model(), AnswerStore.of(run)))
     assert grade_run(run).score == 1, "asked again, it may decide"
 
 
@@ -137,7 +137,7 @@ def test_a_limit_of_dollars_holds_for_the_judge_too(tmp_path: Path, server: Serv
     does(server, [NO, NO])
     (outcome,) = trio.run(lambda: play([planned(tmp_path, server.model())], limit=limit_of(1e-7)))
     assert "exceed the limit" in str(outcome.error)
-    assert not AnswerStore(outcome.folder).entries()
+    assert not AnswerStore.of(RunFolder(outcome.folder)).entries()
 
 
 def test_who_cannot_judge_is_refused_at_the_door(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.loopback import Server
+from tests.sealing import nameless
 
 from longspan.simulator.cli import main
 from longspan.simulator.run_folder import RunFolder
@@ -53,10 +54,8 @@ def journals(out: Path) -> dict[str, list[dict[str, Any]]]:
     """The journals of a sweep by run, without what may differ between plays."""
     found = {}
     for path in sorted(out.glob("*/manifest.json")):
-        lines = RunFolder(path.parent).journal("main").read_text("utf-8").splitlines()
-        found[path.parent.name] = [
-            {key: value for key, value in json.loads(line).items() if key not in ("measured", "repeated", "sum")} for line in lines
-        ]
+        lines = nameless(RunFolder(path.parent).journal("main"))
+        found[path.parent.name] = [{key: value for key, value in entry.items() if key != "repeated"} for entry in lines]
     return found
 
 

@@ -180,7 +180,7 @@ def test_a_damaged_run_is_listed_as_such(runs: Path, file: str, content: bytes, 
 
 def test_results_of_another_run_are_damage(runs: Path) -> None:
     shutil.copy(runs / SILENT / "result.json", runs / ORACLE / "result.json")
-    assert "its result.json does not match its manifest" in entry(RunList(runs), ORACLE).why
+    assert "result.json: it is of another run, '" in entry(RunList(runs), ORACLE).why
 
 
 @pytest.mark.parametrize("file", ["manifest.json", "result.json", "incidents.jsonl", "conversations", "conversations/main"])

@@ -235,7 +235,7 @@ class _Driver:
             gradebook, _ = self._gradebooks[run.path]
             for id in planned.tests:
                 try:
-                    tail = self._tails.setdefault((run.path, id), JournalTail(run.journal(id)))
+                    tail = self._tails.setdefault((run.path, id), JournalTail(run.journal(id), run.owner(id)))
                     while batch := tail.read():
                         for event in batch:
                             self._unheard.append(RunEvent(planned, run.path, gradebook, id, event, gradebook.add(id, event)))

@@ -150,7 +150,7 @@ def test_a_judge_that_fails_leaves_the_summary_unscored_and_may_be_asked_again(t
     assert all("undecided: " in test.reason for test in result.tests)
     assert result.tables == []
     judge = spec(server, sensible) + "&temperature=0.1"
-    trio.run(judge_run, Gradebook.of(run), CachedModel(judge, AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(judge, AnswerStore.of(run)))
     assert grade_run(run).score == 1
 
 
@@ -162,7 +162,7 @@ def test_published_haystacks_need_a_judge(tmp_path: Path, server: Server, summha
     assert {test.status for test in result.tests} == {"unscored"}
     assert "--judge names one" in result.tests[0].reason
     assert all(14_000 < test.span_used < 18_000 for test in result.tests)
-    trio.run(judge_run, Gradebook.of(run), CachedModel(spec(server, sensible), AnswerStore(run.path)))
+    trio.run(judge_run, Gradebook.of(run), CachedModel(spec(server, sensible), AnswerStore.of(run)))
     assert grade_run(run).score == 1
 
 
