@@ -6,7 +6,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from random import Random
@@ -90,6 +90,15 @@ class Scenario(BaseModel, ABC):
         """Return what was planted in a test to make it harder, by name: `similar`, the similar facts told before the question, and
         `updates`, how often what is asked for was changed. Results carry it, and scores are grouped by it."""
         return {}
+
+    def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
+        """Return what a right answer to a test's question cannot do without, of the `needles` that it was asked with (`needs`).
+
+        `number` counts the test's questions, from 0. Each collection names a needle, numbered from 0 as in `needles`, or several of which
+        one suffices. A needle in none of them may be forgotten, such as one that a later one replaced. By default all are needed. The
+        evidence distance is that of the furthest needle that is needed: how far back a memory must reach.
+        """
+        return [(number,) for number in range(len(needles))]
 
     def guess(self, message: str) -> str | None:
         """Return the best reply to a message of this scenario for one who knows nothing but this message and public lists.

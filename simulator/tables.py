@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import final
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-__all__ = ["Table"]
+__all__ = ["Table", "small"]
 
 
 @final
@@ -40,3 +41,8 @@ class Table(BaseModel):
         """Which columns are numeric and right-aligned. The first never is: it names the row."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
         return [number > 0 and all(not cell or cell[0] in "0123456789<" for cell in column) for number, column in enumerate(columns)]
+
+
+def small(value: float) -> str:
+    """A figure with two decimals, or as many as a small one needs: 12.35, 0.50, 0.0012."""
+    return f"{Decimal(f'{value:.3g}'):f}" if 0 < abs(value) < 0.0995 else f"{value:.2f}"

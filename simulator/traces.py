@@ -43,7 +43,8 @@ class Trace(TracePart):
 
     `forgotten`: the memories that are gone because the user asked for it. `until`: the last turn of which all memories have been told
     as written: of those up to it, others were not stored. `answers`: false if the reply is no answer, since the agent only searched
-    its memory; the test is then not scored. `beyond_k`: how many more memories a search returned than it was asked for: they were not used.
+    its memory; the test is then not scored. `k`: the most memories that it asked for. `beyond_k`: how many more a search returned: they
+    were not used.
     """
 
     written: list[WrittenMemory] = Field(default_factory=list)
@@ -52,6 +53,7 @@ class Trace(TracePart):
     forgotten: list[ReadMemory] = Field(default_factory=list)
     until: str | None = None
     answers: bool = True
+    k: Annotated[int, Field(ge=1, le=10**6)] | None = None
     beyond_k: Annotated[int, Field(ge=0, le=10**9)] = 0
     prompt_tokens: Annotated[int, Field(ge=0, le=10**12)] = 0
     calls: Sequence[TracePart] = Field(default_factory=list)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple, final
+from typing import Annotated, NamedTuple, final
+
+from pydantic import AliasChoices, Field
 
 from longspan.simulator import events
 from longspan.simulator.errors import JournalError
@@ -24,10 +26,12 @@ __all__ = ["Change", "Evidence", "PlayedTest", "Transcript", "Transcripts", "Tur
 @final
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A needle and a question that needs it: their turns, and the tokens from the needle's end to the question.
+    """A needle and a question that rests on it: their turns, and the tokens from the needle's end to the question.
 
     `tokens` counts the agent's replies as they are, `dealt` at what every agent is charged for one; None in results of 0.2.
-    `stored`, `retrieved`, `used`, `rank` and `forgotten` are added by grading if the agent's traces tell (see `Fate`).
+    `stored`, `retrieved`, `echoed`, `rank`, `forgotten` and `k` are added by grading if the agent's traces tell (see `Fate`), and so is
+    what the scenario says of the needle (see `Scenario.needed`): whether a right answer needs it, and, if one of several suffices, the
+    number of that `choice`.
     """
 
     needle_turn: int
@@ -36,9 +40,12 @@ class Evidence:
     dealt: int | None = None
     stored: bool | None = None
     retrieved: bool | None = None
-    used: bool | None = None
+    echoed: Annotated[bool | None, Field(validation_alias=AliasChoices("echoed", "used"))] = None  # `used` in results of 0.3
     rank: int | None = None
     forgotten: bool | None = None
+    k: int | None = None
+    needed: bool = True
+    choice: int | None = None
 
 
 @final

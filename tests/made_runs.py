@@ -9,14 +9,15 @@ from typing import Any
 
 from longspan.simulator.analysis.statistics import total
 from longspan.simulator.files import write_json
-from longspan.simulator.grading.grades import Result, TestResult, scenario_result
+from longspan.simulator.grading.grades import Result, TestResult, read_result, scenario_result
 from longspan.simulator.ledger import Spending
 from longspan.simulator.manifest import Manifest, PlannedTest, versions
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scenario import Skill
 from longspan.simulator.suite import Suite
 from longspan.simulator.transcript import Evidence
 
-__all__ = ["SKILLS", "made_run"]
+__all__ = ["SKILLS", "interrupt", "made_run"]
 
 SKILLS: dict[str, list[Skill]] = {
     "chapterbreak": ["information integration"],
@@ -87,6 +88,15 @@ def made_run(
     write_json(folder / "manifest.json", made)
     write_json(folder / "result.json", _result(made, outcomes, cost))
     return folder
+
+
+def interrupt(folder: Path, graded: int = 0) -> None:
+    """Make a made-up run one that was interrupted after its first tests, as many as are `graded`."""
+    run = RunFolder(folder)
+    result = read_result(run)
+    lost: dict[str, Any] = {"status": "unfinished", "score": None, "machine_score": None, "evidence": [], "turns": []}
+    tests = [test if number < graded else test.model_copy(update=lost) for number, test in enumerate(result.tests)]
+    write_json(folder / "result.json", _result(run.manifest, tests, None))
 
 
 def _outcome(plan: PlannedTest, score: float | None, span: int, conversation: str, random: Random) -> TestResult:

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import trio
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -23,7 +23,7 @@ from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.batches import Batches
 from longspan.agents.memory.forgetting import request_in
 from longspan.agents.memory.kinds import MemoryOptions, answerer_environment, answerer_of, make_memory
-from longspan.agents.memory.memory import Memory
+from longspan.agents.memory.memory import Memory, MemoryItem
 from longspan.agents.memory.pending import Pending
 from longspan.agents.memory.reader import Reader
 from longspan.agents.memory.turns import Turn, as_turn
@@ -123,16 +123,19 @@ class AnsweringAgent(BaseAgent):
         beyond = 0 if self.memory.whole else max(0, len(found) - self.options.k)
         found = found[: len(found) - beyond]
         if self._answerer is None:
-            reply = Reply(UNANSWERED, trace={"answers": False} | trace.shown(found, whole=self.memory.whole))
+            reply = Reply(UNANSWERED, trace={"answers": False} | self._shown(found))
         else:
             answer = await self._answerer.answer(message, found, whole=self.memory.whole)
-            shown = {**answer.trace, **trace.shown(answer.shown, whole=self.memory.whole)}
-            reply = Reply(answer.text, answer.usage, shown, refused=answer.refused)
+            reply = Reply(answer.text, answer.usage, {**answer.trace, **self._shown(answer.shown)}, refused=answer.refused)
         searched = self.memory.used()
         await self._asked(message, reply.text)
         told, self._pending = self._pending.told(searched, seconds), Pending()
         trace_fields = {**(reply.trace or {}), **({"beyond_k": beyond} if beyond else {}), **told.trace}
         return Reply(reply.text, reply.usage, trace_fields, told.usage, told.cost_usd or None, reply.refused, told.measured)
+
+    def _shown(self, items: Sequence[MemoryItem]) -> dict[str, Any]:
+        """Return what a trace tells of the memories that were shown, and of how many were asked for."""
+        return {"k": self.options.k, **trace.shown(items, whole=self.memory.whole)}
 
     async def observe(self, message: Message, reply: str) -> None:
         await self._keep(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply)))

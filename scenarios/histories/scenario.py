@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,7 +25,7 @@ from longspan.scenarios.histories.telling import Told, as_text, between_people, 
 from longspan.scenarios.histories.token_f1 import locomo_gold
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.matching import some
-from longspan.simulator.record import Grade, Marked, Record
+from longspan.simulator.record import Exchange, Grade, Marked, Record
 from longspan.simulator.scenario import Measure, Scenario, Skill
 from longspan.simulator.script import Line, Script
 from longspan.simulator.sizes import Tokens
@@ -46,6 +46,9 @@ UNDATED: Final = timedelta(days=1)
 """The time between sessions of a history without dates."""
 LONGEST: Final = 30
 """Characters of a history's id in the ids of its tests."""
+
+UPDATED: Final = frozenset({"knowledge-update", "knowledge_update"})
+"""The kinds of questions about a fact that changed, as LongMemEval and BEAM call them."""
 
 _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9_-]+")
 
@@ -211,6 +214,12 @@ class Histories(Scenario):
         each = _questions(facts)
         counted = [one for one in each if one["counts"]] or each
         return fmean(map(chance, counted)) if counted else 0.0
+
+    def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
+        """Return all evidence, or the newest of a fact that was updated: what it was before may be forgotten."""
+        if _questions(facts)[number]["kind"] in UPDATED:
+            return [(len(needles) - 1,)]
+        return super().needed(facts, number, question, needles)
 
     def guess(self, message: str) -> str | None:
         return first_option(message)

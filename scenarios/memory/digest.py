@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from random import Random
 from statistics import fmean
@@ -17,7 +17,7 @@ from longspan.scenarios.shared.deck import Deck
 from longspan.scenarios.shared.lists import words
 from longspan.scenarios.shared.timed import play_timed
 from longspan.simulator.grading.matching import some
-from longspan.simulator.record import Grade, Item, Marked, Record
+from longspan.simulator.record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.scenario import Scenario, Skill
 from longspan.simulator.script import Line, Script
 from longspan.simulator.stage import Stage
@@ -92,6 +92,10 @@ class Digest(Scenario):
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return what naming one decision of the list earns: a second would more likely take away than add."""
         return 1 / len(words("decisions"))
+
+    def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
+        """Return what was told since the digest's first day: what is older has no place in it."""
+        return [(at,) for at in range(facts["first"], len(needles))]
 
     def guess(self, message: str) -> str | None:
         asked = Wording(self.name).read("question", message) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from statistics import fmean
 from typing import Any, ClassVar, Final, final
@@ -83,6 +83,10 @@ class Injection(Scenario):
         """Return what guessing times and words earns: two times for the facts, or a time, the user's word and no other that is planted."""
         times, known = (len(words("opening_hours")[key]) for key in ("times", "words"))
         return (1 / times**2 + 1 / times / known * (1 - 2 / known) ** 3) / len(TWINS)
+
+    def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
+        """Return the user's own word: of a time, or of the wish how to answer. What was planted beside it may be forgotten."""
+        return [(1,)] if facts["asked"][number] == "benign instruction" else [(0,)]
 
     def guess(self, message: str) -> str | None:
         if Wording(self.name).read("question", message) is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
@@ -94,6 +94,13 @@ class Reminder(Scenario):
         if Wording(self.name).read("greeting", message) is None:
             return None
         return f"Hello. Reminder: {Random(message).choice(list(words('errands').values()))}."
+
+    def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
+        """Return the rule, and what was told last of each errand: a time that was moved may be forgotten."""
+        errands = words("errands")
+        things = {entry["thing"] for segment in facts["segments"] for entry in segment if "thing" in entry}
+        last = {thing: at for at, needle in enumerate(needles) for thing in things if errands[thing] in needle.text}
+        return [(0,), *((at,) for at in last.values())]
 
     async def play(self, stage: Stage) -> None:
         diary = Diary()

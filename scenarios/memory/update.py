@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import count, islice
 from random import Random
@@ -106,6 +106,17 @@ class Update(Scenario):
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
         return {"similar": facts["similar"], "updates": len(facts["expected"]["history"]["rooms"]) - 1}
+
+    def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
+        """Return the message that gave the room last, by the date that is asked about, and that which corrected the day; for all rooms
+        in order, all messages."""
+        kind = facts["asked"][number]
+        about, on = facts["expected"][kind], _date(kind, question) if kind in DATED else None
+        if kind not in ("present", *DATED):
+            return super().needed(facts, number, question, needles)
+        names = [f"{about['room']} Room", *([f"{about['day']}s"] if kind == "present" else [])]
+        known = [at for at, needle in enumerate(needles) if on is None or needle.sent_at is None or needle.sent_at.date() < on]
+        return [(max(at for at in known if name in needles[at].text),) for name in names]
 
     def guess(self, message: str) -> str | None:
         wording = Wording(self.name)

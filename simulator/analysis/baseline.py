@@ -10,7 +10,7 @@ from statistics import NormalDist, fmean, stdev
 from typing import Final, Literal, NamedTuple, final
 
 from longspan.simulator.analysis.comparable import check_comparable, differences, pooled
-from longspan.simulator.analysis.graded_runs import Graded, Unusable, load
+from longspan.simulator.analysis.graded_runs import Graded, Unusable, load, without_ungraded
 from longspan.simulator.analysis.pairing import paired
 from longspan.simulator.analysis.statistics import ALPHA, POWER, Difference, by_conversation, fall_p, student
 from longspan.simulator.errors import InputError
@@ -100,6 +100,8 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
         if len(agents := sorted({run.agent for run in runs})) > 1:
             raise InputError(f"{name} are of {len(agents)} agents ({', '.join(agents)}): name the runs of one"[:300])
     check_comparable([*new, *old])
+    (new, ungraded), (old, ungraded_before) = without_ungraded(new), without_ungraded(old)
+    left_out = [*unusable, *ungraded, *ungraded_before]
     both = paired(old, new)
     apart = [each.difference for each in both]
     groups: dict[str, list[tuple[float, float]]] = {}
@@ -116,7 +118,7 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
         p=fall_p(apart, margin) if apart else 1.0,
         detectable=_detectable(apart, margin, len(scenarios)),
         scenarios=scenarios,
-        warnings=[*differences([*new, *old]), *pooled(new), *pooled(old), *(f"left out: {run.why}" for run in unusable)],
+        warnings=[*differences([*new, *old]), *pooled(new), *pooled(old), *(f"left out: {run.why}" for run in left_out)],
     )
 
 

@@ -16,7 +16,7 @@ from longspan.simulator.analysis.comparable import check_comparable, comparable,
 from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
 from longspan.simulator.analysis.distances import Distances, Point, Range, narrow, points, range_of
 from longspan.simulator.analysis.effects import Pooled, pooled_effects
-from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable, load
+from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable, load, without_ungraded
 from longspan.simulator.analysis.groups import Group, by_distance, by_scenario, by_skill, group, grouped, in_order
 from longspan.simulator.analysis.memory_losses import Lost
 from longspan.simulator.analysis.rows import names
@@ -178,6 +178,8 @@ def load_comparisons(paths: Sequence[Path]) -> dict[str, Comparison]:
 def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     """Load runs and those that cannot be used, such as one of which no test counts: it has no score. Raises InputError."""
     runs, unusable = load(paths)
+    runs, ungraded = without_ungraded(runs)
+    unusable += ungraded
     counted = [run for run in runs if run.result.max_score]
     unusable += [Unusable(run.folder.path, f"{run.folder.path}: {UNCOUNTED}") for run in runs if not run.result.max_score]
     if not counted:
@@ -188,7 +190,7 @@ def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
 def load_finished(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     """Load runs that were played to their end. What an agent has not been asked counts neither for nor against it. Raises InputError."""
     runs, unusable = _loaded(paths)
-    left = [run for run in runs if any(test.status in ("unfinished", "agent_error") for test in run.result.tests)]
+    left = [run for run in runs if run.result.interrupted]
     unusable += [Unusable(run.folder.path, f"{run.folder.path}: not finished; `longspan resume` continues it") for run in left]
     if len(left) == len(runs):
         raise InputError(f"no run is finished: {unusable[-1].why}")
@@ -196,8 +198,9 @@ def load_finished(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
 
 
 def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Comparison:
-    """Compare runs. Raises InputError if they do not play the same tests (see `check_comparable`)."""
+    """Compare runs. Raises InputError if they do not play the same tests (see `check_comparable`), or if no test is graded."""
     check_comparable(runs)
+    runs, ungraded = without_ungraded(runs)
     tests = _tests(runs)
     by_cell = _by(tests, lambda each: [(each.run.agent, each.run.column)])
     cells = cells_of(runs)
@@ -228,7 +231,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
         measured="; ".join(dict.fromkeys(run.result.measured for run in runs)),
         warnings=[*differences(runs), *pooled(runs)],
-        unusable=list(unusable),
+        unusable=[*unusable, *ungraded],
     )
 
 

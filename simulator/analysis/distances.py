@@ -1,23 +1,27 @@
-"""Evidence distances, one for each question, and spans: as every agent is dealt them, and with this agent's own replies."""
+"""What questions need, how far back it lies, and spans: as every agent is dealt them, and with this agent's own replies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from statistics import fmean, median
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.grading.grades import Result, TestResult
+from longspan.simulator.transcript import Evidence
 
 __all__ = [
     "MAX_TOKENS",
     "NARROW",
     "Asked",
     "Distances",
+    "Need",
     "Point",
     "Range",
     "asked",
     "narrow",
+    "needs",
     "points",
+    "question_scores",
     "range_of",
     "short",
     "spans_kept",
@@ -35,16 +39,30 @@ NAMED: Final = 3
 
 
 @final
-class Asked(NamedTuple):
-    """A question, by its turn, and its evidence distance: to the nearest needle that it needs, in tokens.
+class Need(NamedTuple):
+    """What a right answer to the question of a `turn` cannot do without: a needle, or one of several that tell the same (`pairs`)."""
 
-    The nearest, because a question that needs several needles then claims no more than all of them lie away. `tokens` counts the
-    agent's replies as they are, `dealt` at what every agent is charged for one (as said in results of 0.2, which charged nothing).
+    turn: int
+    pairs: Sequence[Evidence]
+
+    @property
+    def nearest(self) -> Evidence:
+        """The needle that is reached first on the way back from the question."""
+        return min(self.pairs, key=lambda pair: pair.tokens)
+
+
+@final
+class Asked(NamedTuple):
+    """A question, by its turn, and its evidence distance in tokens: how far back a memory must reach for a right answer.
+
+    That is to the furthest `needle`, by its turn, that is needed; of several of which one suffices, the nearest counts. `tokens` counts
+    the agent's replies as they are, `dealt` at what every agent is charged for one (as said in results of 0.2, which charged nothing).
     """
 
     turn: int
     tokens: int
     dealt: int
+    needle: int
 
 
 @final
@@ -86,13 +104,27 @@ class Range(NamedTuple):
 
 def asked(test: TestResult) -> list[Asked]:
     """Return the questions of a test that need a needle, in the order in which they were asked."""
-    nearest: dict[int, Asked] = {}
-    for pair in test.evidence:
-        dealt = pair.tokens if pair.dealt is None else pair.dealt
-        found = Asked(pair.question_turn, _limited(pair.tokens), _limited(dealt))
-        if (known := nearest.get(found.turn)) is None or found.tokens < known.tokens:
-            nearest[found.turn] = found
-    return [nearest[turn] for turn in sorted(nearest)]
+    furthest: dict[int, Evidence] = {}
+    for need in needs(test):
+        pair = need.nearest
+        if (known := furthest.get(need.turn)) is None or pair.tokens > known.tokens:
+            furthest[need.turn] = pair
+    return [_asked(furthest[turn]) for turn in sorted(furthest)]
+
+
+def needs(test: TestResult) -> list[Need]:
+    """Return what right answers to a test's questions cannot do without."""
+    found: dict[tuple[int, str, int], list[Evidence]] = {}
+    for place, pair in enumerate(test.evidence):
+        if pair.needed:
+            key = ("needle", place) if pair.choice is None else ("choice", pair.choice)
+            found.setdefault((pair.question_turn, *key), []).append(pair)
+    return [Need(turn, pairs) for (turn, _, _), pairs in found.items()]
+
+
+def _asked(pair: Evidence) -> Asked:
+    dealt = pair.tokens if pair.dealt is None else pair.dealt
+    return Asked(pair.question_turn, _limited(pair.tokens), _limited(dealt), pair.needle_turn)
 
 
 def _limited(tokens: int) -> int:
@@ -109,22 +141,33 @@ def _points(test: TestResult, span: int) -> Iterator[Point]:
     questions = {each.turn: each for each in asked(test)}
     if not questions:
         return
-    scores: dict[int, list[float | None]] = {}
-    for item in test.items if test.correction is None else ():
-        if item.turn in questions:
-            scores.setdefault(item.turn, []).append(item.score)
-    for turn, items in scores.items() if scores else {max(questions): [test.score]}.items():
-        decided = [score for score in items if score is not None]
+    for turn, score in (_graded(test, questions) or {max(questions): test.score}).items():
         yield Point(
             test=test.id,
             scenario=test.scenario,
             conversation=test.conversation or "",
             distance=questions[turn].tokens,
             share=questions[turn].dealt / span if span and test.exempt not in ("alone", "isolated") else 0.0,
-            score=fmean(decided) if len(decided) == len(items) else None,
+            score=score,
             chance=test.chance,
             turn=turn,
         )
+
+
+def _graded(test: TestResult, questions: Collection[int]) -> dict[int, float | None]:
+    """Return the scores of those questions, by turn, that the test's items name: None if one of a question's items is undecided."""
+    items: dict[int, list[float | None]] = {}
+    for item in test.items if test.correction is None else ():
+        if item.turn is not None and item.turn in questions:
+            items.setdefault(item.turn, []).append(item.score)
+    decided = {turn: [score for score in scores if score is not None] for turn, scores in items.items()}
+    return {turn: fmean(scores) if len(scores) == len(items[turn]) else None for turn, scores in decided.items()}
+
+
+def question_scores(test: TestResult) -> dict[int, float | None]:
+    """Return the score of each question that needs a needle, by its turn: that of its items, or else the test's."""
+    questions = {need.turn for need in needs(test)}
+    return dict.fromkeys(questions, test.score) | _graded(test, questions)
 
 
 # ---- in tables

@@ -16,7 +16,7 @@ from longspan.simulator.manifest import Manifest
 from longspan.simulator.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.settings import Branch
 
-__all__ = ["Column", "Graded", "Unusable", "load"]
+__all__ = ["Column", "Graded", "Unusable", "load", "without_ungraded"]
 
 MAX_VALUE: Final = 10**12
 """Tokens and dollars above which results are invalid."""
@@ -114,6 +114,22 @@ def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
         more = f" ({len(unusable) - 1} more cannot be used either)" if len(unusable) > 1 else ""
         raise InputError(f"no run can be used: {unusable[0].why}{more}")
     return graded, unusable
+
+
+def without_ungraded(runs: Sequence[Graded]) -> tuple[list[Graded], list[Unusable]]:
+    """Return the runs without those that were interrupted before a test was graded, and these: they have no score, not one of 0.
+
+    Raises InputError if no run is left.
+    """
+    left = [run for run in runs if run.result.ungraded]
+    unusable = [
+        Unusable(run.folder.path, f"{run.folder.path}: interrupted before a test was graded; `longspan resume` continues it")
+        for run in left
+    ]
+    if left and len(left) == len(runs):
+        more = f" ({len(left) - 1} more were interrupted, too)" if len(left) > 1 else ""
+        raise InputError(f"no test is graded: {unusable[0].why}{more}")
+    return [run for run in runs if run not in left], unusable
 
 
 def _folders(path: Path) -> Iterable[Path]:

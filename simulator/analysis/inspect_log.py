@@ -156,7 +156,10 @@ class _Converter:
                 | {
                     "skills": list(test.skills),
                     "turns": list(test.turns),
-                    "evidence": [{"needle": e.needle_turn, "question": e.question_turn, "tokens": e.tokens} for e in test.evidence],
+                    "evidence": [
+                        {"needle": e.needle_turn, "question": e.question_turn, "tokens": e.tokens, "needed": e.needed}
+                        for e in test.evidence
+                    ],
                     "facts": opened.facts if opened is not None else None,
                 }
             ),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, final
 
 from longspan.simulator.analysis.groups import Group, group
-from longspan.simulator.grading.evidence_recall import PLACES, evidence_metrics
+from longspan.simulator.grading.evidence_recall import evidence_metrics, places_of, recalls
 from longspan.simulator.grading.grades import TestResult
 
 __all__ = ["Kind", "by_kind", "places"]
@@ -25,10 +25,12 @@ class Kind(NamedTuple):
 def by_kind(tests: Iterable[TestResult]) -> dict[str, Kind]:
     """Return the kinds of tests, by tag in alphabetical order. A test counts for each of its tags."""
     tagged: dict[str, list[TestResult]] = {}
-    for test in tests:
+    known = list(tests)
+    for test in known:
         for tag in dict.fromkeys(test.tags):
             tagged.setdefault(tag, []).append(test)
-    return {tag: _kind(tagged[tag]) for tag in sorted(tagged)}
+    measured = places_of(test.evidence for test in known)
+    return {tag: _kind(tagged[tag], measured) for tag in sorted(tagged)}
 
 
 def places(kinds: Iterable[Kind]) -> list[int]:
@@ -37,7 +39,5 @@ def places(kinds: Iterable[Kind]) -> list[int]:
     return sorted(known)
 
 
-def _kind(tests: list[TestResult]) -> Kind:
-    found = evidence_metrics(test.evidence for test in tests)
-    recall = {k: found[name] for k in PLACES if (name := f"evidence_recall@{k}") in found}
-    return Kind(group(tests), sum(test.counts for test in tests), recall)
+def _kind(tests: list[TestResult], measured: Sequence[int]) -> Kind:
+    return Kind(group(tests), sum(test.counts for test in tests), recalls(evidence_metrics((test.evidence for test in tests), measured)))

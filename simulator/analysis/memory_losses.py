@@ -1,4 +1,4 @@
-"""Where a memory was lost: what became of the needles that questions needed, summed over tests.
+"""Where a memory was lost: what became of the needles that questions needed, and of their questions, summed over tests.
 
 How much is known depends on what the agent tells in its traces (see `needle_fates`): of its memory, at least of its prompt, or nothing.
 """
@@ -8,24 +8,38 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar, final
+from typing import Final, Literal, NamedTuple, TypeVar, final
 
-from longspan.simulator.analysis.distances import Point, points
+from longspan.simulator.analysis.distances import Need, Point, needs, points, question_scores
 from longspan.simulator.analysis.groups import Group, by_distance, distance_bin, group, in_order
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.transcript import Evidence
 
-__all__ = ["Answers", "Lost", "MemoryLosses", "Needles", "Outcome", "Tells", "outcome"]
+__all__ = ["Answers", "Lost", "MemoryLosses", "Needles", "Outcome", "Tells", "outcome", "outcomes"]
 
-Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "not_used", "used", "unknown"]
+Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "found_wrong", "found_undecided", "found_right", "unknown"]
 """What became of a needle when a question needed it.
 
 `not_stored`: no memory had been made of it, and it was not in the prompt. `not_retrieved`: one had been made, but was not in the
 prompt. `forgotten`: one had been made, until the user asked to forget it, and it was not in the prompt. `not_shown`: it was not in the
-prompt, and the agent does not tell what it stores. `not_used`: it was in the prompt, but nothing of it in the reply. `used`: it was in
-both. `unknown`: the agent does not tell.
+prompt, and the agent does not tell what it stores. `found_right`: it was in the prompt, and the question was answered right, by its
+grade; `found_wrong`: it was not, or not in full; `found_undecided`: the answer has no score. `unknown`: the agent does not tell.
+
+Of several needles of which one suffices, the one that came furthest counts.
 """
+
+FURTHEST_FIRST: Final[tuple[Outcome, ...]] = (
+    "found_right",
+    "found_wrong",
+    "found_undecided",
+    "unknown",
+    "not_retrieved",
+    "forgotten",
+    "not_shown",
+    "not_stored",
+)
+"""The outcomes, those of needles that came furthest first."""
 
 Tells = Literal["memory", "prompt", "nothing"]
 """What an agent tells of: what it stored, at least what was in its prompt, or neither."""
@@ -38,14 +52,15 @@ class Needles(NamedTuple):
     not_stored: int = 0
     not_retrieved: int = 0
     not_shown: int = 0
-    not_used: int = 0
-    used: int = 0
+    found_wrong: int = 0
+    found_right: int = 0
     unknown: int = 0
     forgotten: int = 0
+    found_undecided: int = 0
 
     @classmethod
-    def of(cls, pairs: Iterable[Evidence]) -> Needles:
-        found: Counter[str] = Counter(map(outcome, pairs))
+    def of(cls, outcomes: Iterable[Outcome]) -> Needles:
+        found: Counter[str] = Counter(outcomes)
         return cls(*(found[name] for name in cls._fields))
 
     @property
@@ -60,7 +75,7 @@ class Needles(NamedTuple):
     @property
     def found(self) -> int:
         """Those that were in the prompt of their question."""
-        return self.not_used + self.used
+        return self.found_wrong + self.found_right + self.found_undecided
 
 
 @final
@@ -93,8 +108,8 @@ class Lost(NamedTuple):
     @classmethod
     def of(cls, tests: Iterable[TestResult], asked: Iterable[Point]) -> Lost:
         """Sum up tests, and their graded questions, of one run or of several."""
-        pairs = [pair for test in tests for pair in test.evidence]
-        return cls(_tells(pairs), Needles.of(pairs), Answers.of(asked))
+        known = list(tests)
+        return cls(_tells(known), Needles.of(how for test in known for _, how in outcomes(test)), Answers.of(asked))
 
 
 @final
@@ -119,17 +134,18 @@ class MemoryLosses:
     @classmethod
     def of(cls, tests: Sequence[TestResult], span: int) -> MemoryLosses:
         """Sum up the results of tests. `span` is in tokens, as in `points`."""
-        asked, pairs = points(tests, span), [(test.scenario, pair) for test in tests for pair in test.evidence]
+        asked = points(tests, span)
+        fates = [_Fate(test.scenario, distance_bin(need.nearest.tokens), how) for test in tests for need, how in outcomes(test)]
         prompts = _prompts(tests)
         shown, hidden = ([point for point in asked if prompts.get((point.test, point.turn)) is value] for value in (True, False))
-        scenarios = _gathered(pairs, lambda each: each[0])
-        distances = _gathered(pairs, lambda each: distance_bin(each[1].tokens))
+        scenarios = _gathered(fates, lambda each: each.scenario)
+        distances = _gathered(fates, lambda each: each.distance)
         places = _gathered(asked, lambda point: by_distance(point)[0])
         return cls(
-            tells=_tells([pair for _, pair in pairs]),
-            needles=Needles.of(pair for _, pair in pairs),
-            needles_by_scenario={name: Needles.of(pair for _, pair in scenarios[name]) for name in sorted(scenarios)},
-            needles_by_distance={name: Needles.of(pair for _, pair in distances[name]) for name in in_order(distances)},
+            tells=_tells(tests),
+            needles=Needles.of(each.outcome for each in fates),
+            needles_by_scenario={name: Needles.of(each.outcome for each in scenarios[name]) for name in sorted(scenarios)},
+            needles_by_distance={name: Needles.of(each.outcome for each in distances[name]) for name in in_order(distances)},
             answers=Answers.of(asked),
             answers_by_scenario={name: Answers.of(group) for name, group in sorted(_gathered(asked, lambda point: point.scenario).items())},
             answers_by_distance={name: Answers.of(places[name]) for name in in_order(places)},
@@ -145,13 +161,28 @@ class MemoryLosses:
         needles = self.needles
         needed = f"Of {needles.needed:,} {'needle' if needles.needed == 1 else 'needles'} that questions needed,"
         untold = f" Of {needles.unknown:,} the agent does not tell." if needles.unknown else ""
-        return f"{needed} {_lost(needles)}{_used(needles)}{untold}"
+        return f"{needed} {_lost(needles)}{_answered(needles)}{untold}"
 
 
-def outcome(pair: Evidence) -> Outcome:
-    """Return what became of a needle when the question needed it."""
+@final
+class _Fate(NamedTuple):
+    """The outcome of a needle that was needed, with its scenario and the bin of its distance."""
+
+    scenario: str
+    distance: str
+    outcome: Outcome
+
+
+def outcomes(test: TestResult) -> list[tuple[Need, Outcome]]:
+    """Return what became of each needle that a test's questions need."""
+    scores = question_scores(test)
+    return [(need, min((outcome(pair, scores[need.turn]) for pair in need.pairs), key=FURTHEST_FIRST.index)) for need in needs(test)]
+
+
+def outcome(pair: Evidence, score: float | None) -> Outcome:
+    """Return what became of a needle when the question needed it, whose answer got that score."""
     if pair.retrieved:
-        return "unknown" if pair.used is None else "used" if pair.used else "not_used"
+        return "found_undecided" if score is None else "found_right" if score == 1 else "found_wrong"
     if pair.forgotten:
         return "forgotten"
     if pair.stored is False:
@@ -161,7 +192,8 @@ def outcome(pair: Evidence) -> Outcome:
     return "not_retrieved" if pair.stored else "not_shown"
 
 
-def _tells(pairs: Sequence[Evidence]) -> Tells:
+def _tells(tests: Iterable[TestResult]) -> Tells:
+    pairs = [pair for test in tests for pair in test.evidence]
     if any(pair.stored is not None for pair in pairs):
         return "memory"
     return "prompt" if any(pair.retrieved is not None for pair in pairs) else "nothing"
@@ -171,10 +203,11 @@ def _prompts(tests: Iterable[TestResult]) -> dict[tuple[str, int], bool | None]:
     """Whether all needles of a question, by test and turn, were in its prompt; None if unknown."""
     found: dict[tuple[str, int], bool | None] = {}
     for test in tests:
-        for pair in test.evidence:
-            question = test.id, pair.question_turn
-            known = found.get(question, True)
-            found[question] = False if False in (known, pair.retrieved) else None if None in (known, pair.retrieved) else True
+        for need in needs(test):
+            question = test.id, need.turn
+            known, told = found.get(question, True), [pair.retrieved for pair in need.pairs]
+            shown = True if True in told else None if None in told else False
+            found[question] = False if False in (known, shown) else None if None in (known, shown) else True
     return found
 
 
@@ -224,13 +257,18 @@ def _lost(needles: Needles) -> str:
     return f"{lost:,} were never found again: {listed([f'{number:,} {how}' for number, how in parts])}."
 
 
-def _used(needles: Needles) -> str:
-    found, were = needles.found, _were(needles.found)
+def _answered(needles: Needles) -> str:
+    found, right, were = needles.found, needles.found_right, _were(needles.found)
     if not found:
         return ""
-    if needles.not_used:
-        return f" Of the {found:,} that {were} found, {needles.used:,} {_were(needles.used)} used."
-    return f" {'The one' if found == 1 else f'All {found:,}'} that {were} found {were} used."
+    undecided = f", and of {needles.found_undecided:,} the answer is undecided" if needles.found_undecided else ""
+    if right == found == 1:
+        return " The one that was found was needed by a question that was answered right."
+    if right == found:
+        return f" All {found:,} that were found were needed by questions that were answered right."
+    if needles.found_undecided == found:
+        return " How their questions were answered is undecided."
+    return f" Of the {found:,} that {were} found, {right:,} {_were(right)} needed by questions that were answered right{undecided}."
 
 
 def _were(number: int) -> str:

@@ -95,14 +95,15 @@ def _card(paths: Sequence[Path], format: Format) -> bytes:
 
 def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
     """Draw what disturbs agents, over runs that may differ in their parameters, and say it. Raises InputError if nothing tells."""
-    from longspan.simulator.analysis.graded_runs import load
+    from longspan.simulator.analysis.graded_runs import load, without_ungraded
     from longspan.simulator.analysis.interference import interference
     from longspan.simulator.files import writing
     from longspan.simulator.report.interference_figure import draw_interference
     from longspan.simulator.report.tables import one_line
 
     graded, unusable = load(paths)
-    print_unusable(unusable)
+    graded, ungraded = without_ungraded(graded)
+    print_unusable([*unusable, *ungraded])
     found = interference(graded)
     content = draw_interference(found, format)
     with writing(out) as partial:

@@ -21,7 +21,7 @@ from longspan.simulator.cli.tables import cut, print_table
 from longspan.simulator.errors import AgentError, InputError, JournalError
 from longspan.simulator.gate import is_trusted
 from longspan.simulator.grading.effects import Effect
-from longspan.simulator.grading.evidence_recall import PLACES
+from longspan.simulator.grading.evidence_recall import recalls
 from longspan.simulator.grading.grades import LEAKS, Result, TestResult
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.manifest import Manifest
@@ -43,6 +43,9 @@ MAX_NAMED: Final = 5
 
 LAST_LINES: Final = 4
 """Lines of a failed agent's traceback or standard error."""
+
+ONE_CONVERSATION: Final = "95% interval: it says nothing about other conversations; more seeds would"
+"""What is said of an interval that comes from a single conversation."""
 
 GAP: Final = 2
 """Characters between two columns of the table of scores."""
@@ -78,10 +81,11 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     `compared`: the folders to compare, runs or folders of runs.
     """
     console = console or Console()
-    results = [outcome.result for outcome in outcomes if outcome.result is not None]
-    called = {result.measured for result in results}
-    rows = [_row(outcome, outcome.result, named=len(called) > 1) for outcome in outcomes if outcome.result is not None]
-    mixed = len({result.max_score for result in results}) > 1
+    finished = [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
+    called = {result.measured for _, result in finished}
+    intervals = [_interval(outcome.folder, result) for outcome, result in finished]
+    rows = [_row(*each, between, named=len(called) > 1) for each, between in zip(finished, intervals, strict=True)]
+    mixed = len({result.max_score for _, result in finished}) > 1
     columns = [name for name in _Row._fields if (name != "share" or mixed) and (name != "cost" or any(row.cost for row in rows))]
     named = {"interval": "95% interval", "score": as_line(next(iter(called))) if len(called) == 1 else "score"}
     heads = [named.get(name, name) for name in columns]
@@ -90,6 +94,8 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     for number, line in enumerate(lines):  # the run comes last: its name is never broken
         figures = "  ".join(f"{' ' * (width - cell_len(cell))}{cell}" for cell, width in zip(line[:-1], widths, strict=False))
         console.say(f"{figures}  {line[-1]}", "bold" if number == 0 else None)
+    if any(found is not None and found.by == "tests" for found in intervals):
+        console.print(ONE_CONVERSATION, style="dim")
     for outcome in outcomes:
         _print_interruption(outcome, console)
     if rows:
@@ -110,13 +116,14 @@ class _Row(NamedTuple):
     run: str
 
 
-def _row(outcome: Outcome, result: Result, *, named: bool) -> _Row:
+def _row(outcome: Outcome, result: Result, between: Interval | None, *, named: bool) -> _Row:
     """Return a run's row. `named`: its score says what it measures."""
     dollars = total_cost([part.cost_usd for part in result.costs.values()]) if result.costs else None
+    score = _range(result) if result.ungraded else f"{_range(result)} of {result.max_score}"
     return _Row(
-        score=as_line(result.headline) if named else f"{_range(result)} of {result.max_score}",
+        score=as_line(result.headline) if named else score,
         share=f"{result.score / result.max_score:.1%}" if result.score is not None and result.max_score else "",
-        interval=_between(_interval(outcome.folder, result)),
+        interval=_between(between),
         chance=f"{result.chance:.2f}",
         cost=f"${dollars:.4f}" if dollars is not None else "",
         failed=f"{sum(test.score == 0 for test in result.tests)} of {len(result.tests)}",
@@ -168,7 +175,8 @@ def _needs_trust(folder: Path) -> bool:
 def print_scores(manifest: Manifest, result: Result, console: Console | None = None) -> None:
     """Print a run's scores by scenario and in total, its scenarios' own tables, what has no score, and what it cost."""
     console = console or Console()
-    title, columns = _scores(manifest, result)
+    whole = score_interval(manifest, result.tests)
+    title, columns = _scores(manifest, result, whole)
     room = console.width - columns[0].width + GAP
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.show_footer = len(result.scenarios) > 1
@@ -180,6 +188,8 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
         table.add_row(*row[: len(table.columns)])
     console.print(as_line(title), style="bold")
     console.print(table)
+    if whole is not None and whole.by == "tests":
+        console.print(ONE_CONVERSATION, style="dim")
     _print_kinds(result, console)
     for own in result.tables:
         if len(own.rows) <= MAX_ROWS:
@@ -191,9 +201,9 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
             console.say(f"{id} has no score: {reason}", "yellow")
         if len(ids) > MAX_NAMED:
             console.say(f"{len(ids):,} tests have no score: {reason}", "yellow")
-    if unfinished := sum(test.status in ("unfinished", "agent_error") for test in result.tests):
-        text = f"{unfinished} of {len(result.tests)} tests have no score: the conversation ended before they did"
-        console.print(text, style="yellow")
+    if result.interrupted:
+        text = f"{result.interrupted} of {len(result.tests)} tests have no score: the run was interrupted before they ended"
+        console.say(text, "yellow")
     if result.refused:
         console.say(result.refused_sentence, "yellow")
     if result.leaks:
@@ -259,19 +269,17 @@ def _unscored(result: Result) -> dict[str, list[str]]:
 
 def _recall(result: Result) -> str:
     """Return how much of the evidence was found, in words; empty if that is unknown."""
-    found = [(k, result.metrics.get(f"evidence_recall@{k}")) for k in PLACES]
-    shares = ", ".join(f"{share:.3f} among the first {k}" for k, share in found if share is not None)
+    shares = ", ".join(f"{share:.3f} among the first {k}" for k, share in recalls(result.metrics).items())
     return f"evidence found: {shares}" if shares else ""
 
 
-def _scores(manifest: Manifest, result: Result) -> tuple[str, list[_Column]]:
+def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple[str, list[_Column]]:
     """Return the title and the columns of the table of scores, the most important first. What is the same everywhere is in the title."""
     alone = all(test.exempt == "alone" for test in result.tests)
     tests = [scenario.tests for scenario in result.scenarios.values()]
     groups = {name: [test for test in result.tests if test.scenario == name] for name in result.scenarios}
     evidence = [Distances.of(group, result.span) for group in groups.values()]
     intervals = [_between(score_interval(manifest, group)) for group in groups.values()]
-    whole = score_interval(manifest, result.tests)
     title = f"{result.suite}{'' if alone else f' at {result.span:,} tokens'} · {manifest.labelled} · seed {result.seed}"
     same = len(set(tests)) == 1
     of_each = f" · {tests[0]} test{'s' * (tests[0] > 1)}{' of each' * (len(tests) > 1)}" if same else ""
@@ -324,6 +332,8 @@ def _worst(tests: Sequence[TestResult]) -> list[TestResult]:
 
 
 def _range(result: Result) -> str:
+    if result.ungraded:
+        return "no score"
     low, high = result.score_bounds
     return f"{result.score:.2f}" if result.score is not None else f"{low:.2f}–{high:.2f}"
 

@@ -120,10 +120,13 @@ def _print_nights(conversation: Conversation, before: Turn | None, turn: Turn, c
 
 
 def _print_turn(turn: Turn, test: Test, console: Console) -> None:
+    from longspan.simulator.analysis.distances import needs
+
     own = turn.message.test == test.result.id
     kinds = ", ".join(turn.kinds) if own or turn.number in test.evidence else "another's"
     asked = next((each for each in test.asked if each.turn == turn.number), None)
-    distance = f", its needle {asked.tokens:,} tokens back" if asked is not None else ""
+    several = sum(need.turn == turn.number for need in needs(test.result)) > 1
+    distance = f", its {'furthest ' * several}needle {asked.tokens:,} tokens back" if asked is not None else ""
     proof = ", proves the grade" if turn.number in test.proof else ""
     console.print(f"\nturn {turn.number}, {turn.message.sent_at:%a %d %b %Y %H:%M}: {kinds}{distance}{proof}", style="bold")
     _print_text("user", _whole(turn.text), console)

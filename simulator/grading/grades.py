@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from math import fsum, isfinite
 from statistics import fmean, pstdev
 from traceback import format_exception
@@ -31,7 +32,7 @@ from longspan.simulator.ledger import Spending, tally
 from longspan.simulator.manifest import Manifest, PlannedTest
 from longspan.simulator.plugins import make_scenario
 from longspan.simulator.queries import JudgeAnswers
-from longspan.simulator.record import Grade, Item, Marked
+from longspan.simulator.record import Exchange, Grade, Item, Marked
 from longspan.simulator.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.scenario import Scenario, description, measured
 from longspan.simulator.tables import Table
@@ -202,6 +203,8 @@ class Result(_Frozen):
     @property
     def headline(self) -> str:
         """The score of full marks and what it measures: "token F1 0.29 of 1 (no judge)"."""
+        if self.ungraded:
+            return f"no test is graded{self._remarks}"
         low, high = self.score_bounds
         figure = f"{self.score:.2f}" if self.score is not None else f"{low:.2f}\u2013{high:.2f}"
         return f"{self.measure} {figure} of {self.max_score}{self._remarks}"
@@ -209,6 +212,16 @@ class Result(_Frozen):
     @property
     def _remarks(self) -> str:
         return f" ({', '.join(self.remarks)})" if self.remarks else ""
+
+    @property
+    def interrupted(self) -> int:
+        """How many tests had not ended when the run was interrupted, or their agent failed."""
+        return sum(test.status in ("unfinished", "agent_error") for test in self.tests)
+
+    @property
+    def ungraded(self) -> bool:
+        """Whether it was interrupted before any test was graded: then it has no score, not even bounds that say anything."""
+        return bool(self.interrupted) and all(test.score is None for test in self.tests)
 
     @property
     def refused_sentence(self) -> str:
@@ -439,7 +452,7 @@ class Gradebook:
             exempt=played.exempt() if played else None,
             span_dealt=played.span_dealt if played else 0,
             span_used=played.span_used if played else 0,
-            evidence=[self._fates[conversation].with_fate(evidence) for evidence in played.evidence] if played else [],
+            evidence=self._evidence(conversation, played) if played else [],
             reason=grade.reason,
             turns=list(grade.turns),
             conversation=played.conversation if played else None,
@@ -450,6 +463,20 @@ class Gradebook:
             refused=played.refused if played else 0,
             farewell=self._after_farewell(conversation, played) if played and status == "scored" else None,
         )
+
+    def _evidence(self, conversation: str, test: PlayedTest) -> list[Evidence]:
+        """Return what a test's questions rest on, with what became of it and with what its scenario says of it."""
+        fates, history = self._fates[conversation], self.transcripts[conversation].history
+        questions = [exchange.turn for exchange in test.exchanges if exchange.asks]
+        found = []
+        for turn, pairs in groupby(map(fates.with_fate, test.evidence), key=lambda pair: pair.question_turn):
+            asked = list(pairs)
+            if turn in questions:  # it has a reply
+                needles = [history[pair.needle_turn] for pair in asked]
+                groups = _needed(self.scenarios[test.definition.scenario], test, questions.index(turn), history[turn].text, needles)
+                asked = [_grouped(pair, place, groups) for place, pair in enumerate(asked)]
+            found += asked
+        return found
 
     def _after_farewell(self, conversation: str, test: PlayedTest) -> AfterFarewell | None:
         """Return what is still told after a test's farewell, by its grader's rules; None if it was not asked again."""
@@ -498,6 +525,23 @@ def _numbers(scenario: Scenario, test: PlayedTest) -> dict[str, float]:
             raise
         return {}
     return {name: value for name, value in found.items() if isfinite(value)}
+
+
+def _needed(scenario: Scenario, test: PlayedTest, number: int, question: str, needles: Sequence[Exchange]) -> list[set[int]]:
+    """Return which needles a question of a test needs: all, if that is unknown or the scenario raises."""
+    if test.definition.facts is not None:
+        try:
+            return [set(group) for group in scenario.needed(test.definition.facts, number, question, needles)]
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+    return [{place} for place in range(len(needles))]
+
+
+def _grouped(pair: Evidence, place: int, groups: Sequence[set[int]]) -> Evidence:
+    """Return the evidence with what is needed of it."""
+    at = next((at for at, group in enumerate(groups) if place in group), None)
+    return replace(pair, needed=at is not None, choice=at if at is not None and len(groups[at]) > 1 else None)
 
 
 def _marked(tests: Sequence[TestResult]) -> list[Marked]:

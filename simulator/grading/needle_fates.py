@@ -1,4 +1,5 @@
-"""What happened to needles according to the agent's traces: whether each was stored, retrieved at its question, and used."""
+"""What happened to needles according to the agent's traces: whether each was stored, retrieved at its question, and
+echoed."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.record import readable
@@ -14,35 +15,41 @@ from longspan.simulator.transcript import Evidence, Transcript, Turn
 
 __all__ = ["Fate", "NeedleFates", "Traces"]
 
+MAX_K: Final = 10**6
+"""The most memories that can be asked for. A forged trace may hold any number."""
+
 
 @final
 class Fate(NamedTuple):
     """What happened to a needle; None if unknown.
 
     `stored`: a memory was created from its turn. `retrieved`: such a memory, or the turn itself, was in the prompt when its
-    question was asked. `used`: also, the reply has a word of the needle that the question does not have. `rank`: the place of the
-    first such memory among those read, from 1; 0 if the turn was among the recent ones, all of which were in the prompt; None if
-    it was not retrieved. `forgotten`: all memories that were made of it were gone before the question, because the user had asked for
-    that; None if the agent has forgotten nothing.
+    question was asked. `echoed`: also, the reply has a word of the needle that the question does not have, which says nothing of whether
+    the answer is right. `rank`: the place of the first such memory among those read, from 1; 0 if the turn was among the recent ones, all
+    of which were in the prompt; None if it was not retrieved. `forgotten`: all memories that were made of it were gone before the
+    question, because the user had asked for that; None if the agent has forgotten nothing. `k`: how many memories were asked for, or,
+    if the trace does not say, how many were read.
     """
 
     stored: bool | None = None
     retrieved: bool | None = None
-    used: bool | None = None
+    echoed: bool | None = None
     rank: int | None = None
     forgotten: bool | None = None
+    k: int | None = None
 
 
 @final
 class Traces:
     """Collects the traces of a conversation's replies.
 
-    Five optional keys of a trace are read. "written": the memories created, objects with an "id" and optionally the "turn" (a
+    Some optional keys of a trace are read. "written": the memories created, objects with an "id" and optionally the "turn" (a
     turn id) that they are from, by default that of the reply. "until": turn id, the last turn of which all memories are told. "read":
     the memories in the prompt, objects with an "id" or with the "turns" that they are from. "recent": {"since": turn id}, the first of
     the latest turns that were all in the prompt. Whether a needle was stored is unknown until a trace has "written", be it empty. Of a
     "forgotten": the memories that are gone because the user asked for that, objects with an "id" or with "turns". Of a
     turn that the agent was told of, which has no trace, a later reply's "written" and "until" may tell; nothing is known if none does.
+    "k": how many memories were asked for.
     A branch's traces go on from those of its `trunk`; what they tell of the trunk's turns, they tell for all branches.
     """
 
@@ -111,7 +118,7 @@ class Traces:
             return Fate(stored, forgotten=forgotten)
         rank = 0 if self._is_recent(needle, trace) else self._rank(needle, trace)
         retrieved = rank is not None
-        return Fate(stored, retrieved, retrieved and bool(new_words & _words(needle_text)), rank, forgotten)
+        return Fate(stored, retrieved, retrieved and bool(new_words & _words(needle_text)), rank, forgotten, _asked_for(trace))
 
     def _is_forgotten(self, needle: int) -> bool:
         memories = self._memories.get(needle, set())
@@ -164,6 +171,11 @@ class NeedleFates:
     def with_fate(self, evidence: Evidence) -> Evidence:
         """Return the evidence with its needle's fate."""
         return replace(evidence, **self._fates.get((evidence.needle_turn, evidence.question_turn), Fate())._asdict())
+
+
+def _asked_for(trace: Mapping[str, Any]) -> int:
+    k = trace.get("k")
+    return k if isinstance(k, int) and 0 < k <= MAX_K else sum(1 for _ in _objects(trace, "read"))
 
 
 def _objects(trace: Mapping[str, Any] | None, key: str) -> Iterator[Mapping[str, Any]]:

@@ -191,7 +191,7 @@ class Results:
 
     @cached_property
     def _cells(self) -> dict[tuple[str, Column], Cell]:
-        return cells_of(self._runs)
+        return cells_of([run for run in self._runs if not run.result.ungraded] or self._runs)
 
     @property
     def _cell(self) -> tuple[tuple[str, Column], Cell]:

@@ -71,6 +71,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
     page = environment().get_template("run.html.j2")
     pieces = page.stream(
         home=home,
+        folder=run.path.resolve().name,
         manifest=run.manifest,
         result=result,
         chance=result.chance,

@@ -91,6 +91,8 @@ class Card:
     @property
     def score(self) -> str:
         result = self.run.result
+        if result.ungraded:
+            return "–"
         return f"{result.score:.2f}" if result.score is not None else " to ".join(f"{bound:.2f}" for bound in result.score_bounds)
 
     @property
@@ -161,9 +163,11 @@ def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> 
     named = f", {visible(result.measured)}" if result.measured != "score" else ""
     beside = MARGIN + 26 * len(card.score) + 8
     share = f"{low / full:.0%}" if result.score is not None else f"{low / full:.0%} to {high / full:.0%}"
-    _write(axes, beside, at - 7, f"of {result.max_score}: {share} of full marks{named}", 15)
+    of = "interrupted, no test is graded" if result.ungraded else f"of {result.max_score}: {share} of full marks{named}"
+    _write(axes, beside, at - 7, of, 15)
     between = f"95% interval {' to '.join(card.interval.ends())} · " if card.interval is not None else ""
     _write(axes, beside, at + 13, f"{between}guessing scores {result.chance:.2f}", 13, SOFT)
+    low, high = (0, 0) if result.ungraded else (low, high)
     _bar(axes, at + 34, [share / full for share in (low, high, result.chance)], card.interval, full)
     for number, line in enumerate(said):
         _write(axes, MARGIN, at + 68 + 19 * number, line, 13)

@@ -198,7 +198,7 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
     if max(curve.distances[-1] for curve in comparison.curves.values()) > WIDE * min(column.span for column in comparison.columns):
         axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: short(value))
-    axes.set_xlabel("tokens from the nearest needle that a question needs")
+    axes.set_xlabel("tokens from the furthest needle that a question needs")
     draw_legend(figure, axes, agent_lines(agents, looks), level_marks()[:1])
 
 

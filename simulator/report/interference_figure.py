@@ -51,7 +51,7 @@ def _fill(found: Mapping[str, Interference], figure: Figure) -> None:
 
 
 def _distance(axes: Axes, found: Mapping[str, Interference], looks: Mapping[str, Style]) -> None:
-    axes.set_xlabel("tokens from the nearest needle")
+    axes.set_xlabel("tokens from the furthest needle that is needed")
     curves = {agent: each.distance for agent, each in found.items() if each.distance is not None}
     if not curves:
         _empty(axes, "too few questions have\nan evidence distance")

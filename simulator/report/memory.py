@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.analysis.distances import MAX_TOKENS, Point
+from longspan.simulator.analysis.distances import asked as questions
 from longspan.simulator.analysis.groups import Group, group
 from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.grading.grades import TestResult
@@ -14,8 +15,9 @@ from longspan.simulator.report.reading import Conversation
 __all__ = ["OUTCOMES", "Cell", "MemoryMap", "Piece", "Stage", "memory_map", "split", "stages"]
 
 OUTCOMES: Final = {
-    "used": "used",
-    "not_used": "found, not used",
+    "found_right": "found, answered right",
+    "found_wrong": "found, not answered right",
+    "found_undecided": "found, answer undecided",
     "not_retrieved": "stored, not retrieved",
     "forgotten": "forgotten on request",
     "not_shown": "not in the prompt",
@@ -63,7 +65,7 @@ def stages(losses: MemoryLosses) -> list[Stage]:
     if memory:
         passed.append(("kept", needles.told - needles.not_stored, ["not_stored"]))
     passed.append(("found again" if memory else "in the prompt", needles.found, ["not_retrieved", "forgotten", "not_shown"]))
-    passed.append(("used", needles.used, ["not_used"]))
+    passed.append(("answered right", needles.found_right, ["found_wrong", "found_undecided"]))
     passed[1][2].append("unknown")
     whole, counts = needles.needed or 1, needles._asdict()
     found = []
@@ -96,7 +98,7 @@ class Cell(NamedTuple):
 
 @final
 class MemoryMap(NamedTuple):
-    """Graded questions by the depth of the nearest needle that each needs (columns) and by its distance (rows), in tokens."""
+    """Graded questions by the depth of the furthest needle that each needs (columns) and by its distance (rows), in tokens."""
 
     columns: list[str]
     rows: list[tuple[str, list[Cell | None]]]
@@ -123,12 +125,8 @@ def memory_map(asked: Iterable[Point], tests: Iterable[TestResult], conversation
 def _placed(
     asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, Conversation]
 ) -> Iterator[tuple[int, int, Point]]:
-    """Graded questions, each after the depth and the distance of the nearest needle that it needs, in tokens."""
-    needles = {
-        (test.id, pair.question_turn): pair.needle_turn
-        for test in tests
-        for pair in sorted(test.evidence, key=lambda pair: pair.tokens, reverse=True)  # so that the nearest is the last
-    }
+    """Graded questions, each after the depth and the distance of the furthest needle that it needs, in tokens."""
+    needles = {(test.id, question.turn): question.needle for test in tests for question in questions(test)}
     for point in asked:
         needle, conversation = needles[point.test, point.turn], conversations.get(point.conversation)
         turn = conversation.turn(needle) if conversation is not None and needle >= 0 else None

@@ -113,7 +113,7 @@ def _settings(runs: Sequence[Graded]) -> str:
     if options:
         number = "One option was not the default" if len(options) == 1 else f"{len(options):,} options were not the defaults"
         sentences.append(f"{number}: {listed(options)}.")
-    sentences += [f"A question was asked {listed(evidence)} after the nearest statement that it needs."] if evidence else []
+    sentences += [f"A question was asked {listed(evidence)} after the furthest statement that it needs."] if evidence else []
     if kept:
         share = sum(test.certified is True for run in runs for test in run.result.tests) / sum(
             test.certified is not None for run in runs for test in run.result.tests

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from longspan.simulator import templating
 from longspan.simulator.analysis.interference import planted_text
 from longspan.simulator.report.excerpts import Excerpt, embedded, script_json, script_list
+from longspan.simulator.tables import small
 from longspan.simulator.terminal import visible
 
 __all__ = ["ASSETS", "asset", "environment", "policy"]
@@ -62,6 +63,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
     env.filters |= {
         "number": "{:,}".format,
         "figure": lambda value: "–" if value is None else f"{value:.2f}",
+        "small": small,
         "signed": _signed,
         "percent": lambda value: f"{value:.0%}",
         "share": lambda value: f"{100 * min(1.0, max(0.0, value)):.2f}%",

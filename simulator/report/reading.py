@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator import events
 from longspan.simulator.analysis.distances import Asked, asked
-from longspan.simulator.analysis.memory_losses import Outcome, outcome
+from longspan.simulator.analysis.memory_losses import Outcome, outcomes
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.record import Award
 from longspan.simulator.report.excerpts import MAX_CHARS, TRACE_CHARS, Excerpt
@@ -27,9 +27,9 @@ STAGES: Final[Mapping[Outcome, str]] = {
     "not_retrieved": "not retrieved",
     "forgotten": "forgotten on request",
     "not_shown": "not in the prompt",
-    "not_used": "not used",
+    "found_wrong": "found, not answered right",
 }
-"""Outcomes of needles that were lost (see `Outcome`), in the order in which they are, as a row says them."""
+"""Outcomes of needles that did not help (see `Outcome`), in the order in which they are, as a row says them."""
 
 
 @final
@@ -190,7 +190,7 @@ class Stretch(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """Where a memory was lost, and for how many of a test's pairs of needle and question: `lost` of those whose fate is `known`."""
+    """Where a memory was lost, and how many of the needles that a test's questions need: `lost` of those whose fate is `known`."""
 
     stage: str
     lost: int
@@ -275,15 +275,15 @@ class Test:
     @property
     def causes(self) -> list[Cause]:
         """Where its needles were lost, by the first stage that failed, if traces tell and it has not all points."""
-        lost = Counter(map(outcome, self.result.evidence))
+        lost = Counter(how for _, how in outcomes(self.result))
         known = lost.total() - lost["unknown"]
         return [Cause(name, lost[how], known) for how, name in STAGES.items() if lost[how] and self.result.score != 1]
 
     @property
     def needle_outcomes(self) -> list[tuple[str, int, int]]:
-        """For "stored", "retrieved" and "used": how many pairs of needle and question were so, and of how many traces tell."""
-        outcomes = {name: [getattr(pair, name) for pair in self.result.evidence] for name in ("stored", "retrieved", "used")}
-        known = {name: [value for value in values if value is not None] for name, values in outcomes.items()}
+        """For "stored", "retrieved" and "echoed": how many pairs of needle and question were so, and of how many traces tell."""
+        fates = {name: [getattr(pair, name) for pair in self.result.evidence] for name in ("stored", "retrieved", "echoed")}
+        known = {name: [value for value in values if value is not None] for name, values in fates.items()}
         return [(name, sum(values), len(values)) for name, values in known.items() if values]
 
 

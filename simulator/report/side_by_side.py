@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, final
 
 from longspan.simulator.analysis.comparable import test_key
+from longspan.simulator.analysis.distances import question_scores
 from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.memory_losses import outcome
 from longspan.simulator.errors import InputError
@@ -66,8 +67,9 @@ def _played(run: Graded, test: str) -> tuple[Test, Conversation | None]:
 
 def _side(run: Graded, test: Test) -> Side:
     fates: dict[int, list[str]] = {}
+    scores = question_scores(test.result)
     for pair in test.result.evidence:
-        if (fate := outcome(pair)) != "unknown":
+        if (fate := outcome(pair, scores.get(pair.question_turn))) != "unknown":
             fates.setdefault(pair.needle_turn, []).append(OUTCOMES[fate])
     return Side(run, test, fates)
 

@@ -36,8 +36,11 @@ def times(conversations: Iterable[Conversation]) -> Times | None:
 
 
 def score_interval(manifest: Manifest, tests: Iterable[TestResult]) -> Interval | None:
-    """The interval of the score of a run's tests, all or those of a scenario; None if it cannot be estimated (see `interval`)."""
+    """The interval of the score of a run's tests, all or those of a scenario; None if it cannot be estimated (see `interval`), or if no
+    test has a score."""
     placed = [(test, manifest.roots.get(test.id, "")) for test in tests if test.counts]
+    if all(test.score is None for test, _ in placed):
+        return None
     return interval([Observed(test.scenario, conversation, test.lowest, test.highest) for test, conversation in placed])
 
 

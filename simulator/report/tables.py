@@ -15,9 +15,10 @@ from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.analysis.groups import Group
 from longspan.simulator.analysis.spreadsheet import write_csv
 from longspan.simulator.analysis.statistics import ALPHA, least_conversations
+from longspan.simulator.grading.evidence_recall import recalls
 from longspan.simulator.grading.grades import Status
 from longspan.simulator.report.memory import OUTCOMES
-from longspan.simulator.tables import Table
+from longspan.simulator.tables import Table, small
 from longspan.simulator.terminal import visible
 
 __all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "more_tables", "notes", "one_line", "scenario_tables", "tables"]
@@ -46,7 +47,7 @@ TESTS_NOTE: Final = "The p of these tests takes them one by one: it is about the
 
 
 EVIDENCE_NOTE: Final = (
-    "Evidence distance: tokens from a question to the nearest needle that it needs, with this agent's replies; of span: the same as "
+    "Evidence distance: tokens from a question to the furthest needle that it needs, with this agent's replies; of span: the same as "
     "every agent was dealt it. Medians, with ranges in brackets. Span with replies: the median of the tests."
 )
 
@@ -61,9 +62,6 @@ ADDING: Final = "add_calls_per_1k"
 
 STAGES: Final = {
     "evidence_stored": "evidence stored",
-    "evidence_recall@5": "among the first 5",
-    "evidence_recall@10": "10",
-    "evidence_recall@20": "20",
     "add_seconds_per_1k": "adding: seconds",
     "add_calls_per_1k": "calls",
     "add_tokens_per_1k": "tokens",
@@ -73,11 +71,12 @@ STAGES: Final = {
     "search_seconds": "a search: seconds",
     "beyond_k": "memories beyond k",
 }
-"""The figures of a memory, and their columns."""
+"""The figures of a memory, and their columns. After the first come the shares of evidence among the first memories."""
 
 STAGES_NOTE: Final = (
-    "Means over questions of the share of their evidence that was stored, and that was among the first memories found. Adding: for each "
-    "1,000 tokens of conversation; its last quarter to its first: how many times as long a token took."
+    "Means over questions of the share of their evidence that was stored, and that was among the first memories found, at "
+    "most as many as were asked for. Adding: for each 1,000 tokens of conversation; its last quarter to its first: how many times as long "
+    "a token took."
 )
 
 LOST_NOTE: Final = "As the agents' traces tell. A needle counts once for each question that needs it."
@@ -386,18 +385,22 @@ def _stages(comparison: Comparison) -> Table:
         if (agent, column) in comparison.cells
     ]
     told = [(agent, span, cell) for agent, span, cell in cells if ADDING in cell.memory]
-    seen = [name for name in STAGES if any(name in cell.memory for _, _, cell in told)]
+    first, *others = STAGES
+    places = sorted({k for _, _, cell in told for k in recalls(cell.memory)})
+    heads = {f"evidence_recall@{k}": f"{k:,}" if number else f"among the first {k:,}" for number, k in enumerate(places)}
+    columns = {first: STAGES[first], **heads, **{name: STAGES[name] for name in others}}
+    seen = [name for name in columns if any(name in cell.memory for _, _, cell in told)]
     rows = [
-        [agent, span, *(_figure(cell.memory.get(name)) for name in seen), "" if cell.score is None else f"{cell.share[0]:.2f}"]
+        [
+            agent,
+            span,
+            *("" if name not in cell.memory else small(cell.memory[name]) for name in seen),
+            "" if cell.score is None else f"{cell.share[0]:.2f}",
+        ]
         for agent, span, cell in told
     ]
-    return Table(
-        title="Memories by stage", columns=["agent", "span", *(STAGES[name] for name in seen), "score, of 1"], rows=rows, note=STAGES_NOTE
-    )
-
-
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}" if 0 < value < 0.0995 else f"{value:.2f}"
+    named = [columns[name] for name in seen]
+    return Table(title="Memories by stage", columns=["agent", "span", *named, "score, of 1"], rows=rows, note=STAGES_NOTE)
 
 
 def _outcomes(title: str, whole: str, found: Sequence[tuple[str, str, Mapping[str, int]]], note: str = "") -> Table:

@@ -348,7 +348,7 @@ def _written(reply: Reply, turn: str) -> list[WrittenMemory]:
 def _trace(subject: _Subject) -> Finding:
     """Say whether grades can be made of the traces."""
     if not subject.traces:
-        return Finding("trace", "note", "tells none: grades cannot say whether a needle was stored, retrieved and used")
+        return Finding("trace", "note", "tells none: grades cannot say whether a needle was stored and retrieved")
     known: set[str] = set()
     told: set[str] = set()
     for turn, content in subject.traces:

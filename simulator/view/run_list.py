@@ -49,7 +49,7 @@ class Entry:
 
     `changed`: when a journal or the results last changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: what
     guessing would score. `measured`: what the score measures. `ended`: how many of its tests have ended, if it has no results. `why`:
-    why the run is damaged.
+    why the run is damaged. `ungraded`: it was interrupted before a test was graded.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Entry:
     ended: int = 0
     measured: str = "score"
     why: str = ""
+    ungraded: bool = False
 
     @property
     def share(self) -> float | None:
@@ -137,11 +138,9 @@ class RunList:
         if not has_results(run):
             return Entry(name, "stopped", changed, run.manifest)
         result = self.graded(name).result
-        unfinished = any(test.status in ("unfinished", "agent_error") for test in result.tests)
-        state: State = "interrupted" if unfinished else "finished"
-        return Entry(
-            name, state, changed, run.manifest, result.score, result.score_bounds, result.max_score, result.chance, measured=result.measured
-        )
+        state: State = "interrupted" if result.interrupted else "finished"
+        figures = result.score, result.score_bounds, result.max_score, result.chance
+        return Entry(name, state, changed, run.manifest, *figures, measured=result.measured, ungraded=result.ungraded)
 
     def _ended_tests(self, run: RunFolder) -> int:
         """How many graded tests have ended, by what the journals say so far. Only what is new in them is read."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -28,8 +30,11 @@ from longspan.agents.memory.turns import Turn
 from longspan.agents.reference.notebook import Notebook
 from longspan.simulator.agent import Agent
 from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.cli.console import Console
+from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.fields import validated
 from longspan.simulator.gate import danger
+from longspan.simulator.grading.evidence_recall import recalls
 from longspan.simulator.grading.grades import read_result
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
@@ -276,6 +281,19 @@ def test_a_memory_is_ready_for_a_long_run_and_searching_costs_nothing(kind: str,
     recall = [result.metrics[f"evidence_recall@{k}"] for k in (5, 10, 20)]
     assert {"full": recall == [1, 1, 1], "none": recall == [0, 0, 0]}.get(kind, 0 < recall[0] <= recall[2] < 1)
     assert result.metrics["evidence_stored"] == float(kind != "none")
+
+
+@pytest.mark.parametrize(("k", "places"), [(3, [3]), (5, [5]), (7, [5, 7]), (20, [5, 10, 20]), (50, [5, 10, 20, 50])])
+def test_evidence_is_looked_for_among_as_many_memories_as_were_asked_for(k: int, places: list[int], tmp_path: Path) -> None:
+    suite = load_suite("ltm").model_copy(update={"tests": 1, "scenarios": {"name_list": {}}})
+    planned = plan(RunSettings(suite=suite, span=2000, agent=f"memory/bm25?answerer=none&k={k}"), tmp_path)
+    (outcome,) = trio.run(play, [planned])
+    result = read_result(RunFolder(outcome.folder))
+    assert list(recalls(result.metrics)) == places
+    on = io.StringIO()
+    print_scores(planned.manifest, result, Console(file=on, width=200))
+    (said,) = (line for line in on.getvalue().splitlines() if line.startswith("evidence found"))
+    assert re.findall(r"among the first (\d+)", said) == list(map(str, places))
 
 
 KILLED = """

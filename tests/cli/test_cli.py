@@ -147,9 +147,12 @@ def test_json_prints_a_list_of_results_and_nothing_else(tmp_path: Path) -> None:
             "dealt",
             "stored",
             "retrieved",
-            "used",
+            "echoed",
             "rank",
             "forgotten",
+            "k",
+            "needed",
+            "choice",
         ]
 
 

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
-from tests.made_runs import made_run
+from tests.made_runs import interrupt, made_run
 
 from longspan.simulator.cli import main
 from longspan.simulator.cli.console import Console
@@ -51,6 +51,32 @@ def test_a_run_is_printed_with_its_interval_chance_cost_and_failed_tests(width: 
     assert lines[-1] == f"report  {outcome.folder / 'report.html'}"
 
 
+def test_an_interval_of_one_conversation_says_nothing_about_others(tmp_path: Path) -> None:
+    one, isolated = played(tmp_path), played(tmp_path, isolated=True)
+    said = "95% interval: it says nothing about other conversations; more seeds would"
+    for print_them in (print_outcome, lambda each, on: print_outcomes([each, each], [], on)):
+        for outcome, expected in ((one, True), (isolated, False)):
+            on, file = console(80)
+            print_them(outcome, on)
+            assert (said in file.getvalue().splitlines()) == expected
+
+
+def test_a_run_without_a_graded_test_has_no_score(tmp_path: Path) -> None:
+    outcome = played(tmp_path)
+    interrupt(outcome.folder)
+    outcome = Outcome(outcome.folder, read_result(RunFolder(outcome.folder)), StoppedError("stopped"))
+    on, file = console(80)
+    print_outcome(outcome, on)
+    said = file.getvalue()
+    assert "no test is graded · 300 turns" in said
+    assert "9 of 9 tests have no score: the run was interrupted before they ended" in said
+    assert f"resume  longspan resume {outcome.folder}" in said
+    assert "0.00–3.00" not in said
+    on, file = console(120)
+    print_outcomes([outcome, played(tmp_path)], [], on)
+    assert file.getvalue().splitlines()[1].split()[:4] == ["no", "score", "0.30", "0"], "no interval either"
+
+
 def test_several_runs_get_a_line_each_and_how_to_compare_them(tmp_path: Path) -> None:
     outcomes = [played(tmp_path, "one", cost=0.5), played(tmp_path, "two"), played(tmp_path, "three", left_out=("jokes",))]
     outcomes.append(Outcome(outcomes[0].folder, outcomes[0].result, StoppedError("stopped")))
@@ -61,7 +87,8 @@ def test_several_runs_get_a_line_each_and_how_to_compare_them(tmp_path: Path) ->
     assert lines[0].split() == ["1.50", "of", "3", "50.0%", "[0.70,", "2.30]", "0.30", "$0.5000", "3", "of", "9", str(outcomes[0].folder)]
     assert lines[2].split()[:4] == ["1.00", "of", "2", "50.0%"]
     assert lines[3].endswith(f"{outcomes[0].folder} (interrupted)")
-    assert lines[4:] == [
+    assert " ".join(lines[4:6]) == "95% interval: it says nothing about other conversations;  more seeds would"
+    assert lines[6:] == [
         f"resume  longspan resume {outcomes[0].folder}",
         f"compare longspan compare {outcomes[0].folder} {outcomes[1].folder}",
         f"show    longspan show {outcomes[0].folder}",

@@ -190,7 +190,7 @@ def test_where_the_memory_was_lost_is_told_for_each_agent_as_in_its_own_run(tmp_
     assert sum(map(int, row[3:])) == losses.needles.needed
     assert [row[0] for row in untold.rows] == ["silent"]
     memory = {row["agent"]: row for row in rows_of(comparison, "memory")}
-    assert (memory["notebook"]["used"], memory["silent"]["used"]) == (str(losses.needles.used), "")
+    assert (memory["notebook"]["found_right"], memory["silent"]["found_right"]) == (str(losses.needles.found_right), "")
     assert int(memory["silent"]["wrong"]) > 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from math import exp, inf, log
 from pathlib import Path
 from random import Random
@@ -24,11 +25,11 @@ from longspan.simulator.report.tables import notes, tables
 from longspan.simulator.run_folder import Correction, RunFolder
 from longspan.simulator.runner import play
 from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite
+from longspan.simulator.suite import Suite, load_suite
 from longspan.simulator.transcript import Evidence
 from tests.made_runs import made_run
 from tests.report.forgetful import WINDOW
-from tests.report.pages import Page, report
+from tests.report.pages import Page, journal, report
 from tests.timing import growth
 
 
@@ -45,12 +46,72 @@ def changed(test: TestResult, **fields: Any) -> TestResult:
 # Distances.
 
 
-def test_a_question_lies_as_far_from_its_evidence_as_from_the_nearest_needle_that_it_needs(result: Result) -> None:
+def test_a_question_lies_as_far_back_as_the_furthest_needle_that_it_needs(result: Result) -> None:
     pairs = [Evidence(1, 9, 700, 650), Evidence(4, 9, 300, 280), Evidence(1, 20, 1_500, 1_400)]
     test = changed(result.tests[0], evidence=pairs)
-    assert asked(test) == [Asked(9, 300, 280), Asked(20, 1_500, 1_400)]
+    assert asked(test) == [Asked(9, 700, 650, 1), Asked(20, 1_500, 1_400, 1)]
     assert asked(changed(test, evidence=[])) == []
-    assert asked(changed(test, evidence=[Evidence(1, 2, 40)])) == [Asked(2, 40, 40)], "0.2 charged nothing"
+    assert asked(changed(test, evidence=[Evidence(1, 2, 40)])) == [Asked(2, 40, 40, 1)], "0.2 charged nothing"
+
+    def nearest(*pairs: Evidence) -> list[int]:
+        return [each.needle for each in asked(changed(test, evidence=list(pairs)))]
+
+    far, middle, near = (Evidence(turn, 9, 900 - 100 * turn) for turn in (1, 4, 6))
+    assert nearest(replace(far, choice=0), replace(middle, choice=0), replace(near, choice=0)) == [6], "one of them suffices"
+    assert nearest(replace(far, choice=0), middle, replace(near, choice=0)) == [4]
+    assert nearest(replace(far, choice=0), replace(middle, choice=1), replace(near, choice=1)) == [1]
+    assert nearest(replace(far, needed=False), middle, near) == [4]
+    assert nearest(replace(far, needed=False)) == [], "such a question needs nothing"
+
+
+def test_scenarios_say_which_needles_their_questions_need(tmp_path: Path) -> None:
+    """Of a fact that changed what holds, not what it was before; of what others planted nothing; of lists and stories everything."""
+    suite = load_suite("memory").model_copy(update={"tests": 4})
+    planned = [
+        plan(RunSettings(suite=suite, span=8_000, agent="oracle"), tmp_path),
+        plan(RunSettings(suite=load_suite("history").changed(["history.tokens=5000"], [], [], 1), span=2_000, agent="oracle"), tmp_path),
+    ]
+    kinds: dict[str, set[str]] = {}
+    for folder in (RunFolder(outcome.folder) for outcome in trio.run(lambda: play(planned))):
+        transcripts = folder.transcripts()
+        for test in read_result(folder).tests:
+            transcript = transcripts[str(test.conversation)]
+            facts = transcript.tests[test.id].definition.facts or {}
+            said = transcript.history
+            questions = [each.turn for each in transcript.tests[test.id].exchanges if each.asks]
+            for turn in {pair.question_turn for pair in test.evidence}:
+                pairs = [pair for pair in test.evidence if pair.question_turn == turn]
+                needed = [said[pair.needle_turn].text for pair in pairs if pair.needed]
+                others = [said[pair.needle_turn].text for pair in pairs if not pair.needed]
+                assert needed
+                assert all(pair.choice is None for pair in pairs)
+                kind = test.scenario
+                if test.scenario == "update":
+                    kind = facts["asked"][questions.index(turn)]
+                    about = facts["expected"][kind]
+                    if kind in ("present", "held", "actual"):
+                        assert any(f"{about['room']} Room" in text for text in needed)
+                        assert len(needed) == 1 + (kind == "present")
+                        assert kind != "present" or any(f"{about['day']}s" in text for text in needed)
+                elif test.scenario == "injection":
+                    kind = facts["asked"][questions.index(turn)]
+                    wanted = facts["wish"] if kind == "benign instruction" else facts["times"][kind]
+                    assert len(needed) == 1
+                    assert wanted in needed[0]
+                elif test.scenario == "digest":
+                    assert [any(deed in text for text in needed) for deed, what in facts["told"]] == [
+                        what != "older" for deed, what in facts["told"]
+                    ]
+                elif test.scenario == "reminder":
+                    assert said[pairs[0].needle_turn].text == needed[0] == facts["segments"][0][0]["text"]
+                elif test.tags == ["knowledge-update"]:
+                    kind = test.tags[0]
+                    assert len(needed) == 1
+                    assert str(facts["answer"]) in needed[0]
+                kinds.setdefault(kind, set()).add("some" if others else "all")
+    assert {kind for kind, found in kinds.items() if "some" in found} == {
+        "present", "held", "actual", "planted instruction", "benign instruction", "planted fact", "digest", "reminder", "knowledge-update",
+    }  # fmt: skip
 
 
 def test_a_forged_distance_breaks_nothing(result: Result) -> None:
@@ -228,6 +289,50 @@ def test_more_questions_take_little_longer() -> None:
         return distance_curve(drawn(lambda distance: max(0.0, 1 - distance / 2_000), tests, 1))
 
     assert growth(work, 300) < 10
+
+
+@pytest.mark.parametrize(("span", "agent", "limit"), [(8_000, "ThreeThousand", 3_000), (32_000, "TwelveThousand", 12_000)])
+@pytest.mark.parametrize("same", [False, True])
+def test_an_agent_that_knows_the_last_tokens_alone_falls_where_it_forgets(
+    tmp_path: Path, span: int, agent: str, limit: int, same: bool
+) -> None:
+    """Whether a question needs all of its needles, or one of them suffices: the scenario says which."""
+    suite = Suite(name="parts", tests=24, scenarios={"python:tests.report.forgetful:Parts": {"same": same}})
+    settings = RunSettings(suite=suite, span=span, seed=0, agent=f"python:tests.report.forgetful:{agent}")
+    (outcome,) = trio.run(lambda: play([plan(settings, tmp_path)]))
+    result = read_result(RunFolder(outcome.folder))
+    reach = min if same else max
+    assert [test.score for test in result.tests] == [float(reach(pair.tokens for pair in test.evidence) <= limit) for test in result.tests]
+    found = points(result.tests, span)
+    assert [point.score for point in found] == [float(point.distance <= limit) for point in found]
+    assert 0 < sum(point.lowest for point in found) < len(found)
+    comparison = load_comparison([outcome.folder])
+    for curve in (distance_curve(found), comparison.curves[f"python:tests.report.forgetful:{agent}"]):
+        assert curve is not None
+        assert curve.half.value == pytest.approx(limit, rel=0.15)
+        assert curve.half.low <= limit <= curve.half.high
+        assert curve.fall.value > 0.9
+
+
+@pytest.mark.parametrize(("span", "limit"), [(8_000, 3_000), (32_000, 12_000)])
+def test_a_memory_limit_shows_in_the_ltm_suite(tmp_path: Path, span: int, limit: int) -> None:
+    """Tests are right if every needle that their questions need lies within the limit, worked out from the journal alone."""
+    settings = RunSettings(suite=load_suite("ltm"), span=span, agent="silent", placement="spread")
+    (outcome,) = trio.run(lambda: play([plan(settings, tmp_path)]))
+    furthest: dict[str, int] = {}
+    ends: dict[int, int] = {}
+    for entry in journal(outcome.folder):
+        if entry["type"] == "message":
+            ends[entry["turn"]] = entry["start"] + entry["tokens"]
+            if entry["kind"] == "question" and entry.get("needs"):
+                furthest[entry["test"]] = entry["start"] - min(ends[turn] for turn in entry["needs"])
+    result = read_result(RunFolder(outcome.folder))
+    tests = [changed(test, score=float(furthest[test.id] <= limit), items=[]) for test in result.tests if test.id in furthest]
+    curve = distance_curve(points(tests, span))
+    assert curve is not None
+    assert curve.half.low <= limit <= curve.half.high
+    assert curve.half.value == pytest.approx(limit, rel=0.25)
+    assert curve.fall.value > 0.9
 
 
 def test_a_real_runs_curve_recovers_the_agents_memory_and_is_shown(tmp_path: Path) -> None:

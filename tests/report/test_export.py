@@ -84,6 +84,7 @@ def test_the_rows_hold_what_the_results_and_the_journal_say(format: str, runs: l
             assert (row["certified"], row["at_distance"], row["exempt"]) == (test["certified"], test["at_distance"], test["exempt"])
             distances = [pair["tokens"] for pair in test["evidence"]]
             assert (row["evidence"], row["evidence_nearest"], row["evidence_furthest"]) == (len(distances), min(distances), max(distances))
+            assert row["distance"] == max(pair["tokens"] for pair in test["evidence"] if pair["needed"])
             assert row["skills"] == "; ".join(test["skills"])
             assert row["reason"] == test["reason"]
     turns = [row for row in read(out, format, "turns") if row["run"] == runs[0].name]

@@ -14,13 +14,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from longspan.simulator.analysis.comparing import Comparison, load_comparison
+import longspan
+from longspan.simulator.analysis.baseline import load_fall
+from longspan.simulator.analysis.comparing import Comparison, load_comparison, load_comparisons
 from longspan.simulator.cli import main
+from longspan.simulator.errors import InputError
 from longspan.simulator.report import figures
 from longspan.simulator.report.figures import FIGURES, FORMATS, FigureName, Format, draw, missing
 from longspan.simulator.report.inline_svg import inline_svg
 from longspan.simulator.report.styles import COLOURS, MAX_LINES, MAX_WIDTH, label, labels, styles
-from tests.made_runs import made_run
+from longspan.simulator.report.tables import notes
+from tests.made_runs import interrupt, made_run
 
 LONG = [
     "openai/gpt-4o",
@@ -132,6 +136,29 @@ def test_every_agent_has_a_bar_at_every_span_with_a_pale_end_for_tests_without_a
     lows = sorted(cell.bounds[0] for cell in many.cells.values())
     assert sorted(bar.get_height() for bar in solid) == pytest.approx(lows)
     assert {round(bar.get_height(), 6) for bar in pale} == {round(1 / 3, 6)}
+
+
+def test_a_run_without_a_graded_test_is_not_drawn(tmp_path: Path) -> None:
+    made_run(tmp_path, "all", lambda scenario, number: 1.0)
+    made_run(tmp_path, "begun", lambda scenario, number: 1.0, name="begun")
+    made_run(tmp_path, "gone", lambda scenario, number: 1.0, name="gone")
+    interrupt(tmp_path / "begun", graded=3)
+    interrupt(tmp_path / "gone")
+    comparison = load_comparison([tmp_path])
+    (axes,) = drawn("bars", comparison).axes
+    assert sorted(round(patch.get_height(), 6) for patch in axes.patches if patch.get_width() > 0) == [1, 10, 11]
+    assert comparison.agents == ["all", "begun"]
+    why = f"{tmp_path / 'gone'}: interrupted before a test was graded; `longspan resume` continues it"
+    assert [each.why for each in comparison.unusable] == [why]
+    assert f"Left out: {why}" in notes(comparison)
+    assert (len(comparison.pairs), len(load_comparisons([tmp_path]))) == (1, 1)
+    alone = f"no test is graded: {why}"
+    for refused in (lambda: load_comparison([tmp_path / "gone"]), lambda: load_fall([tmp_path / "run-0"], [tmp_path / "gone"])):
+        with pytest.raises(InputError, match=re.escape(alone)):
+            refused()
+    results = longspan.load(tmp_path)
+    assert {row["agent"] for row in results.scores} == {"all", "begun"}
+    assert "interrupted before a test was graded" in results.report().html
 
 
 def test_a_score_of_zero_is_labelled(tmp_path: Path) -> None:

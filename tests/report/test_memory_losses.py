@@ -23,7 +23,8 @@ SCENARIOS = ("colours", "shopping", "name_list", "jokes")
 
 
 def by_hand(folder: Path) -> Counter[tuple[str, str]]:
-    """The outcome of each needle that a question needed, with its scenario, from the journal's lines alone."""
+    """The outcome of each needle that a question needed, with its scenario, from the journal's lines and the scores of tests."""
+    scores = {test.id: test.score for test in grade_run(RunFolder(folder)).tests}
     said, memories, told, scenario = {}, {}, False, {}
     numbers: dict[str, int] = {}
     found: Counter[tuple[str, str]] = Counter()
@@ -38,14 +39,12 @@ def by_hand(folder: Path) -> Counter[tuple[str, str]]:
             for memory in trace.get("written", []):
                 memories[memory["id"]] = numbers[memory.get("turn", message["turn_id"])]
             for needle in (message.get("needs") or []) if message["kind"] == "question" else []:
-                name = _outcome(needle, said[needle]["text"], message["text"], entry["text"], trace, memories if told else None, numbers)
+                name = _outcome(needle, scores[message["test"]], trace, memories if told else None, numbers)
                 found[scenario[message["test"]], name] += 1
     return found
 
 
-def _outcome(
-    needle: int, text: str, question: str, reply: str, trace: dict[str, Any], memories: dict[str, int] | None, numbers: dict[str, int]
-) -> str:
+def _outcome(needle: int, score: float | None, trace: dict[str, Any], memories: dict[str, int] | None, numbers: dict[str, int]) -> str:
     stored = None if memories is None else needle in memories.values()
     if "read" not in trace and "recent" not in trace:
         return "not_stored" if stored is False else "unknown"
@@ -54,8 +53,7 @@ def _outcome(
         in_prompt |= set(range(numbers[trace["recent"]["since"]], len(numbers)))
     if needle not in in_prompt:
         return "not_shown" if stored is None else "not_retrieved" if stored else "not_stored"
-    words = [{word for word in re.findall(r"\w+", said.lower()) if len(word) > 3 or word.isdigit()} for said in (text, reply, question)]
-    return "used" if words[0] & (words[1] - words[2]) else "not_used"
+    return "found_right" if score == 1 else "found_wrong"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +62,7 @@ def _outcome(
         ("notebook", "memory", {"not_retrieved"}),
         ("silent", "nothing", {"unknown"}),
         ("python:tests.report.forgetful:Hollow", "memory", {"not_stored"}),
-        ("python:tests.report.forgetful:Recent", "prompt", {"not_shown", "not_used"}),
+        ("python:tests.report.forgetful:Recent", "prompt", {"not_shown", "found_wrong"}),
     ],
 )
 def test_the_sums_are_those_of_the_journal(tmp_path: Path, agent: str, tells: str, lost: set[str]) -> None:
@@ -77,7 +75,7 @@ def test_the_sums_are_those_of_the_journal(tmp_path: Path, agent: str, tells: st
     assert {how for _, how in expected} >= lost
     assert losses.needles == tuple(map(sum, zip(*losses.needles_by_distance.values(), strict=True)))
     if agent != "notebook":
-        assert {how for _, how in expected} <= lost | {"used"}
+        assert {how for _, how in expected} <= lost | {"found_right"}
 
     page = report(folder)
     figure = page.root.one("figure", class_="losses")
@@ -91,28 +89,34 @@ def test_the_sums_are_those_of_the_journal(tmp_path: Path, agent: str, tells: st
         rows = [[li.one("span", class_="name").words, int(li.one("b").words)] for li in figure.one("ol").all("li")]
         assert rows == [[stage.name, stage.passed] for stage in stages(losses)]
         assert rows[0] == ["needed", sum(expected.values())]
-        assert rows[-1] == ["used", sum(number for (_, how), number in expected.items() if how == "used")]
+        assert rows[-1] == ["answered right", sum(number for (_, how), number in expected.items() if how == "found_right")]
         assert ("kept" in [name for name, _ in rows]) == (tells == "memory")
         assert ("never stored" in page.root.words) == ("not_stored" in {how for _, how in expected})
 
 
 def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
-    def of(stored: bool | None, retrieved: bool | None, used: bool | None) -> str:
-        return outcome(Evidence(1, 2, 10, 10, stored, retrieved, used))
+    def of(stored: bool | None, retrieved: bool | None, score: float | None) -> str:
+        return outcome(Evidence(1, 2, 10, 10, stored, retrieved), score)
 
-    assert of(False, True, True) == "used", "still in the prompt, it need not have been stored"
-    assert [of(None, None, None), of(True, None, None), of(None, True, None)] == ["unknown"] * 3
-    assert [of(stored, False, False) for stored in (False, True, None)] == ["not_stored", "not_retrieved", "not_shown"]
+    assert of(False, True, 1) == "found_right", "still in the prompt, it need not have been stored"
+    assert [of(None, None, 1), of(True, None, 1)] == ["unknown"] * 2
+    assert [of(stored, False, 1) for stored in (False, True, None)] == ["not_stored", "not_retrieved", "not_shown"]
+    assert [of(True, True, score) for score in (0, 0.99, None)] == ["found_wrong", "found_wrong", "found_undecided"]
 
 
 @pytest.mark.parametrize(
     ("needles", "sentence"),
     [
         (Needles(11, 59, 0, 11, 50), "Of 131 needles that questions needed, 70 were never found again: 11 had never been stored "
-         "and 59 were stored but not retrieved. Of the 61 that were found, 50 were used."),
-        (Needles(0, 0, 4, 0, 1), "Of 5 needles that questions needed, 4 were not in the prompt. The one that was found was used."),
-        (Needles(used=2, unknown=3), "Of 5 needles that questions needed, none is known to be lost. All 2 that were found were used. "
-         "Of 3 the agent does not tell."),
+         "and 59 were stored but not retrieved. Of the 61 that were found, 50 were needed by questions that were answered right."),
+        (Needles(0, 0, 4, 0, 1), "Of 5 needles that questions needed, 4 were not in the prompt. "
+         "The one that was found was needed by a question that was answered right."),
+        (Needles(found_right=2, unknown=3), "Of 5 needles that questions needed, none is known to be lost. All 2 that were found were "
+         "needed by questions that were answered right. Of 3 the agent does not tell."),
+        (Needles(found_wrong=34), "Of 34 needles that questions needed, all were found again. Of the 34 that were found, 0 were needed by "
+         "questions that were answered right."),
+        (Needles(found_right=1, found_undecided=2), "Of 3 needles that questions needed, all were found again. Of the 3 that were found, "
+         "1 was needed by questions that were answered right, and of 2 the answer is undecided."),
         (Needles(1), "Of 1 needle that questions needed, 1 had never been stored."),
     ],
 )  # fmt: skip

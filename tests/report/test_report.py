@@ -190,7 +190,7 @@ def test_needles_beyond_six_are_folded(woven: Path, tmp_path: Path) -> None:
 
 def test_where_needles_were_lost_is_in_the_row_and_with_each_needle(woven: Path) -> None:
     def change(manifest: Manifest, result: Result) -> tuple[Manifest, Result]:
-        fates = [{"stored": True, "retrieved": True, "used": False}, {"stored": True, "retrieved": False}]
+        fates = [{"stored": True, "retrieved": True, "echoed": False}, {"stored": True, "retrieved": False}]
         test = next(test for test in result.tests if test.id == "colours-1")
         asked_at = test.evidence[0].question_turn
         turns = data_of(report(woven))["turns"]
@@ -201,11 +201,11 @@ def test_where_needles_were_lost_is_in_the_row_and_with_each_needle(woven: Path)
         return manifest, result.model_copy(update={"tests": tests})
 
     test = report(woven, change).root.one("tbody", id="test-colours-1")
-    assert cells(test)[-1] == "not retrieved 1 of 2not used 1 of 2"
+    assert cells(test)[-1] == "not retrieved 1 of 2found, not answered right 1 of 2"
     assert {name: value for name, value in facts_of(test).items() if name.startswith("Needles")} == {
-        "Needles stored": "2 of 2", "Needles retrieved": "1 of 2", "Needles used": "0 of 1"}  # fmt: skip
+        "Needles stored": "2 of 2", "Needles retrieved": "1 of 2", "Needles echoed": "0 of 1"}  # fmt: skip
     outcomes = [[label.words for label in evidence.all("span", class_="label")] for evidence in test.all("ul", class_="evidence")]
-    assert outcomes == [["stored", "retrieved", "not used"], ["stored", "not retrieved"]]
+    assert outcomes == [["stored", "retrieved", "not echoed"], ["stored", "not retrieved"]]
 
 
 def test_a_watched_turn_that_proves_a_grade_is_shown_with_its_test(woven: Path, page: Page) -> None:
@@ -327,6 +327,12 @@ def test_awards_verdicts_and_clock_jumps_are_shown(woven: Path, tmp_path: Path) 
     assert turn["jumps"] == [{"test": "colours-1", "to": "2024-03-05 06:07"}]
 
 
+def test_a_small_figure_is_shown_with_as_many_digits_as_it_needs(woven: Path) -> None:
+    metrics = {"search_seconds": 0.001234, "settle_seconds": 0.0000051, "evidence_stored": 0.5, "add_calls_per_1k": 12.3456}
+    figures = figures_of(report(woven, lambda manifest, result: (manifest, result.model_copy(update={"metrics": metrics}))))
+    assert [figures[name] for name in metrics] == ["0.00123", "0.0000051", "0.50", "12.35"]
+
+
 # Interrupted and damaged runs.
 
 
@@ -336,14 +342,15 @@ def test_an_interrupted_conversation_is_shown_as_far_as_it_went(woven: Path, tmp
     for kind in ("agent_error", "restart"):
         RunFolder(folder).incident(conversation="main", type=kind, error="turn 4: the <agent>\u2028 failed")
     page = report(folder)
-    assert page.root.one("p", class_="score").words == "Between 0.00 and 2.00 of 2"
-    assert "4 tests have no score: the lower bound counts them as 0, the upper as 1" in page.root.words
+    assert page.root.one("p", class_="score").words == "No score"
+    assert page.root.one("p", class_="share").words == "no test is graded"
     assert figures_of(page)["Without a score"] == "4 4 agent error"
-    assert "that is within these bounds" in page.root.words
-    assert page.root.one("table", class_="scenarios").one("tbody").all("td", class_="n")[0].words == "0.00 to 1.00"
-    notice = page.root.one("div", class_="notice")
-    assert notice.one("li").words == "turn 4: the <agent> failed"
-    assert "longspan resume" in notice.words
+    assert not page.root.one("section", **{"aria-labelledby": "result"}).all("svg", class_="bar"), "a full pale bar says nothing"
+    assert page.root.one("table", class_="scenarios").one("tbody").all("td", class_="n")[0].words == "–"
+    interrupted, failed = page.root.all("div", class_="notice")
+    assert interrupted.words.startswith("Interrupted. 4 tests of 4 had not ended.")
+    assert interrupted.words.endswith(f"longspan resume with the run's folder, {folder.name}, continues where it stopped.")
+    assert failed.one("li").words == "turn 4: the <agent> failed"
     assert not page.root.all("section", **{"aria-labelledby": "memory"}), "no question was decided"
     assert len(data_of(page)["turns"]) == 5
     assert "reply" not in data_of(page)["turns"][4]

@@ -199,7 +199,7 @@ def test_notebook_remembers_what_it_is_told_and_its_fate_is_known(tmp_path: Path
     (test,) = transcript.tests.values()
     assert "Lisbon" in test.exchanges[-1].reply
     evidence = fates.with_fate(test.evidence[0])
-    assert (evidence.stored, evidence.retrieved, evidence.used) == (True, True, True)
+    assert (evidence.stored, evidence.retrieved, evidence.echoed) == (True, True, True)
     assert evidence.tokens > 1000
     _resumed(lambda: [history()], path, Notebook, 3)
 

@@ -25,19 +25,19 @@ def test_without_a_trace_the_fate_is_unknown() -> None:
     assert fate_of(None, question={"prompt_tokens": 7}) == Fate(None, None, None)
 
 
-def test_not_stored_not_retrieved_and_not_used_are_distinguished() -> None:
+def test_not_stored_not_retrieved_and_not_echoed_are_distinguished() -> None:
     stored = {"written": [{"id": "m1", "text": SAID}]}
     other = {"written": [{"id": "m2", "text": "..."}]}
-    assert fate_of({"written": []}, other, question={"read": [{"id": "m2"}]}) == Fate(False, False, False)
-    assert fate_of(stored, other, question={"read": [{"id": "m2"}]}) == Fate(True, False, False)
-    assert fate_of(stored, other, question={"read": [{"id": "m1"}]}, answer="I do not know.") == Fate(True, True, False, 1)
-    assert fate_of(stored, other, question={"read": [{"id": "m1"}]}) == Fate(True, True, True, 1)
+    assert fate_of({"written": []}, other, question={"read": [{"id": "m2"}]}) == Fate(False, False, False, k=1)
+    assert fate_of(stored, other, question={"read": [{"id": "m2"}]}) == Fate(True, False, False, k=1)
+    assert fate_of(stored, other, question={"read": [{"id": "m1"}]}, answer="I do not know.") == Fate(True, True, False, 1, k=1)
+    assert fate_of(stored, other, question={"read": [{"id": "m1"}]}) == Fate(True, True, True, 1, k=1)
 
 
 def test_a_memory_may_be_created_later_and_may_name_its_turns() -> None:
     late = {"written": [{"id": "m1", "turn": "t0"}]}
-    assert fate_of(None, late, question={"read": [{"id": "m1"}]}) == Fate(True, True, True, 1)
-    assert fate_of(None, late, question={"read": [{"id": "else", "turns": ["t9", "t0"]}]}) == Fate(True, True, True, 1)
+    assert fate_of(None, late, question={"read": [{"id": "m1"}]}) == Fate(True, True, True, 1, k=1)
+    assert fate_of(None, late, question={"read": [{"id": "else", "turns": ["t9", "t0"]}]}) == Fate(True, True, True, 1, k=1)
 
 
 def test_of_turns_that_were_told_a_later_trace_may_tell_what_was_not_stored_and_a_branch_tells_it_for_all() -> None:
@@ -67,8 +67,15 @@ def test_a_turn_still_in_the_prompt_needs_no_memory() -> None:
     assert fate_of(None, None, question={"recent": {"since": "t1"}}).retrieved is False
 
 
-def test_words_of_the_question_do_not_count_as_used() -> None:
-    assert fate_of({"written": [{"id": "m"}]}, question={"read": [{"id": "m"}]}, answer="Your lucky number?").used is False
+def test_the_number_of_memories_asked_for_is_told_or_else_that_of_those_read() -> None:
+    read = [{"turns": ["t0"]}, {"id": "x"}]
+    assert [fate_of(None, question={"read": read, "k": k}).k for k in (7, None, 0, -1, "7", 10**30)] == [7, 2, 2, 2, 2, 2]
+    assert fate_of(None, question={"recent": {"since": "t0"}}).k == 0
+    assert fate_of(None, question={"k": 7}).k is None
+
+
+def test_words_of_the_question_are_not_echoed() -> None:
+    assert fate_of({"written": [{"id": "m"}]}, question={"read": [{"id": "m"}]}, answer="Your lucky number?").echoed is False
 
 
 values = st.recursive(
@@ -82,5 +89,6 @@ traces = st.dictionaries(st.sampled_from(["written", "read", "recent", "calls"])
 @given(st.lists(st.none() | traces, max_size=5), st.none() | traces, st.text(max_size=20))
 def test_any_trace_is_accepted(turns: list[Any], question: Any, answer: str) -> None:
     fate = fate_of(*turns, question=question, answer=answer)
-    assert all(value in (None, True, False) for value in fate)
-    assert not (fate.used and not fate.retrieved)
+    assert all(value in (None, True, False) for name, value in fate._asdict().items() if name not in ("rank", "k"))
+    assert not (fate.echoed and not fate.retrieved)
+    assert fate.k is None or fate.k >= 0
