@@ -13,7 +13,10 @@ from typing import Final
 from longspan.simulator.errors import InputError, JournalError
 from longspan.simulator.folders import open_file
 
-__all__ = ["is_locked", "locked"]
+__all__ = ["LOCK", "is_lock", "is_locked", "locked"]
+
+LOCK: Final = ".lock"
+"""The file in a folder that is locked."""
 
 LOOKS: Final = 1000
 """How often a lock is tried again, a millisecond later, while others are looking whether it is held."""
@@ -36,10 +39,10 @@ def locked(folder: Path, what: str) -> Iterator[int]:
     """Lock a folder, and yield the lock's file handle. The lock ends when the last process that has the handle ends.
 
     `what` names the folder's content in errors. Raises InputError if another process holds the lock, JournalError if the
-    lock's file is none.
+    lock's file is none. A folder that was moved or deleted before the lock was taken is not locked: InputError, too.
     """
     try:
-        with open_file(folder / ".lock", "ab") as file:
+        with open_file(folder / LOCK, "ab") as file:
             handle = os.dup(file.fileno())
     except OSError as error:
         raise InputError(f"{folder}: cannot be written to: {error.strerror}") from error
@@ -47,16 +50,26 @@ def locked(folder: Path, what: str) -> Iterator[int]:
     try:
         if not _acquired(handle):
             raise InputError(f"{folder}: another process is playing this {what}; wait until it ends")
+        if not is_lock(handle, folder):
+            raise InputError(f"{folder}: it was moved or deleted meanwhile")
         yield handle
     finally:
         _held.discard(handle)
         os.close(handle)
 
 
+def is_lock(handle: int, folder: Path) -> bool:
+    """Return whether a file handle is that of the folder's lock, so that it is the folder that was locked."""
+    try:
+        return os.path.samestat(os.fstat(handle), (folder / LOCK).lstat())
+    except OSError:
+        return False
+
+
 def is_locked(folder: Path) -> bool:
     """Return whether a process holds the folder's lock. Nobody holds one that is no file: `locked` refuses it."""
     try:
-        with open_file(folder / ".lock", "rb") as file:
+        with open_file(folder / LOCK, "rb") as file:
             return not _tried(file.fileno(), fcntl.LOCK_SH)
     except (OSError, JournalError):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import shutil
@@ -20,6 +21,9 @@ __all__ = ["PACKED", "is_packed", "open_journal", "pack"]
 
 PACKED: Final = ".gz"
 """What the name of a packed journal ends in."""
+
+NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
+"""The errors of file systems without hard links."""
 
 BLOCK: Final = 2**20
 """Bytes that are read at once."""
@@ -53,11 +57,18 @@ def open_journal(path: Path) -> Iterator[BinaryIO]:
 def pack(path: Path) -> int:
     """Pack a journal to which nothing will be added, and delete it once what was packed has been compared with it.
 
-    The caller has the run's lock. Return how many bytes that frees. Raises OSError and JournalError.
+    The caller has the run's lock. Return how many bytes that frees. Raises OSError, and JournalError if something is in the way: only what
+    was packed of the same journal before is taken for it.
     """
     done = path.with_name(path.name + PACKED)
     partial = partial_of(done)
     partial.unlink(missing_ok=True)
+    if os.path.lexists(done):  # left by a kill between the last two steps
+        with open_file(path, "rb") as file:
+            _compare(file, done, "is in the way of the packed journal; move it elsewhere")
+            freed = os.fstat(file.fileno()).st_size - done.stat().st_size
+        path.unlink()
+        return freed
     try:
         with open_file(path, "rb") as file:
             status = os.fstat(file.fileno())
@@ -69,16 +80,37 @@ def pack(path: Path) -> int:
                 raw.flush()
                 os.fsync(raw.fileno())
             file.seek(0)
-            with open_file(partial, "rb") as again:
-                if not all(block == file.read(len(block)) for block in _blocks(path, again)) or file.read(1):
-                    raise JournalError(f"{partial}: differs from the journal: it was changed meanwhile")
+            _compare(file, partial, "differs from the journal: it was changed meanwhile")
         os.utime(partial, ns=(status.st_atime_ns, status.st_mtime_ns))
         freed = status.st_size - partial.stat().st_size
-        partial.replace(done)
+        _publish(partial, done)
     finally:
         partial.unlink(missing_ok=True)
     path.unlink()
     return freed
+
+
+def _publish(partial: Path, done: Path) -> None:
+    """Give a file its name, unless there is another of that name. Raises JournalError then."""
+    try:
+        os.link(partial, done)  # renaming would replace the other
+    except FileExistsError:
+        raise JournalError(f"{done}: is in the way of the packed journal; move it elsewhere") from None
+    except OSError as error:
+        if error.errno not in NO_LINKS or os.path.lexists(done):
+            raise
+        partial.rename(done)
+
+
+def _compare(journal: BinaryIO, packed: Path, problem: str) -> None:
+    """Compare a journal with a packed one. Raises JournalError with the problem if they differ."""
+    try:
+        with open_file(packed, "rb") as file:
+            same = all(block == journal.read(len(block)) for block in _blocks(packed, file))
+    except JournalError:
+        same = False
+    if not same or journal.read(1):
+        raise JournalError(f"{packed}: {problem}")
 
 
 def _blocks(path: Path, file: BinaryIO) -> Iterator[bytes]:

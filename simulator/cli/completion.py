@@ -58,6 +58,8 @@ def runs(incomplete: str) -> list[str]:
 def _runs_in(folder: Path) -> Iterator[str]:
     with suppress(OSError):
         for path in sorted(islice(folder.iterdir(), MOST)):
+            if path.name.startswith("."):
+                continue
             if (path / "manifest.json").exists() or next(path.glob("*/manifest.json"), None) is not None:
                 yield path.name
 

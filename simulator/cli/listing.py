@@ -81,8 +81,8 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
 
     if not out.is_dir():
         raise InputError(f"{out}: folder does not exist; name the folder of runs (--out of longspan run)")
-    folders = sorted(path.parent for path in out.glob(f"*/{MANIFEST}"))
-    deeper = sorted({path.parent.parent for path in out.glob(f"*/*/{MANIFEST}")})
+    folders = sorted(path.parent for path in out.glob(f"*/{MANIFEST}") if _is_shown(path.parent, out))
+    deeper = sorted({path.parent.parent for path in out.glob(f"*/*/{MANIFEST}") if _is_shown(path.parent, out)})
     if not folders and not deeper:
         raise InputError(f"{out}: no runs found; name the folder of runs (--out of longspan run)")
     found: list[tuple[str, Manifest | None, Result | None, str]] = []
@@ -110,6 +110,11 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
                 console.say(line, "dim")
     for folder in deeper:
         say(f"{folder} contains more runs: longspan list runs {folder}")
+
+
+def _is_shown(folder: Path, out: Path) -> bool:
+    """Whether no part of its path is hidden, as what is being written or deleted is."""
+    return not any(part.startswith(".") for part in folder.relative_to(out).parts)
 
 
 def _score(result: Result, shares: bool) -> str:
