@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,6 +25,11 @@ __all__ = ["KeptCall", "KeptReply", "Replies", "keeping", "kept_replies", "key_o
 
 MAX_BYTES: Final = 2**30
 """The largest file that is read."""
+
+START: Final = b'{"key": "'
+
+TORN: Final = re.compile(re.escape(START) + rb'[0-9a-f]{0,64}(?:(?<=[0-9a-f]{64})"[^\n]*)?')
+"""A line that is not complete. The beginning of somebody's own file is not taken for one."""
 
 REMEDY: Final = "remove the line: its reply is asked for again"
 
@@ -77,7 +83,7 @@ class Replies:
         if not path.parent.is_dir() or path.is_dir():
             raise InputError(f"--replies {path}: {'is a folder' if path.is_dir() else f'there is no folder {path.parent}'}; name a file")
         self._known = {reply.key: reply for reply in _read(path)}
-        if self._known:
+        if self._known or _is_torn(path):
             cut_torn(path)
         elif path.exists() and path.stat().st_size:
             raise InputError(f"--replies {path}: not a file of replies; name another, which need not exist")
@@ -121,6 +127,15 @@ def _read(path: Path) -> Iterator[KeptReply]:
             raise DamageError(path, number, str(error), REMEDY) from None
         except ValidationError as error:
             raise DamageError(path, number, f"not a reply: {first_problem(error)}", REMEDY) from None
+
+
+def _is_torn(path: Path) -> bool:
+    """Return whether a file holds nothing but the beginning of its first line, as a crash leaves it."""
+    try:
+        content = read_file(path, MAX_BYTES)
+    except OSError:
+        return False
+    return TORN.fullmatch(content) is not None or START.startswith(content)
 
 
 _kept: Final[ContextVar[Replies | None]] = ContextVar("replies", default=None)

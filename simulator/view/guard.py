@@ -44,6 +44,9 @@ HEADERS: Final = {
 FORM_PATHS: Final = re.compile(r"/runs/[^/]+/annotate")
 """The only paths that accept forms."""
 
+HOST: Final = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:]+))(?::[0-9]*)?")
+"""A Host header: an address of IPv6 in brackets, or a name or another address, and a port."""
+
 KNOWN: Final = "longspan.known"
 """The key in a request's scope of a function that is called if the request has the token."""
 
@@ -152,10 +155,9 @@ def _may_write(scope: Scope, headers: Headers) -> bool:
 
 
 def _without_port(host: str) -> str:
-    """The name or address in a Host header."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
+    """The name or address in a Host header; nothing if it is not one, with or without a port."""
+    found = HOST.fullmatch(host)
+    return "" if found is None else found["address"] or found["name"]
 
 
 def _with_headers(send: Send) -> Send:

@@ -14,7 +14,7 @@ import longspan
 from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCore, make_core
 from longspan.simulator.cli import main
 from longspan.simulator.errors import DamageError, InputError
-from longspan.simulator.replies import Replies, keeping
+from longspan.simulator.replies import KeptReply, Replies, keeping
 
 WHAT = {"suite": "ltm@2k", "scenarios": ["colours", "jokes"], "tests": 2, "progress": False}
 
@@ -120,3 +120,24 @@ def test_damage_is_told_and_other_files_are_left_alone(server: Server, tmp_path:
         assert file.read_bytes() == other
     with pytest.raises(InputError, match=r"^--replies .*: there is no folder"):
         longspan.run(agent="silent", out=tmp_path / "no", replies=tmp_path / "nowhere" / "file", **WHAT)
+
+
+@pytest.mark.parametrize("kept", [1, 9, 10, 40, 74, 75, 90, -28, -1])
+def test_a_first_line_that_a_crash_has_cut_is_asked_for_again(kept: int, tmp_path: Path) -> None:
+    file, reply = tmp_path / "replies.jsonl", KeptReply(key="0f" * 32, text="OK.", input_tokens=1, cached_tokens=0, output_tokens=1)
+    Replies(file).add(reply)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:kept])
+    again = Replies(file)
+    assert again.find(reply.key) is None
+    again.add(reply)
+    assert file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("content", ["mine", '{"key": "value"}', '{"key": "abc"', '{"keys": ', '{"key": "0f", "text": "a"', "[", "\n"])
+def test_somebodys_own_file_is_not_taken_for_a_cut_one(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "replies.jsonl"
+    file.write_text(content)
+    with pytest.raises((InputError, DamageError)):
+        Replies(file)
+    assert file.read_text() == content

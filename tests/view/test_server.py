@@ -71,7 +71,11 @@ def test_a_missing_extra_is_named(made: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "192.0.2.1", "127.0.0.1.evil.example", "", "localhost.evil.example", "[::2]"]
+    "host",
+    [
+        *("evil.example", "evil.example:80", "192.0.2.1", "127.0.0.1.evil.example", "", "localhost.evil.example", "[::2]"),
+        *("[::1].evil.example", "[::1]evil", "[::1]:80.evil.example", "[::1", "[localhost]", "localhost:evil.example", "127.0.0.1:80:evil"),
+    ],
 )
 def test_another_host_name_is_refused(server: Server, host: str) -> None:
     answer = server.get("/", Host=host)
@@ -79,7 +83,7 @@ def test_another_host_name_is_refused(server: Server, host: str) -> None:
     assert ORACLE not in answer.text
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST:1234", "[::1]:80", "127.8.9.10"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST:1234", "[::1]", "[::1]:80", "127.8.9.10"])
 def test_this_machines_names_are_allowed(server: Server, host: str) -> None:
     assert server.get("/", Host=host).status == 200
 
