@@ -86,6 +86,10 @@ class Scenario(BaseModel, ABC):
         """What its tests' scores are. Headlines say so wherever a score is shown: by default it is just a score."""
         return Measure()
 
+    def changed(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        """Return what was changed in the data that a test is made of, in sentences. Results carry each once."""
+        return ()
+
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
         """Return what was planted in a test to make it harder, by name: `similar`, the similar facts told before the question, and
         `updates`, how often what is asked for was changed. Results carry it, and scores are grouped by it."""

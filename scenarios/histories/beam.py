@@ -29,9 +29,10 @@ ANSWERS: Final = ("answer", "ideal_answer", "ideal_response", "ideal_summary", "
 """The keys of a gold answer: each kind of question has one of them."""
 
 DATE: Final = "%B-%d-%Y"
+ROLES: Final = ("user", "assistant")
 
 _MARKER: Final = re.compile(r"\s*->->\s*[0-9]+\s*,\s*(?:[0-9]+|N/A)(?![0-9/])")
-"""Where a user's message stands in the plan from which it was written: "->-> 1,3" or "->-> 2,N/A"."""
+"""Where a message stands in the plan from which it was written: "->-> 1,3" or "->-> 2,N/A"."""
 
 _PLAN: Final = re.compile(r"plan-[0-9]+")
 """The folders of a chat of 10M tokens that hold its parts once more."""
@@ -108,9 +109,7 @@ def _history(id: str, chat: Source, probing: Source) -> History:
     ids = iter(distinct(published))
     sessions, back = onward([_session(str(number), batch, ids) for number, batch in enumerate(batches, 1)])
     remarks = {
-        "markers such as ->-> 1,3 that were cut from what the user says: {}": sum(
-            len(_MARKER.findall(said.content)) for batch in batches for said in batch.said if said.role == "user"
-        ),
+        **{f"markers such as ->-> 1,3 that were cut from what the {role} says: {{}}": _markers(batches, role) for role in ROLES},
         "turns that had the id of another, and were given their own: {}": len(published) - len(set(published)),
         "dates left out because they are none, or lie before an earlier session's: {}": back
         + sum(bool(batch.anchor) and date(batch.anchor or "", DATE) is None for batch in batches),
@@ -141,7 +140,11 @@ def _session(id: str, batch: _Batch, ids: Iterator[str]) -> Session:
 
 
 def _shown(said: _Said) -> str:
-    return _MARKER.sub("", said.content) if said.role == "user" else said.content
+    return _MARKER.sub("", said.content)
+
+
+def _markers(batches: Iterable[_Batch], role: str) -> int:
+    return sum(len(_MARKER.findall(said.content)) for batch in batches for said in batch.said if said.role == role)
 
 
 def _question(id: str, kind: str, asked: _Asked, turns: Iterable[str]) -> Question:

@@ -221,6 +221,10 @@ class Histories(Scenario):
             return [(len(needles) - 1,)]
         return super().needed(facts, number, question, needles)
 
+    def changed(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        remarks = facts.get("remarks")
+        return [f"{facts.get('history')}: {remark}" for remark in remarks] if isinstance(remarks, list) else []
+
     def guess(self, message: str) -> str | None:
         return first_option(message)
 

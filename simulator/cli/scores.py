@@ -208,6 +208,10 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
         console.say(result.refused_sentence, "yellow")
     if result.leaks:
         console.say(LEAKS, "yellow")
+    for sentence in result.changed[:MAX_NAMED]:
+        console.say(f"data    {sentence}", "dim")
+    if more := len(result.changed) - MAX_NAMED if len(result.changed) > MAX_NAMED else 0:
+        console.say(f"data    {more} more changes: in the report", "dim")
     for sentence in result.damage:
         console.say(sentence, "red")
     console.print(

@@ -157,6 +157,8 @@ class Result(_Frozen):
 
     `measure` and `remarks`: what `score` is called wherever it is shown, and what is said with it (see `Scenario.measure`).
 
+    `changed`: what was changed in the data, in sentences (see `Scenario.changed`).
+
     `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins` and `lesions`
     are what experiments show, None without any: nothing else counts them.
     """
@@ -185,6 +187,7 @@ class Result(_Frozen):
     tests: list[TestResult]
     left_out: list[str]
     damage: list[str] = []
+    changed: list[str] = []
     refused: int = 0
     leaks: bool = False
     twins: Effect | None = None
@@ -382,11 +385,18 @@ class Gradebook:
             tests=tests,
             left_out=list(manifest.left_out),
             damage=list(self.damage.values()),
+            changed=self._changed(),
             refused=sum(t.refused for t in transcripts),
             leaks=manifest.asked == "off",
             twins=self._effect("twin", tests, answers),
             lesions=self._effect("lesion", tests, answers),
         )
+
+    def _changed(self) -> list[str]:
+        """Return what was changed in the data of the tests, each sentence once."""
+        tests = (test for id in self.manifest.conversations if id in self.transcripts for test in self.transcripts[id].tests.values())
+        told = ((self.scenarios.get(test.definition.scenario), test.definition.facts) for test in tests)
+        return list(dict.fromkeys(line for scenario, facts in told if scenario and facts for line in scenario.changed(facts)))
 
     def _effect(self, kind: ExperimentKind, tests: Sequence[TestResult], answers: JudgeAnswers) -> Effect | None:
         """Return what the experiments of a kind show beside the results of the run's own tests; None if there are none."""

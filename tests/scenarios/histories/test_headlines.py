@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -71,6 +72,18 @@ def test_made_up_data_are_called_made_up(tmp_path: Path, call: Call) -> None:
     assert folder.name == "locomo-made-up-oracle-seed0"
     assert json.loads((folder / "result.json").read_text("utf-8"))["remarks"] == ["made-up data"]
     assert "score 1.00 of 1 (made-up data)" in call("score", folder)[1]
+
+
+def test_what_was_changed_in_the_data_is_shown(
+    tmp_path: Path, small: Callable[[str], tuple[str, dict[str, Any]]], write: Write, call: Call
+) -> None:
+    name, files = small("beam")
+    files["chat.json"][0]["turns"][0].append({"role": "assistant", "id": 9, "content": "Oliver ->-> 3,8"})
+    folder = play_one(tmp_path, suite_of(name, data=str(write(files))))
+    (line,) = [line for line in json.loads((folder / "result.json").read_text("utf-8"))["changed"] if "assistant" in line]
+    assert line.endswith("markers such as ->-> 1,3 that were cut from what the assistant says: 1")
+    assert line in call("score", folder)[1]
+    assert line.partition(": ")[2].replace(">", "&gt;") in (folder / "report.html").read_text("utf-8")
 
 
 def test_a_run_of_several_measures_says_whose_they_are() -> None:

@@ -70,10 +70,11 @@ def test_beam_keeps_ids_apart_and_dates_in_order(small: Small, write: Write) -> 
     chat[1]["turns"][0].append({"role": "assistant", "id": 0, "time_anchor": "March-01-2024", "content": "Oliver ->-> 1,1"})
     (history,) = read(name, write(files))
     assert [turn.id for turn in history.turns] == ["0", "1", "2", "0#2"]
-    assert [turn.text for turn in history.turns] == ["My cat is Olive.", "Noted: a -> b.", "No, Oliver.", "Oliver ->-> 1,1"]
+    assert [turn.text for turn in history.turns] == ["My cat is Olive.", "Noted: a -> b.", "No, Oliver.", "Oliver"]
     assert [session.at for session in history.sessions] == [datetime(2024, 3, 15), None]
     assert history.remarks == (
         "markers such as ->-> 1,3 that were cut from what the user says: 2",
+        "markers such as ->-> 1,3 that were cut from what the assistant says: 1",
         "turns that had the id of another, and were given their own: 1",
         "dates left out because they are none, or lie before an earlier session's: 1",
     )
