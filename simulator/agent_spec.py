@@ -19,12 +19,12 @@ from longspan.simulator.agent import Agent, close
 from longspan.simulator.errors import InputError, LongspanError, first_problem, one_line
 from longspan.simulator.faults import is_fault
 from longspan.simulator.fields import is_option, option_names, validated
-from longspan.simulator.installed import AGENTS
+from longspan.simulator.installed import AGENTS, installed
 from longspan.simulator.plugins import load
 from longspan.simulator.processes import share
 from longspan.simulator.suggestions import meant
 
-__all__ = ["AgentSpec", "at_once", "inspected", "make_agent", "resolved", "source"]
+__all__ = ["AgentSpec", "at_once", "class_of", "inspected", "make_agent", "resolved", "source"]
 
 _SPEC = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 PLAIN: Final = "/:@!$'()*+,;=[]~"
@@ -53,7 +53,8 @@ class AgentSpec:
         text = text.strip()
         match = _SPEC.fullmatch(text)
         if not match:
-            raise InputError(f"an agent spec looks like KIND/MODEL?option=value&..., such as notebook?window=8k; got {text!r:.80}")
+            such = "; a spec looks like KIND/MODEL?option=value&..., such as notebook?window=8k"
+            raise InputError(f"{text!r:.80} names no agent{_likely(text) or such}")
         options: dict[str, str] = {}
         for option in match["query"].split("&") if match["query"] else ():
             name, equals, value = option.partition("=")
@@ -69,7 +70,7 @@ class AgentSpec:
 
         Raises InputError if the kind is unknown.
         """
-        known = option_names(getattr(load(AGENTS, "kind of agent", self.kind), "Options", _NoOptions))
+        known = option_names(getattr(class_of(self), "Options", _NoOptions))
         return replace(self, options={name: value for name, value in options.items() if name in known} | dict(self.options))
 
     def having(self, options: Mapping[str, str]) -> AgentSpec:
@@ -89,7 +90,7 @@ def make_agent(spec: AgentSpec) -> Agent:
     The kind's class is called with the target and the options, an instance of its nested pydantic model `Options`.
     Raises InputError if the kind is unknown or ambiguous, an option is invalid or a prerequisite is missing.
     """
-    cls = load(AGENTS, "kind of agent", spec.kind)
+    cls = class_of(spec)
     options = _options(spec, getattr(cls, "Options", _NoOptions))
     try:
         agent = cls(spec.target, options)
@@ -126,14 +127,14 @@ def resolved(spec: AgentSpec) -> AgentSpec:
 
     Raises InputError if the kind is unknown or an option is invalid.
     """
-    cls = load(AGENTS, "kind of agent", spec.kind)
+    cls = class_of(spec)
     find = getattr(cls, "from_environment", None)
     return spec.having(find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(find) else spec
 
 
 def source(spec: AgentSpec) -> Path | None:
     """Return the file with the code of the agent that `spec` names, if its kind tells. Raises InputError if the kind is unknown."""
-    find = getattr(load(AGENTS, "kind of agent", spec.kind), "source", None)
+    find = getattr(class_of(spec), "source", None)
     return find(spec.target) if callable(find) else None
 
 
@@ -142,9 +143,47 @@ def at_once(spec: AgentSpec) -> float:
 
     Raises InputError if the kind is unknown or an option is invalid.
     """
-    cls = load(AGENTS, "kind of agent", spec.kind)
+    cls = class_of(spec)
     limit = getattr(cls, "at_once", None)
     return share(limit(_options(spec, getattr(cls, "Options", _NoOptions)))) if callable(limit) else inf
+
+
+def class_of(spec: AgentSpec) -> Any:
+    """Return the class of a kind of agent. Raises InputError if there is none, with the spec that was probably meant."""
+    if spec.kind not in installed(AGENTS) and (likely := _likely(str(spec))):
+        raise InputError(f"{str(spec)!r:.80} names no agent{likely}")
+    return load(AGENTS, "kind of agent", spec.kind)
+
+
+def _likely(text: str) -> str:
+    """Return "; did you mean SPEC?" for the name of a class, a model, a file or an address without the kind before it; or nothing."""
+    name, mark, query = text.partition("?")
+    module, colon, cls = name.replace("\\", "/").partition(":")
+    if re.fullmatch(r"[\w.-]+:\d+(/.*)?", name):
+        spec = f"http://{name}"
+    elif colon and re.fullmatch(r"[^\W\d][\w.]*", cls):
+        spec = f"python:{module.rpartition('/')[2].removesuffix('.py')}:{cls}"
+    elif name.endswith(".gguf"):
+        spec = f"gguf/{name}"
+    elif Path(f"{name.removesuffix('.py')}.py").is_file():
+        spec = f"python:{Path(name).name.removesuffix('.py')}:Class"
+    elif Path(f"{name.rpartition('.')[0].replace('.', '/')}.py").is_file():
+        spec = f"python:{name.rpartition('.')[0]}:{name.rpartition('.')[2]}"
+    elif (provider := _provider(name)) in installed(AGENTS):
+        spec = f"{provider}/{name}"
+    else:
+        return ""
+    return f"; did you mean {spec}{mark}{query}?"
+
+
+def _provider(model: str) -> str:
+    """Return whose model it is, by its name; nothing if that is unknown."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return str(get_snapshot().find_provider(model, None, None).id)
+    except LookupError:
+        return ""
 
 
 class _NoOptions(BaseModel):

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, final
 
+from longspan.simulator import events
 from longspan.simulator.agent import Agent, close, has_snapshots, observes, start
 from longspan.simulator.agent_log import AgentLog
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.errors import InputError, StoppedError
 from longspan.simulator.forks import fork_of
 from longspan.simulator.gate import clear
+from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.ledger import Costs
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.messages import Reply
 from longspan.simulator.past import PastTurn, message_of, nights_before, turns_of
 from longspan.simulator.planning import agent_for
 from longspan.simulator.prompt_log import Prompt, PromptLog
+from longspan.simulator.record import Grade
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.snapshots import Snapshots
-from longspan.simulator.transcript import Transcripts, Turn
+from longspan.simulator.transcript import Change, Transcripts, Turn
 
-__all__ = ["Again", "Asking", "Past", "past_of"]
+__all__ = ["Again", "Asking", "Past", "grades_of", "past_of"]
 
 
 @final
@@ -69,6 +73,31 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
     own = [each.message for each in turns.values() if each.message.test == turn.message.test]
     ideals = played.definition.ideal_replies(own) if played is not None else {}
     return Past(id, before, turn, ideals.get(number))
+
+
+def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | None:
+    """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's. None if the turn is of no test that
+    is graded. What a dynamic test would have said next is not played."""
+    number, id = past.turn.message.turn, past.turn.message.test
+    if past.turn.reply is None or id is None:
+        return None
+
+    def graded(text: str | None) -> Grade | None:
+        book = Gradebook(run.manifest)
+
+        def add(conversation: str, event: events.Event) -> Change:
+            again = text is not None and conversation == past.conversation and isinstance(event, events.Reply) and event.turn == number
+            return book.add(conversation, event.model_copy(update={"text": text}) if again else event)
+
+        trunk = run.manifest.trunks.get(past.conversation)
+        for conversation in (past.conversation,) if trunk is None else (trunk, past.conversation):
+            for _ in run.fold(conversation, partial(add, conversation)):
+                pass
+        test = book.transcripts[past.conversation].tests.get(id)
+        return book.grade(past.conversation, test) if test is not None and test.status == "played" and not test.tells else None
+
+    recorded, again = graded(None), graded(reply)
+    return (recorded, again) if recorded is not None and again is not None else None
 
 
 @final

@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, final
+from unicodedata import normalize
 
 from longspan.simulator.agent import Agent, has_snapshots, lacking, observes, rewinds
 from longspan.simulator.agent_spec import AgentSpec, inspected, source
@@ -75,11 +76,13 @@ class Plan:
 
 
 def _folder_part(text: str) -> str:
-    """Return a text as a part of a folder's name. Of a long one, a hash stands for its end, so that no two have the same part."""
-    part = re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")
-    return (
-        part if len(part) <= MAX_PART else f"{part[: MAX_PART - 9].rstrip('-.')}-{sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
-    )
+    """Return a text as a part of a folder's name. A hash stands for the end of a long one, and follows one that is not ASCII, so that
+    no two such texts have the same part."""
+    plain = normalize("NFKD", text).encode("ascii", "ignore").decode()
+    part = re.sub(r"[^A-Za-z0-9.]+", "-", plain).strip("-.")
+    if text.isascii() and len(part) <= MAX_PART:
+        return part
+    return f"{part[: MAX_PART - 9].rstrip('-.')}-{sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}".lstrip("-")
 
 
 def made_of(agent: AgentSpec) -> dict[str, Any]:

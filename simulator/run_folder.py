@@ -115,6 +115,8 @@ class RunFolder:
         try:
             content = read_file(path, MAX_BYTES)
         except OSError as error:
+            if runs := sorted(self.path.glob(f"*/{MANIFEST}")):
+                raise InputError(f"{self.path} holds runs and is none: name one of them, such as {runs[0].parent}") from None
             raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:
             return Manifest.read(self.path, checked(content, path, "restore it from a copy"))

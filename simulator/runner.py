@@ -23,7 +23,8 @@ from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount, total
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.coherence import check_coherence
 from longspan.simulator.conversation import Conversation, Trunk
-from longspan.simulator.errors import AgentError, LongspanError, StoppedError
+from longspan.simulator.errors import AgentError, InputError, LongspanError, StoppedError
+from longspan.simulator.folders import remove
 from longspan.simulator.forks import Fork, fork_of
 from longspan.simulator.gate import clear
 from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
@@ -40,7 +41,7 @@ from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import Scoring
 from longspan.simulator.snapshots import Snapshots
 from longspan.simulator.telemetry import SILENT, TELEMETRY, ConversationName, Spans
-from longspan.simulator.terminal import complain
+from longspan.simulator.terminal import complain, typed
 from longspan.simulator.transcript import Change, PlayedTest
 from longspan.simulator.trunk_agent import TrunkAgent
 
@@ -90,11 +91,15 @@ Listener = Callable[[RunEvent], None]
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A played run: its folder, its results (None if they cannot be written), and the error that interrupted it."""
+    """A played run: its folder, its results (None if they cannot be written), and the error that interrupted it.
+
+    `kept` is False if its agent failed before the first reply: nothing was played, and there is no folder.
+    """
 
     folder: Path
     result: Result | None
     error: LongspanError | None
+    kept: bool = True
 
 
 async def play(
@@ -115,7 +120,8 @@ async def play(
     """
     check_limit(plans, limit)
     runs = [RunFolder.create(plan.out, plan.name, plan.manifest) for plan in plans]
-    return await play_runs(list(zip(plans, runs, strict=True)), Ledger(limit), listener=listener, signals=signals, seconds=seconds)
+    pairs = list(zip(plans, runs, strict=True))
+    return await play_runs(pairs, Ledger(limit), listener=listener, signals=signals, seconds=seconds, new=True)
 
 
 async def resume(
@@ -217,11 +223,13 @@ async def play_runs(
     signals: bool = False,
     stop: trio.Event | None = None,
     seconds: float = inf,
+    new: bool = False,
 ) -> list[Outcome]:
     """Play runs from the end of their journals, new ones from the beginning, and grade them; see `play`.
 
-    They stop after the current turn once `stop` is set, or after `seconds` of real time. Raises InputError if another process is playing
-    one of them, and for what the user has not allowed (see `gate`).
+    They stop after the current turn once `stop` is set, or after `seconds` of real time. `new`: their folders were made for this, and
+    are deleted if the agent fails before its first reply. Raises InputError if another process is playing one of the runs, and for what
+    the user has not allowed (see `gate`).
     """
     for plan, _ in pairs:
         clear(plan.manifest, "judge")
@@ -231,7 +239,11 @@ async def play_runs(
     async def play_run(plan: Plan, run: RunFolder) -> None:
         scoring = Scoring(run)
         error = await player.run(plan, run, scoring)
-        outcomes[run.path] = await player.results(run, scoring, error)
+        outcome = await player.results(run, scoring, error)
+        if new and _is_empty(outcome):
+            remove(run.path)
+            outcome = Outcome(run.path, None, outcome.error, kept=False)
+        outcomes[run.path] = outcome
 
     with ExitStack() as locks:
         for _, run in pairs:
@@ -248,6 +260,12 @@ async def play_runs(
                     runs.start_soon(play_run, plan, run)
             nursery.cancel_scope.cancel()
     return [outcomes[run.path] for _, run in pairs]
+
+
+def _is_empty(outcome: Outcome) -> bool:
+    """Return whether a run was interrupted by its agent or its settings before there was a reply, and before anything was paid for."""
+    result = outcome.result
+    return isinstance(outcome.error, AgentError | InputError) and result is not None and not (result.turns or result.costs)
 
 
 async def stop_after(seconds: float, stop: Callable[[], None]) -> None:
@@ -441,7 +459,8 @@ class _Player:
                 return Outcome(run.path, None, error or failure)
             finally:
                 self._scopes.discard(scope)
-        return Outcome(run.path, None, error or StoppedError(f"stopped while it was graded; `longspan score {run.path}` grades it"))
+        remedy = f"`{typed('longspan', 'score', run.path)}` grades it"
+        return Outcome(run.path, None, error or StoppedError(f"stopped while it was graded; {remedy}"))
 
 
 @final

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["meant", "with_keys"]
+__all__ = ["alike", "meant", "with_keys"]
 
 ALIKE: Final = 0.66
 """The least share of letters that two names have in common, in order, if one may be meant by the other."""
@@ -16,13 +16,18 @@ CLOSE: Final = 0.1
 
 def meant(given: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return "; did you mean X?" with the known names that are spelt much like the given one, or `otherwise` if there are none."""
+    found = alike(given, known)
+    return f"; did you mean {' or '.join(found)}?" if found else otherwise and f"; {otherwise}"
+
+
+def alike(given: str, known: Iterable[str]) -> list[str]:
+    """Return the known names that are spelt much like the given one, the most alike first."""
     from difflib import SequenceMatcher, get_close_matches
 
     given = given.lower().lstrip("-")[:80]
     spelt = {name.lower().lstrip("-"): name for name in known}
     near = {name: SequenceMatcher(None, name, given).ratio() for name in get_close_matches(given, spelt, cutoff=ALIKE)}
-    found = [spelt[name] for name, alike in near.items() if alike > max(near.values()) - CLOSE]
-    return f"; did you mean {' or '.join(found)}?" if found else otherwise and f"; {otherwise}"
+    return [spelt[name] for name, ratio in near.items() if ratio > max(near.values()) - CLOSE]
 
 
 def with_keys(problem: str, whose: str, known: Iterable[str]) -> str:

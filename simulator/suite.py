@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Final, final
@@ -19,7 +19,8 @@ from longspan.simulator.installed import SCENARIOS, installed, suites
 from longspan.simulator.plugins import make_scenario, path_parameters, scenario_class
 from longspan.simulator.scenario import Scenario, Test
 from longspan.simulator.script import Placement, Script
-from longspan.simulator.suggestions import meant
+from longspan.simulator.suggestions import alike, meant
+from longspan.simulator.terminal import typed
 
 __all__ = ["Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "seed_of"]
 
@@ -68,8 +69,7 @@ class Suite(BaseModel):
         for pair in data:
             name, path = _pair(pair, "--data", "NAME=PATH")
             if name not in takers:
-                near = meant(name, takers, f"known names: {', '.join(takers) or 'none'}")
-                raise InputError(f"--data {pair}: no scenario takes data called {name!r:.60}{near}")
+                raise InputError(f"--data {pair}: no scenario of {self.name} takes data called {name!r:.60}{_data_meant(name, takers)}")
             for scenario, parameter in takers[name]:
                 chosen[scenario] = chosen[scenario] | {parameter: str(resolved(Path(path)))}
         return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests, "each": {} if tests else self.each})
@@ -94,6 +94,13 @@ class Suite(BaseModel):
         return self.model_copy(update={"scenarios": chosen})
 
 
+def _data_meant(name: str, takers: Iterable[str]) -> str:
+    """Say which data a suite takes, or which other suite takes data of that name."""
+    if name in suites():
+        return f"; did you mean the suite {name}: {typed('longspan', 'run', name)} --data ...?"
+    return meant(name, takers, f"known names: {', '.join(takers) or 'none'}")
+
+
 def load_suite(name: str) -> Suite:
     """Load a suite that comes with longspan, several joined by +, or one from a YAML file. Raises InputError."""
     known = suites()
@@ -103,14 +110,18 @@ def load_suite(name: str) -> Suite:
     path = known.get(name) or Path(name)
     if name not in known and path.suffix not in (".yaml", ".yml"):
         if name in installed(SCENARIOS):
-            raise InputError(f"there is no suite {name!r:.60}, but a scenario: longspan run --scenario {name}")
+            raise InputError(f"there is no suite {name!r:.60}, but a scenario: {typed('longspan', 'run', '--scenario', name)}")
+        if wrong := [part for part in names if part not in known] if len(names) > 1 else []:
+            near = [part if part in known else "".join(alike(part, known)[:1]) for part in names]
+            likely = f"did you mean {'+'.join(near)}?" if all(near) else f"there are {', '.join(known)}"
+            raise InputError(f"there is no suite {wrong[0]!r:.60}; {likely}")
         there_are = f"there are {', '.join(known)}, or give a .yaml file"
         raise InputError(f"there is no suite {name!r:.60}{meant(name, known, there_are)}")
     content = read_yaml(path, "suite")
     if not isinstance(content, dict):
         raise InputError(f"suite {path}: expected the keys {', '.join(Suite.model_fields)}")
     if content.keys() & {"suites", "agents", "spans", "seeds", "runs"}:
-        raise InputError(f"suite {path}: this is a sweep file; run `longspan sweep {path}`")
+        raise InputError(f"suite {path}: this is a sweep file; run `{typed('longspan', 'sweep', path)}`")
     try:
         return Suite.model_validate(content)
     except ValidationError as error:

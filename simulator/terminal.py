@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import sys
 from contextlib import suppress
 from traceback import format_exception
@@ -14,7 +15,7 @@ from typing import IO, Any, Final
 
 from longspan.simulator.keys import redacted, redacted_in
 
-__all__ = ["as_line", "ask", "complain", "confirm", "give_up_output", "prepare", "rewritable", "say", "say_json", "visible"]
+__all__ = ["as_line", "ask", "complain", "confirm", "give_up_output", "prepare", "rewritable", "say", "say_json", "typed", "visible"]
 
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]|\r(?!\n)")
 """Characters that control a terminal, that HTML forbids, that cannot be encoded, or that change the direction of text after them."""
@@ -34,6 +35,11 @@ def visible(text: str) -> str:
 def as_line(text: str) -> str:
     """Return `visible` text as one line: ends of lines become spaces."""
     return visible(_LINE_ENDS.sub(" ", text))
+
+
+def typed(*words: object) -> str:
+    """Return the words of a command as a person types them in a shell."""
+    return shlex.join(map(str, words))
 
 
 def prepare() -> None:

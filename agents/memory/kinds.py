@@ -86,6 +86,8 @@ def _found(target: str, options: MemoryOptions) -> tuple[Any, str, BaseModel]:
         raise InputError(
             f"agent memory needs a memory: memory/NAME, where NAME is one of {', '.join(installed(MEMORIES))}; got {target!r:.60}"
         )
+    if match["kind"] not in installed(MEMORIES) and re.fullmatch(r"[\w-]+:[^\W\d][\w.]*", target):
+        raise InputError(f"there is no memory {match['kind']!r:.60}; did you mean memory/python:{target}?")
     cls: Any = load(MEMORIES, "memory", match["kind"])
     model: type[BaseModel] = cls.Options
     given = options.model_extra or {}

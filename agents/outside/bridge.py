@@ -264,6 +264,12 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
+def hint(error: BaseException, call: str) -> str:
+    """What to do about a message that is taken for its text."""
+    mistaken = call == "reply" and isinstance(error, (AttributeError, TypeError)) and "Message" in str(error)
+    return "; reply is given a message, and its text is message.text" if mistaken else ""
+
+
 def main() -> None:
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -276,7 +282,7 @@ def main() -> None:
             print(end="", flush=True)
         except BaseException as error:  # no Ctrl-C reaches this process
             traceback.print_exc()
-            answer = json.dumps({"error": one_line(error), "traceback": traceback.format_exc()})
+            answer = json.dumps({"error": one_line(error) + hint(error, request["call"]), "traceback": traceback.format_exc()})
         answers.write(answer.encode() + b"\n")
         answers.flush()
     bridge.end()

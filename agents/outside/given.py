@@ -75,7 +75,10 @@ class GivenAgent(ObjectAgent):
     def _checked(self, made: Any) -> Any:
         if isinstance(made, BaseAgent):
             self.thread = None
-        return super()._checked(made)
+        checked = super()._checked(made)
+        if isinstance(made, _Function):
+            self._process.code = made.function
+        return checked
 
 
 def _home(given: Given) -> Home | None:

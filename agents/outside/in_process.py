@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import trio
 
@@ -14,9 +15,12 @@ from longspan.agents.outside.counts import plain
 from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read
 from longspan.agents.outside.remote import OutsideAgent, RemoteOptions, too_slow
 from longspan.simulator.errors import one_line
-from longspan.simulator.faults import is_fault
+from longspan.simulator.faults import at_line, is_fault
 
 __all__ = ["Home", "InProcess", "InProcessAgent"]
+
+OF_A_MESSAGE: Final = re.compile(r"\bMessage\b")
+"""What Python says of a message that is taken for its text."""
 
 
 class Home(Protocol):
@@ -42,6 +46,7 @@ class InProcess:
     def __init__(self, name: str, thread: Home | None, timeout: float) -> None:
         self.name = name
         self.thread = thread
+        self.code: object = None  # the user's class or function, once it is known
         self._timeout = timeout
 
     def run_now(self, what: str, function: Callable[[], Any]) -> Any:
@@ -71,7 +76,9 @@ class InProcess:
         hint = ""
         if isinstance(error, RuntimeError) and "must be called from async context" in str(error):
             hint = "; async methods run under asyncio: to run under Trio, derive the class from longspan.BaseAgent"
-        return AgentError(f"{self.name}: {what} raised {one_line(error)}{hint}")
+        elif what == "reply" and isinstance(error, AttributeError | TypeError) and OF_A_MESSAGE.search(str(error)):
+            hint = "; reply is given a message, and its text is message.text"
+        return AgentError(f"{self.name}: {what} raised {one_line(error)}{at_line(error, self.code)}{hint}")
 
 
 class InProcessAgent(OutsideAgent):

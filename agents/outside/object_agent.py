@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -137,4 +138,18 @@ class ObjectAgent(InProcessAgent):
         """Return the object that was made. Raises InputError if it has no method `reply`."""
         if not callable(getattr(made, "reply", None)):
             raise InputError(f"{self.name} has no method reply: add `def reply(self, message)` that returns a str")
+        if wanted := _unlike(made.reply):
+            raise InputError(f"{self.name}: reply takes {wanted}: it must take a message alone, `def reply(self, message)`")
+        self._process.code = type(made)
         return made
+
+
+def _unlike(reply: Callable[..., Any]) -> str:
+    """Say what a method `reply` takes, if it cannot be called with a message alone."""
+    try:
+        parameters = inspect.signature(reply).parameters.values()
+    except (TypeError, ValueError):
+        return ""  # written in C: calling it will tell
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    by_place = [each for each in parameters if each.kind is not each.KEYWORD_ONLY and each.kind is not each.VAR_KEYWORD]
+    return "" if len(needed) < 2 and by_place else " and ".join(filter(None, [", ".join(needed[:-1]), *needed[-1:]])) or "nothing"

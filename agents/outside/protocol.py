@@ -169,7 +169,10 @@ def read(answer: bytes, kind: type[Kind]) -> Kind:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        raise AgentError(f"gave an invalid answer: {printable(first_problem(error))}") from None
+        problem, unknown = first_problem(error), [name for name in value if name not in kind.model_fields]
+        if "text" in kind.model_fields.keys() - value.keys() and unknown:
+            problem = f"{unknown[0]}: unknown key; did you mean text?"
+        raise AgentError(f"gave an invalid answer: {printable(problem)}") from None
 
 
 def decode(text: bytes) -> Any:

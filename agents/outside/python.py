@@ -37,6 +37,7 @@ from longspan.simulator.agent import observes, repeatable
 from longspan.simulator.amounts import Amount
 from longspan.simulator.ledger import Rates
 from longspan.simulator.plugins import find_class, module_and_class
+from longspan.simulator.suggestions import meant
 
 __all__ = ["PythonAgent", "PythonOptions", "check_arguments"]
 
@@ -213,5 +214,24 @@ def check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], targe
     try:
         signature.bind(**arguments)
     except TypeError as error:
-        parameters = ", ".join(signature.parameters) or "no options"
-        raise InputError(f"python:{target}: does not accept these options ({error}); it accepts {parameters}") from None
+        raise InputError(f"python:{target}: {_refused(cls, signature, arguments, target, error)}") from None
+
+
+def _refused(cls: Callable[..., Any], signature: inspect.Signature, arguments: Mapping[str, Any], target: str, error: TypeError) -> str:
+    """Say why a class does not accept options, and what was probably meant."""
+    known = [name for name, each in signature.parameters.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    accepts = f"it accepts {', '.join(known) or 'no options'}"
+    if unknown := [name for name in arguments if name not in known]:
+        return f"does not accept the option {unknown[0]!r:.40}{meant(unknown[0], known, accepts)}"
+    missing = [name for name in known if signature.parameters[name].default is inspect.Parameter.empty and name not in arguments]
+    if not missing:
+        return f"does not accept these options ({error}); {accepts}"
+    if not inspect.isclass(cls):
+        name = target.rpartition(":")[2]
+        return f"{name} is a function that takes {', '.join(missing)}; {_wrapped(name)}, or give it from Python, longspan.run(agent={name})"
+    given = "&".join([*(f"{name}={value}" for name, value in arguments.items()), *(f"{name}=..." for name in missing)])
+    return f"the class needs {', '.join(missing)}; did you mean python:{target}?{given}?"
+
+
+def _wrapped(function: str) -> str:
+    return f"name a class with a method reply that calls it, `def reply(self, message): return {function}(message.text)`"

@@ -14,7 +14,7 @@ from longspan.simulator.analysis.inspect_log import logs
 from longspan.simulator.analysis.rows import TESTS, TURNS, Row, Rows, names, rows_of, text
 from longspan.simulator.analysis.spreadsheet import write_csv
 from longspan.simulator.errors import InputError, JournalError
-from longspan.simulator.files import writing_folder
+from longspan.simulator.files import writing, writing_folder
 
 __all__ = ["FORMATS", "Format", "export"]
 
@@ -28,12 +28,13 @@ Write = Callable[[Graded, Rows], None]
 def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
     """Write runs to the new folder `out` in their order, and return those that are left out because of damaged journals.
 
-    Writes the files `tests` and `turns` as CSV, JSON lines or Parquet, or an Inspect AI log for each run. The folder is created
-    atomically. Raises InputError if it exists or cannot be written, or if a package is missing.
+    Writes the files `tests` and `turns` as CSV, JSON lines or Parquet, or an Inspect AI log for each run. If `out` is named like a file
+    of the format, the tests are that file, and the turns one beside it, whose name ends in `-turns`. All is created atomically.
+    Raises InputError if it exists or cannot be written, or if a package is missing.
     """
     unusable: list[Unusable] = []
     called = names(runs)
-    with writing_folder(out) as folder, _writers(format, folder) as write:
+    with _writers(format, out) as write:
         for run in runs:
             try:
                 write(run, rows_of(called[run.folder.path], run))
@@ -45,14 +46,20 @@ def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
 
 
 @contextmanager
-def _writers(format: Format, folder: Path) -> Iterator[Write]:
-    if format == "inspect":
-        yield logs(folder)
-        return
+def _writers(format: Format, out: Path) -> Iterator[Write]:
     with ExitStack() as files:
+        if out.suffix.lower() == f".{format}":
+            tests_file = files.enter_context(writing(out))
+            turns_file = files.enter_context(writing(out.with_stem(f"{out.stem}-turns")))
+        else:
+            folder = files.enter_context(writing_folder(out))
+            if format == "inspect":
+                yield logs(folder)
+                return
+            tests_file, turns_file = folder / f"tests.{format}", folder / f"turns.{format}"
         open_table = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format]
-        tests = files.enter_context(open_table(folder / f"tests.{format}", TESTS))
-        turns = files.enter_context(open_table(folder / f"turns.{format}", TURNS))
+        tests = files.enter_context(open_table(tests_file, TESTS))
+        turns = files.enter_context(open_table(turns_file, TURNS))
 
         def write(run: Graded, rows: Rows) -> None:
             tests(rows.tests)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -37,7 +38,7 @@ from longspan.simulator.cli import (
 from longspan.simulator.cli.completion import words_to_complete
 from longspan.simulator.errors import InputError, LongspanError
 from longspan.simulator.suggestions import meant
-from longspan.simulator.terminal import complain, give_up_output, prepare, rewritable, say
+from longspan.simulator.terminal import complain, give_up_output, prepare, rewritable, say, typed
 from longspan.simulator.wording import problem_of
 
 __all__ = ["main"]
@@ -197,9 +198,24 @@ def _invalid(error: typer.TyperException) -> str:
 
         if isinstance(error.__cause__, ValidationError):
             error.message = problem_of(error.__cause__.errors(include_url=False, include_input=False)[0])
+    params = getattr(getattr(error, "ctx", None), "params", {})
+    if "suite" in params and (extra := re.search(r"extra arguments? \((.+)\)$|extra argument\(s\) \((.+)\)$", error.message)):
+        return f"{error.message}{_option_meant(str(params['suite']), str(extra[1] or extra[2]))}"
     if near := getattr(error, "possibilities", None):  # of an option that there is not
         return f"{error.message}{meant(str(getattr(error, 'option_name', '')), near)}"
     return error.format_message()
+
+
+def _option_meant(suite: str, extra: str) -> str:
+    """Say which option was probably meant by what stands after the suite."""
+    from longspan.simulator.installed import AGENTS, installed
+    from longspan.simulator.sizes import is_size
+
+    if is_size(extra):
+        return f"; did you mean --span {extra}?"
+    if re.split("[/:?]", extra)[0] in installed(AGENTS):
+        return f"; did you mean {typed('--agent', extra)}?"
+    return f"; did you mean {typed('--data', f'{suite}={extra}')}?"
 
 
 def _only(given: Sequence[str]) -> typer.Typer:

@@ -13,6 +13,7 @@ from longspan.simulator.terminal import complain, confirm, say, say_json
 
 if TYPE_CHECKING:
     from longspan.simulator.asking import Again, Past
+    from longspan.simulator.record import Grade
 
 __all__ = ["ask"]
 
@@ -39,7 +40,7 @@ def ask(
     """
     import trio
 
-    from longspan.simulator.asking import Asking, past_of
+    from longspan.simulator.asking import Asking, grades_of, past_of
     from longspan.simulator.errors import AgentError, InputError
 
     folder = open_run(run, trust, agent)
@@ -59,11 +60,32 @@ def ask(
         for line in asking.log.last_lines:
             complain(line)
         raise
+    grades = grades_of(folder, past, again.reply.text)
     if json_:
-        say_json(_as_json(past, again, str(asking.spec)))
+        say_json(_as_json(past, again, str(asking.spec), grades))
     else:
         _print(past, again, prompt)
+        for title, text in _verdict(past, again, grades):
+            say(f"{title:9} {text}", lines=True)
     return 0
+
+
+def _verdict(past: Past, again: Again, grades: tuple[Grade, Grade] | None) -> list[tuple[str, str]]:
+    """Say whether the replies agree, and how the new one is graded."""
+    if past.turn.reply is None:
+        return []
+    words, score = _agree(past, again, grades)
+    said = "word for word" if words else "in score, not in words" if score else "no"
+    if grades is None:
+        return [("agree", said)]
+    scores = ["no score" if grade.score is None else f"{grade.score:.2f}" for grade in grades]
+    return [("agree", said), ("grade", f"{scores[1]}, recorded {scores[0]}: {grades[1].reason}")]
+
+
+def _agree(past: Past, again: Again, grades: tuple[Grade, Grade] | None) -> tuple[bool, bool | None]:
+    """Return whether two replies have the same words, and whether they have the same score."""
+    recorded = past.turn.reply.text if past.turn.reply is not None else ""
+    return recorded.split() == again.reply.text.split(), grades[0].score == grades[1].score if grades is not None else None
 
 
 def _print(past: Past, again: Again, prompt: bool) -> None:
@@ -81,7 +103,7 @@ def _print(past: Past, again: Again, prompt: bool) -> None:
         say(f"{title:9} {text}", lines=True)
 
 
-def _as_json(past: Past, again: Again, agent: str) -> dict[str, Any]:
+def _as_json(past: Past, again: Again, agent: str, grades: tuple[Grade, Grade] | None) -> dict[str, Any]:
     message, recorded, reply = past.turn.message, past.turn.reply, again.reply
     return {
         "conversation": past.conversation,
@@ -91,6 +113,8 @@ def _as_json(past: Past, again: Again, agent: str) -> dict[str, Any]:
         "expected": past.expected,
         "recorded": {"text": recorded.text, "trace": recorded.trace} if recorded is not None else None,
         "again": {"agent": agent, "text": reply.text, "trace": reply.trace, "cost_usd": again.costs},
+        "agree": dict(zip(("words", "score"), _agree(past, again, grades), strict=True)),
+        "grades": {"recorded": grades[0].model_dump(mode="json"), "again": grades[1].model_dump(mode="json")} if grades else None,
         "prompts": [
             {"model": model, "for": purpose, "messages": [each._asdict() for each in messages]}
             for _, model, purpose, messages in again.prompts

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from longspan.simulator.cli.options import SpecOption
+from longspan.simulator.cli.options import JsonOption, SpecOption
+from longspan.simulator.terminal import say_json
 
 __all__ = ["check"]
 
@@ -11,6 +12,7 @@ MARKS = {"good": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bo
 
 def check(
     agent: SpecOption = "notebook",
+    json_: JsonOption = False,
 ) -> int:
     """Check whether an agent is ready for a long run.
 
@@ -25,14 +27,20 @@ def check(
 
     console = Console()
     spec = AgentSpec.parse(agent)
+    findings: list[dict[str, str]] = []
 
     async def run() -> bool:
         ready = True
         async for finding in checkup(spec):
-            mark, style = MARKS[finding.verdict]
-            console.say(f"{finding.check:18}{finding.what}", mark=f"{mark:5}", mark_style=style)
             ready = ready and finding.verdict != "bad"
-        console.say("ready for a long run" if ready else "not ready for a long run: fix what is marked BAD")
+            findings.append({"check": finding.check, "verdict": finding.verdict, "what": finding.what})
+            if not json_:
+                mark, style = MARKS[finding.verdict]
+                console.say(f"{finding.check:18}{finding.what}", mark=f"{mark:5}", mark_style=style)
+        if json_:
+            say_json({"agent": str(spec), "ready": ready, "findings": findings})
+        else:
+            console.say("ready for a long run" if ready else "not ready for a long run: fix what is marked BAD")
         return ready
 
     return 0 if trio.run(run) else 1

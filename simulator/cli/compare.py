@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 from longspan.simulator.cli import completion
-from longspan.simulator.cli.options import RunsArgument
-from longspan.simulator.terminal import say
+from longspan.simulator.cli.options import JsonOption, RunsArgument
+from longspan.simulator.terminal import say, say_json
 
 if TYPE_CHECKING:
     from typing import IO
@@ -46,6 +47,7 @@ def compare(
     contrasts: Annotated[
         Path | None, typer.Option(help="A sweep's file: test the contrasts that it states; --out is a folder.", metavar="FILE")
     ] = None,
+    json_: JsonOption = False,
 ) -> int:
     """Compare runs of the same tests.
 
@@ -57,19 +59,24 @@ def compare(
     from longspan.simulator.errors import InputError
     from longspan.simulator.files import writing
 
+    if json_ and (out is not None or format is not None):
+        raise InputError("--json prints the figures: leave out --out and --format")
     if contrasts is not None:
         if baseline or fail_if_worse or margin or format is not None:
             raise InputError("--contrasts: the file says what is tested; of the other options only --out goes with it")
-        return _contrast(runs, contrasts, out)
+        return _contrast(runs, contrasts, out, json_)
     if baseline:
         if out is not None or format is not None:
             raise InputError("--baseline: prints a sentence and a table; leave out --out and --format")
-        return _compare_with(baseline, runs, margin, fail_if_worse)
+        return _compare_with(baseline, runs, margin, fail_if_worse, json_)
     if fail_if_worse or margin:
         raise InputError(f"--{'fail-if-worse' if fail_if_worse else 'margin'}: worse than what? name runs with --baseline")
     if out is not None and format is None and out.suffix.lower() not in SUFFIXES:
         raise InputError(f"--out {out}: the name must end in {', '.join(SUFFIXES)}, unless --format names the format")
     comparisons = load_comparisons(runs)
+    if json_:
+        say_json({"groups": [_group(name, comparison) for name, comparison in comparisons.items()]})
+        return 0
     chosen = format or (SUFFIXES[out.suffix.lower()] if out is not None else "terminal")
     if out is None:
         _print_all(comparisons, chosen)
@@ -85,6 +92,21 @@ def compare(
                 file.write(_text(comparison, chosen, path.parent))
         say(f"{path}: {_counts(comparison)}{f' of {name}' if len(comparisons) > 1 else ''}")
     return 0
+
+
+def _group(name: str, comparison: Comparison) -> dict[str, Any]:
+    """The figures of runs that play the same tests as JSON: in rows, as in CSV, and what people are told of them."""
+    from longspan.simulator.report.tables import as_rows, notes
+
+    agents, left_out = list(comparison.agents), [str(run.path) for run in comparison.unusable]
+    return {
+        "group": name,
+        "agents": agents,
+        "runs": comparison.runs,
+        "left_out": left_out,
+        "rows": as_rows(comparison),
+        "notes": notes(comparison),
+    }
 
 
 def _print_all(comparisons: Mapping[str, Comparison], format: Format) -> None:
@@ -109,7 +131,7 @@ def _counts(comparison: Comparison) -> str:
     return f"{len(comparison.agents)} agents, {comparison.runs} runs"
 
 
-def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if_worse: bool) -> int:
+def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if_worse: bool, json_: bool) -> int:
     """Print whether runs are worse than a baseline, and return the exit code."""
     from longspan.simulator.analysis.baseline import load_fall
     from longspan.simulator.cli.console import Console
@@ -117,6 +139,11 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
     from longspan.simulator.tables import Table
 
     fall = load_fall(runs, baseline, margin)
+    if json_:
+        values = {each.name: getattr(fall, each.name) for each in fields(fall)}
+        told = {"verdict": fall.verdict, "sentence": fall.sentence} | values
+        say_json(told | {"scenarios": [each._asdict() for each in fall.scenarios]})
+        return CODES[fall.verdict] if fail_if_worse else 0
     console = Console()
     if fall.scenarios:
         rows = [[each.name, f"{each.old:.2f}", f"{each.new:.2f}", f"{each.new - each.old:+.2f}"] for each in fall.scenarios]
@@ -127,7 +154,7 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
     return CODES[fall.verdict] if fail_if_worse else 0
 
 
-def _contrast(paths: list[Path], file: Path, out: Path | None) -> int:
+def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> int:
     """Test the contrasts that a sweep's file states in these runs, and print or write what they come to."""
     from longspan.simulator.analysis.comparing import load_finished
     from longspan.simulator.analysis.statements import statements
@@ -135,7 +162,7 @@ def _contrast(paths: list[Path], file: Path, out: Path | None) -> int:
     from longspan.simulator.errors import InputError, LongspanError
     from longspan.simulator.files import writing_folder
     from longspan.simulator.folders import inside
-    from longspan.simulator.report.outcome import family_of, write_outcome
+    from longspan.simulator.report.outcome import content, family_of, write_outcome
     from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.sweeps.sweep import read_sweep
 
@@ -150,6 +177,9 @@ def _contrast(paths: list[Path], file: Path, out: Path | None) -> int:
             planned.append(RunFolder(inside(each.path.parent, each.path.name)).manifest)
     settled = stated.settled(planned, where)
     family = family_of(settled, runs, unusable, statements(paths[0]) if len(paths) == 1 else ())
+    if json_:
+        say_json(content(family, runs))
+        return 0
     print_unusable(unusable)
     print_contrasts(family)
     if out is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import typer
 
@@ -15,11 +15,18 @@ from longspan.simulator.terminal import say
 
 __all__ = ["export"]
 
+Table = Literal["csv", "jsonl", "parquet"]
+
+TABLES: Final[tuple[Table, ...]] = get_args(Table)
+"""Formats of tables, each the ending of a file."""
+
 
 def export(
     runs: RunsArgument,
-    format: Annotated[Literal["csv", "jsonl", "parquet", "inspect", "dataset"], typer.Option(help="The format.")],
-    out: Annotated[Path, typer.Option(help="The folder to create.", metavar="DIR")],
+    out: Annotated[Path, typer.Option(help="The folder to create, or a .csv, .jsonl or .parquet file.", metavar="PATH")],
+    format: Annotated[
+        Literal["csv", "jsonl", "parquet", "inspect", "dataset"] | None, typer.Option(help="The format.", show_default="that of --out")
+    ] = None,
     trust: TrustOption = False,
 ) -> int:
     """Export the tests and turns of runs.
@@ -29,8 +36,13 @@ def export(
     """
     from longspan.simulator.analysis.export import export as write
     from longspan.simulator.analysis.graded_runs import load
+    from longspan.simulator.errors import InputError
     from longspan.simulator.interop.dataset import export_datasets
 
+    named: Table | None = next((known for known in TABLES if out.suffix.lower() == f".{known}"), None)
+    format = format or named
+    if format is None or (named is not None and format != named):
+        raise InputError(f"--out {out}: name the format with --format, or as the file's ending, one of .{', .'.join(TABLES)}")
     loaded, unusable = load(runs)
     if format == "dataset":
         damaged = export_datasets([replace(run, manifest=open_run(run.folder.path, trust).manifest) for run in loaded], out)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from longspan.simulator.terminal import say
+from longspan.simulator.cli.options import JsonOption
+from longspan.simulator.terminal import say, say_json, typed
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from longspan.simulator.grading.grades import Result
     from longspan.simulator.manifest import Manifest
 
@@ -22,54 +21,54 @@ INDENT: Final = "    "
 """What stands before the lines about a run."""
 
 
-def scenarios() -> None:
+def scenarios(json_: JsonOption = False) -> None:
     """List the installed scenarios with their skills and parameters."""
     from longspan.simulator.errors import InputError
     from longspan.simulator.installed import SCENARIOS, installed
     from longspan.simulator.plugins import scenario_class
     from longspan.simulator.scenario import description
 
-    table = _table("scenario", "skills", "parameters", "description")
+    rows: list[dict[str, Any]] = []
     for name in installed(SCENARIOS):
         try:
             cls = scenario_class(name)
         except InputError as error:
-            table.add_row(name, "", "", str(error))
+            rows.append({"scenario": name, "skills": [], "parameters": {}, "description": str(error)})
             continue
-        parameters = ", ".join(f"{field}={info.get_default(call_default_factory=True)}" for field, info in cls.model_fields.items())
-        table.add_row(name, ", ".join(cls.skills), parameters, description(cls))
-    _print(table)
+        parameters = {field: str(info.get_default(call_default_factory=True)) for field, info in cls.model_fields.items()}
+        rows.append({"scenario": name, "skills": list(cls.skills), "parameters": parameters, "description": description(cls)})
+    _print("scenarios", rows, json_)
 
 
-def agents() -> None:
+def agents(json_: JsonOption = False) -> None:
     """List the installed kinds of agent."""
     from longspan.simulator.errors import InputError
     from longspan.simulator.installed import AGENTS, installed
     from longspan.simulator.plugins import load
 
-    table = _table("agent", "description")
+    rows: list[dict[str, Any]] = []
     for kind in installed(AGENTS):
         try:
             doc = (load(AGENTS, "kind of agent", kind).__doc__ or "").strip().splitlines()
         except InputError as error:
             doc = [str(error)]
-        table.add_row(kind, doc[0] if doc else "")
-    _print(table)
+        rows.append({"agent": kind, "description": doc[0] if doc else ""})
+    _print("agents", rows, json_)
 
 
-def suites() -> None:
+def suites(json_: JsonOption = False) -> None:
     """List the suites that come with longspan."""
     from longspan.simulator.installed import suites as known
     from longspan.simulator.suite import load_suite
 
-    table = _table("suite", "tests per scenario", "scenarios", "description")
+    rows: list[dict[str, Any]] = []
     for name in known():
         suite = load_suite(name)
-        table.add_row(name, str(suite.tests), ", ".join(suite.scenarios), suite.title)
-    _print(table)
+        rows.append({"suite": name, "tests_per_scenario": suite.tests, "scenarios": list(suite.scenarios), "description": suite.title})
+    _print("suites", rows, json_)
 
 
-def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs")) -> None:
+def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs"), json_: JsonOption = False) -> None:
     """List the runs in a folder: what each plays, its score, cost and date."""
     import os
 
@@ -96,6 +95,10 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
             found.append((folder.name, None, None, f"unreadable: {error}"))
         else:
             found.append((folder.name, manifest, result, ""))
+    if json_:
+        listed = [_as_json(out / name, planned, graded, why) for name, planned, graded, why in found]
+        say_json({"folder": str(out), "runs": listed, "deeper": list(map(str, deeper))})
+        return
     shares = len({result.max_score for _, _, result, _ in found if result is not None}) > 1
     console = Console()
     if found:
@@ -109,7 +112,7 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
             for line in _lines([score, *_details(planned, graded)], console.width):
                 console.say(line, "dim")
     for folder in deeper:
-        say(f"{folder} contains more runs: longspan list runs {folder}")
+        say(f"{folder} contains more runs: {typed('longspan', 'list', 'runs', folder)}")
 
 
 def _is_shown(folder: Path, out: Path) -> bool:
@@ -154,16 +157,46 @@ def _lines(parts: Sequence[str], width: int) -> list[str]:
     return [f"{INDENT}{line}" for line in lines]
 
 
-def _table(*columns: str) -> Table:
+def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why: str) -> dict[str, Any]:
+    """A run as JSON: what it plays, and its score if it has been graded, or why it cannot be read."""
+    from longspan.simulator.ledger import total_cost
+
+    if manifest is None:
+        return {"folder": str(folder), "unreadable": why}
+    return {
+        "folder": str(folder),
+        "suite": manifest.suite.name,
+        "scenarios": list(manifest.suite.scenarios),
+        "span": None if manifest.alone else manifest.span,
+        "agent": manifest.agent,
+        "label": manifest.label,
+        "seed": manifest.seed,
+        "created": manifest.created.isoformat() if manifest.created is not None else None,
+        "finished": result is not None and result.score is not None,
+        "score": result.score if result is not None else None,
+        "max_score": result.max_score if result is not None else None,
+        "cost_usd": total_cost([part.cost_usd for part in result.costs.values()]) if result is not None and result.costs else None,
+    }
+
+
+def _print(what: str, rows: Sequence[Mapping[str, Any]], json_: bool) -> None:
+    """Print rows as a table, or as JSON in an object's field `what`."""
     from rich.table import Table
 
-    table = Table()
-    for number, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=number == 0)  # names must stay copyable
-    return table
-
-
-def _print(table: Table) -> None:
     from longspan.simulator.cli.console import Console
 
+    if json_:
+        say_json({what: rows})
+        return
+    table = Table()
+    for number, column in enumerate(rows[0]):
+        table.add_column(column.replace("_", " "), overflow="fold", no_wrap=number == 0)  # names must stay copyable
+    for row in rows:
+        table.add_row(*map(_cell, row.values()))
     Console().print(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={each}" for name, each in value.items())
+    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -18,7 +18,7 @@ from longspan.simulator.integers import whole
 if TYPE_CHECKING:
     from longspan.simulator.grid import Grid
 
-__all__ = ["GridOptions", "MaxTokens", "OtelOption", "RepliesOption", "RunsArgument", "SpecOption", "TimeLimit", "takes_grid"]
+__all__ = ["GridOptions", "JsonOption", "MaxTokens", "OtelOption", "RepliesOption", "RunsArgument", "SpecOption", "TimeLimit", "takes_grid"]
 
 P = ParamSpec("P")
 
@@ -29,6 +29,8 @@ RunsArgument = Annotated[
 ]
 
 OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/tracing.md).")]
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 RepliesOption = Annotated[
     Path | None, typer.Option(help="Keep models' replies in this file, and ask for those alone that are not in it.", metavar="FILE")

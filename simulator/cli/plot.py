@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -140,6 +141,8 @@ def _format(out: Path, single: bool, format: Format | None) -> Format:
     suffix: Format | None = next((known for known in FORMATS if out.suffix.lower() == f".{known}"), None)
     if single and (suffix is None or format not in (None, suffix)):
         raise InputError(f"--out {out}: with --figure the name must end in .svg, .png or .pdf, and match --format if that is given")
+    if not single and suffix is None and re.fullmatch(r"\.[A-Za-z][A-Za-z0-9]{1,4}", out.suffix):
+        raise InputError(f"--out {out}: figures are .svg, .png or .pdf; without --figure all are drawn, into a folder")
     if not single and suffix is not None:
         raise InputError(
             f"--out {out}: without --figure all are drawn, into a folder; --figure {'|'.join(FIGURES)}|interference|heatmap|card draws one"

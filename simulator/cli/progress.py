@@ -90,10 +90,10 @@ class Progress:
             self._quiet = True
 
     def _heard(self, heard: RunEvent) -> None:
-        run, begun, ended = self.standings.heard(heard)
+        run, ended = self.standings.heard(heard)
         if self._console.is_terminal:
             return
-        if begun:
+        if run.first_reply(heard.event):
             besides = f", and {count} experiment{'s' * (count != 1)}" if (count := run.status.experiments) else ""
             self._console.say(f"{run.name}: {run.total} {'test' if run.total == 1 else 'tests'} to play{besides}")
         if ended and run.milestone():

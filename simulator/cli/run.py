@@ -97,15 +97,19 @@ def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None)
 def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
     """Print the outcomes of runs, with up to `failed` tests of a single one, and return the exit code."""
     from longspan.simulator.cli.scores import print_outcome, print_outcomes, tell_interruption
+    from longspan.simulator.terminal import complain
 
+    kept = [outcome for outcome in outcomes if outcome.kept]
     if json_:
-        _print_json(outcomes)
-        for outcome in outcomes:
+        _print_json(kept)
+        for outcome in kept:
             tell_interruption(outcome)
-    elif len(outcomes) == 1:
-        print_outcome(outcomes[0], failed=failed)
-    else:
-        print_outcomes(outcomes, [outcome.folder for outcome in outcomes if outcome.result is not None])
+    elif len(kept) == 1:
+        print_outcome(kept[0], failed=failed)
+    elif kept:
+        print_outcomes(kept, [outcome.folder for outcome in kept if outcome.result is not None])
+    for error in dict.fromkeys(str(outcome.error) for outcome in outcomes if not outcome.kept):
+        complain(f"longspan: {error}")
     return exit_code(outcomes)
 
 

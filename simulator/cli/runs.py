@@ -11,7 +11,7 @@ import typer
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 from longspan.simulator.cli.run import FailedOption
-from longspan.simulator.terminal import complain, confirm, say, say_json
+from longspan.simulator.terminal import complain, confirm, say, say_json, typed
 
 if TYPE_CHECKING:
     from longspan.simulator.grading.grades import Result
@@ -130,7 +130,6 @@ def replay(
 
 def rerun(
     run: RunArgument,
-    failed: Annotated[bool, typer.Option("--failed", help="Play the tests that lost points or have no score.")] = False,
     out: Annotated[Path | None, typer.Option(help="The folder for the new run.", metavar="DIR", show_default="the run's")] = None,
     trust: TrustOption = False,
     max_cost: Annotated[float | None, typer.Option(help="Maximum dollars for the new run.", min=0, metavar="USD")] = None,
@@ -138,7 +137,7 @@ def rerun(
     otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the result, as a JSON list.")] = False,
 ) -> int:
-    """Play a run's failed tests again, as a new run.
+    """Play a run's failed tests again, as a new run: those that lost points or have no score.
 
     Questions about a history come with the history. The conversation is shorter than the whole, so that the scores are no
     measure of the agent; they show whether a test fails again.
@@ -154,8 +153,6 @@ def rerun(
     from longspan.simulator.runner import play
     from longspan.simulator.tracing import telling
 
-    if not failed:
-        raise InputError(f"{run}: rerun what? --failed plays the tests that lost points")
     folder = open_run(run, trust)
     (graded,), _ = load([run])
     chosen = [test.id for test in graded.result.tests if test.score is None or test.score < 1]
@@ -235,7 +232,7 @@ def correct(
     folder = open_run(run, trust)
     known = [planned.id for _, planned in folder.manifest.graded]
     if test not in known:
-        raise InputError(f"{run} has no test {test!r:.60}{meant(test, known, f'`longspan show {run}` lists them')}")
+        raise InputError(f"{run} has no test {test!r:.60}{meant(test, known, '`' + typed('longspan', 'show', run) + '` lists them')}")
     if not why.strip():
         raise InputError("--why: the reason must not be empty")
     with folder.lock():

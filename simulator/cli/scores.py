@@ -28,7 +28,7 @@ from longspan.simulator.manifest import Manifest
 from longspan.simulator.report.summary import score_interval
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import Outcome
-from longspan.simulator.terminal import as_line, complain
+from longspan.simulator.terminal import as_line, complain, typed
 
 __all__ = ["FAILED", "print_outcome", "print_outcomes", "print_scores", "tell_interruption"]
 
@@ -99,8 +99,8 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     for outcome in outcomes:
         _print_interruption(outcome, console)
     if rows:
-        console.say(f"compare longspan compare {' '.join(map(str, compared))}")
-        console.say(f"show    longspan show {next(outcome.folder for outcome in outcomes if outcome.result is not None)}")
+        console.say(f"compare {typed('longspan', 'compare', *compared)}")
+        console.say(f"show    {typed('longspan', 'show', next(outcome.folder for outcome in outcomes if outcome.result is not None))}")
 
 
 @final
@@ -151,8 +151,8 @@ def _print_interruption(outcome: Outcome, console: Console) -> None:
     if outcome.error is not None:
         if isinstance(outcome.error, AgentError):
             _print_details(RunFolder(outcome.folder), outcome.error, console)
-        code = " --trust" if _needs_trust(outcome.folder) else ""
-        console.say(f"resume  longspan resume {outcome.folder}{code}")
+        trust = ["--trust"] * _needs_trust(outcome.folder)
+        console.say(f"resume  {typed('longspan', 'resume', outcome.folder, *trust)}")
 
 
 def _print_details(run: RunFolder, error: AgentError, console: Console) -> None:
@@ -311,7 +311,7 @@ def print_failed(result: Result, folder: Path, console: Console, most: int) -> N
     for line in failed_lines(shown, console.width):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
     if more := len(lost) - len(shown):
-        console.say(f"  {more} more: longspan show {folder}")
+        console.say(f"  {more} more: {typed('longspan', 'show', folder)}")
 
 
 def failed_lines(tests: Sequence[TestResult], width: int) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from longspan.simulator.cli import completion
+from longspan.simulator.cli.options import JsonOption
 from longspan.simulator.cli.runs import RunArgument
+from longspan.simulator.terminal import say_json, typed
 
 if TYPE_CHECKING:
     from longspan.simulator.analysis.graded_runs import Graded
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
     from longspan.simulator.report.reading import Conversation, Test, Turn
 
 __all__ = ["print_test", "show"]
+
+FOUND: Final = 5
+"""Memories shown of those that were found for a question."""
+
+LINES: Final = 40
+"""Tests listed, unless all are wanted, where the output is no terminal."""
 
 INDENT: Final = 8
 """Characters before what is said in a turn, so that nothing in it can look like the next turn."""
@@ -28,10 +36,12 @@ def show(
         str | None,
         typer.Argument(help="A test, such as jokes-2.", metavar="TEST", show_default="a line for each", autocompletion=completion.tests),
     ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="List all of the run's tests, and not just a page of the worst.")] = False,
+    json_: JsonOption = False,
 ) -> int:
-    """Print a test as it was played: its needles, its questions, the replies and the reason of its grade.
+    """Print a test as it was played: its needles, its questions, what a memory found, the replies and the reason of its grade.
 
-    Without TEST, a line for each of the run's tests, the worst last.
+    Without TEST, a line for each of the run's worst tests, as many as a page has, the worst last.
     """
     from longspan.simulator.analysis.graded_runs import load
     from longspan.simulator.cli.console import Console
@@ -43,26 +53,53 @@ def show(
     _ = RunFolder(run).manifest  # a folder of runs is an error
     (graded,), _ = load([run])
     if test is None:
-        _print_tests(graded, run, Console())
+        if json_:
+            say_json({"folder": str(run)} | graded.result.model_dump(mode="json"))
+        else:
+            _print_tests(graded, run, Console(), all_)
         return 0
     found = next((each for each in graded.result.tests if each.id == test), None)
     if found is None and (about := next((planned.id for _, planned in graded.manifest.graded if planned.trunk == test), None)):
         raise InputError(f"{run}: {test} tells a history and is not graded; show one of the tests about it, such as {about}")
     if found is None:
         ids = [each.id for each in graded.result.tests]
-        raise InputError(f"{run} has no test {test!r:.60}{meant(test, ids, f'`longspan show {run}` lists them')}")
-    print_test(graded, Test.of(found, Reading.of(graded.folder).conversations), Console())
+        raise InputError(f"{run} has no test {test!r:.60}{meant(test, ids, '`' + typed('longspan', 'show', run) + '` lists them')}")
+    played = Test.of(found, Reading.of(graded.folder).conversations)
+    if json_:
+        say_json({"folder": str(run), "test": found.model_dump(mode="json"), "turns": [_turn(turn, played) for turn in played.turns]})
+    else:
+        print_test(graded, played, Console())
     return 0
 
 
-def _print_tests(graded: Graded, run: Path, console: Console) -> None:
+def _turn(turn: Turn, test: Test) -> dict[str, Any]:
+    """A turn of a test as JSON, with what a memory found for it if it is a question."""
+    from longspan.simulator.cli.found import found_at
+
+    return {
+        "turn": turn.number,
+        "test": turn.message.test,
+        "kinds": turn.kinds,
+        "sent_at": turn.message.sent_at.isoformat(),
+        "text": _whole(turn.text),
+        "reply": _whole(turn.reply) if turn.reply is not None else None,
+        "asked": turn.asked,
+        "ideal": _whole(test.expected[turn.number]) if turn.number in test.expected else None,
+        "found": [each._asdict() for each in found_at(test, turn)],
+    }
+
+
+def _print_tests(graded: Graded, run: Path, console: Console, all_: bool) -> None:
     from longspan.simulator.cli.scores import failed_lines
 
     _print_title(graded, console)
     tests = sorted(graded.result.tests, key=lambda test: -test.lowest)
-    for line in failed_lines(tests, console.width):
+    page = (console.height if console.is_terminal else LINES) - 4
+    if left := 0 if all_ else max(0, len(tests) - page):
+        console.say(f"{left:,} better ones: {typed('longspan', 'show', run, '--all')}", "dim")
+    for line in failed_lines(tests[left:], console.width):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
-    console.say(f"one of them as it was played: longspan show {run} {tests[-1].id}", "dim")
+    console.say(f"one of them as it was played: {typed('longspan', 'show', run, tests[-1].id)}", "dim")
 
 
 def _print_title(graded: Graded, console: Console) -> None:
@@ -136,6 +173,23 @@ def _print_turn(turn: Turn, test: Test, console: Console) -> None:
         _print_text("agent" if turn.asked else "told", _whole(turn.reply), console)
     if (ideal := test.expected.get(turn.number)) is not None:
         _print_text("ideal", _whole(ideal), console)
+    if asked is not None or (own and "question" in turn.kinds):
+        _print_found(test, turn, console)
+
+
+def _print_found(test: Test, turn: Turn, console: Console) -> None:
+    """Print what a memory found for a question, and at which places the question's needles are."""
+    from longspan.simulator.cli.found import found_at, places
+
+    for line in places(test, turn):
+        _print_text("found", line, console)
+    found = found_at(test, turn)
+    shown = [each for each in found if each.rank <= FOUND or each.needed]
+    for each in shown:
+        origin = f" (turn {', '.join(f'{number:,}' for number in each.turns)})" if each.turns else ""
+        _print_text(f"{'*' * each.needed}{each.rank}", f"{each.text}{origin}", console)
+    if left := len(found) - len(shown):
+        _print_text("", f"... {left:,} more", console)
 
 
 def _print_text(label: str, text: str, console: Console) -> None:

@@ -10,6 +10,7 @@ from typing import final
 
 from longspan.simulator.analysis.distances import short
 from longspan.simulator.dry_run import Length, dry_run
+from longspan.simulator.events import Event, Reply
 from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.planning import Plan, setting_of
 from longspan.simulator.runner import RunEvent
@@ -31,15 +32,14 @@ class Standings:
     def __len__(self) -> int:
         return len(self._runs)
 
-    def heard(self, heard: RunEvent) -> tuple[Standing, bool, bool]:
-        """Take the next event of a run's conversation. Return the run, whether it has just begun, and whether a test has ended."""
+    def heard(self, heard: RunEvent) -> tuple[Standing, bool]:
+        """Take the next event of a run's conversation. Return the run, and whether a test has ended."""
         run = self._runs.get(heard.folder)
-        begun = run is None
         if run is None:
             place = self._names.index(heard.plan.name) if heard.plan.name in self._names else 0
             status = RunStatus(heard.gradebook, cache(partial(_lengths, heard.plan)))
             run = self._runs[heard.folder] = Standing(heard.folder.name, status, place)
-        return run, begun, run.status.add(heard.conversation, heard.change) is not None
+        return run, run.status.add(heard.conversation, heard.change) is not None
 
 
 @final
@@ -51,6 +51,7 @@ class Standing:
         self.status = status
         self.place = place
         self._tenths = 0
+        self._answered = False
         self._began = monotonic()
         self._took: float | None = None
 
@@ -66,6 +67,12 @@ class Standing:
     def done(self) -> bool:
         """Whether all its tests have ended, and all experiments with them."""
         return self.ended == self.total and self.status.experiments_ended == self.status.experiments
+
+    def first_reply(self, event: Event) -> bool:
+        """Whether an event is the run's first reply, after which its agent is known to answer."""
+        first = isinstance(event, Reply) and not self._answered
+        self._answered = self._answered or first
+        return first
 
     def milestone(self) -> bool:
         """Whether another tenth of the tests has ended."""

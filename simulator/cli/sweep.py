@@ -10,7 +10,7 @@ import typer
 
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 from longspan.simulator.integers import whole
-from longspan.simulator.terminal import say
+from longspan.simulator.terminal import say, typed
 
 if TYPE_CHECKING:
     from longspan.simulator.amounts import Amount
@@ -100,7 +100,7 @@ def sweep(
         print_contrasts(family)
         say(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
     elif contrasts is not None:
-        say(f"contrasts are tested when all runs are finished; of those that are: longspan compare {out} --contrasts {file}")
+        say(f"contrasts are tested when all runs are finished; of those that are: {typed('longspan', 'compare', out, '--contrasts', file)}")
     return exit_code(ordered)
 
 

@@ -12,15 +12,13 @@ from typing import Any, Final, Literal, final
 import trio
 
 from longspan.simulator.agent import CompletionModel
-from longspan.simulator.agent_spec import AgentSpec, make_agent, resolved
+from longspan.simulator.agent_spec import AgentSpec, class_of, make_agent, resolved
 from longspan.simulator.answer_store import AnswerStore, StoredAnswer
 from longspan.simulator.errors import InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.gather import gather
 from longspan.simulator.grading.lenient_json import find_json
-from longspan.simulator.installed import AGENTS
 from longspan.simulator.ledger import Ledger, check_priced, models_of
 from longspan.simulator.messages import Message
-from longspan.simulator.plugins import load
 from longspan.simulator.queries import Answered, Query
 from longspan.simulator.record import readable
 
@@ -110,7 +108,7 @@ def check_model(spec: str, max_cost: float = inf, *, role: Literal["judge", "wri
 
 
 def _completing(spec: AgentSpec, role: Literal["judge", "writer"] = "judge") -> CompletionModel:
-    completes = hasattr(load(AGENTS, "kind of agent", spec.kind), "complete")  # before its options are checked
+    completes = hasattr(class_of(spec), "complete")  # before its options are checked
     agent = make_agent(spec) if completes else None
     if not isinstance(agent, CompletionModel):
         raise InputError(f"--{role} {spec.kind}: this kind of agent cannot {role.removesuffix('r')}; name a model, such as openai/gpt-4o")

@@ -13,6 +13,7 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
@@ -176,6 +177,9 @@ class _Brake:
 class _Job:
     """Runs to be played, with what was given as agents."""
 
+    new = False
+    """Whether the runs' folders are made by `prepared`."""
+
     def __init__(self, given: Mapping[str, Given], shown: Watcher | None) -> None:
         self.given = dict(given)
         self.shown = shown
@@ -197,7 +201,7 @@ class _Job:
                     self.shown.begin([plan for plan, _ in pairs])
                     listener = self.shown.heard
                 try:
-                    outcomes = await play_runs(pairs, ledger, listener=listener, stop=brake.stop)
+                    outcomes = await play_runs(pairs, ledger, listener=listener, stop=brake.stop, new=self.new)
                 finally:
                     if self.shown is not None:
                         self.shown.end()
@@ -209,6 +213,8 @@ class _Job:
 @final
 class _New(_Job):
     """New runs."""
+
+    new = True
 
     def __init__(self, grid: Grid, out: Path, limit: Amount, given: Mapping[str, Given], shown: Watcher | None) -> None:
         super().__init__(given, shown)
@@ -258,7 +264,8 @@ def _job(
     known = [name for name in Grid.model_fields if name not in OURS]
     for name in settings:
         if name not in known:
-            raise InputError(f"longspan.run takes no {name!r:.60}{meant(name, known, 'its settings are ' + ', '.join(known))}")
+            near = meant(name, [*signature(run).parameters, *known], f"its settings are {', '.join(known)}")
+            raise InputError(f"longspan.run takes no {name!r:.60}{near}")
     scenarios = settings.get("scenarios") or []
     admit_file(suite, load_suite(str(suite)).scenarios, [scenarios] if isinstance(scenarios, str) else scenarios, trust=trust)
     chosen = {"suites": str(suite), "agents": specs, "seeds": _listed(seeds), "spans": [] if span is None else _listed(span)}
@@ -323,7 +330,8 @@ def _wait_for(job: _Job) -> list[Outcome]:
                 complain("stopping after the current turn; interrupt again to stop at once")
     outcomes = done.result()
     if interrupts:
-        raise KeyboardInterrupt(f"the runs are kept: {_named(outcomes)}") if outcomes else KeyboardInterrupt
+        kept = [outcome for outcome in outcomes if outcome.kept]
+        raise KeyboardInterrupt(f"the runs are kept: {_named(kept)}") if kept else KeyboardInterrupt
     return outcomes
 
 
@@ -349,7 +357,8 @@ def _results(outcomes: Sequence[Outcome]) -> Results:
     """Return the results of runs. Raises the first error that interrupted one."""
     for outcome in outcomes:
         if outcome.error is not None:
-            outcome.error.add_note(f"what was played is kept; longspan.resume({str(outcome.folder)!r}) continues it")
+            if outcome.kept:
+                outcome.error.add_note(f"what was played is kept; longspan.resume({str(outcome.folder)!r}) continues it")
             raise outcome.error
     return load(*(outcome.folder for outcome in outcomes))
 

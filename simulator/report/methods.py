@@ -25,6 +25,9 @@ _PATH: Final = re.compile(r"(?:(?<=[\s=:/,])|^)~?/(?:[^\s/?&=,]+/)*([^\s/?&=,]*)
 
 _ORACLE: Final = re.compile(r"oracle(?![\w-])")
 
+_MARKUP: Final = re.compile(r"[\\`*\[\]|~@]|<(?=[A-Za-z/!?])|&(?=#?\w{1,32};)")
+"""What begins markup, a tag or a character reference, unless a backslash stands before it."""
+
 NAMED: Final = 3
 """Tests that are named as not played; the others are counted."""
 
@@ -184,9 +187,8 @@ def _code(text: str) -> str:
 
 
 def _code_free(text: str) -> str:
-    """An untrusted text in Markdown, which cannot become HTML or markup."""
-    text = portable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*\[\]|~@])", r"\\\1", text)
+    """An untrusted text in Markdown, which cannot become HTML or markup. What cannot be taken for either stays as it is."""
+    return _MARKUP.sub(r"\\\g<0>", portable(text))
 
 
 def _ranges(seeds: Iterable[int]) -> str:

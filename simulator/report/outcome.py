@@ -23,7 +23,7 @@ from longspan.simulator.report.figures import FIGURES, Format, draw, missing
 from longspan.simulator.report.methods import committed, methods
 from longspan.simulator.terminal import visible
 
-__all__ = ["NAME", "family_of", "write_outcome"]
+__all__ = ["NAME", "content", "family_of", "write_outcome"]
 
 NAME: Final = "results"
 """The folder of these files, in a sweep's folder."""
@@ -45,8 +45,8 @@ def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable
 
     Nothing is written if contrasts.json is there and would be the same. Raises OSError, and JournalError if a folder in it is a link.
     """
-    content = json.dumps(_content(family, runs), ensure_ascii=False, indent=1) + "\n"
-    if _is_there(folder / "contrasts.json", content):
+    text = json.dumps(content(family, runs), ensure_ascii=False, indent=1) + "\n"
+    if _is_there(folder / "contrasts.json", text):
         return
     cited = [*references({name for run in runs for name in run.manifest.suite.scenarios})]
     stated = [visible(reference) for each in family.statements for reference in each.references]
@@ -65,7 +65,7 @@ def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable
     write_text(folder / "methods.md", methods(family, runs, cited))
     versions = sorted({run.manifest.versions.get("longspan", "unknown") for run in runs})
     write_text(folder / "references.bib", "\n\n".join([*cited, longspan_itself(", ".join(versions))]) + "\n")
-    write_text(folder / "contrasts.json", content)  # last: what is there is then complete
+    write_text(folder / "contrasts.json", text)  # last: what is there is then complete
 
 
 def _is_there(path: Path, content: str) -> bool:
@@ -75,7 +75,7 @@ def _is_there(path: Path, content: str) -> bool:
         return False
 
 
-def _content(family: Family, runs: Sequence[Graded]) -> dict[str, Any]:
+def content(family: Family, runs: Sequence[Graded]) -> dict[str, Any]:
     """What contrasts.json has."""
     return {
         "format": 1,

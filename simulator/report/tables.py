@@ -21,7 +21,7 @@ from longspan.simulator.report.memory import OUTCOMES
 from longspan.simulator.tables import Table, small
 from longspan.simulator.terminal import visible
 
-__all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "more_tables", "notes", "one_line", "scenario_tables", "tables"]
+__all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "as_rows", "more_tables", "notes", "one_line", "scenario_tables", "tables"]
 
 CSV_COLUMNS: Final = (
     *("table", "isolated", "span", "name", "agent", "other"),
@@ -447,6 +447,11 @@ def as_csv(comparison: Comparison) -> str:
     file = io.StringIO()
     write_csv(file, CSV_COLUMNS, _rows(comparison))
     return file.getvalue()
+
+
+def as_rows(comparison: Comparison) -> list[Row]:
+    """The same figures as dicts, with those columns that apply."""
+    return [{name: value for name, value in row.items() if value is not None} for row in _rows(comparison)]
 
 
 def _rows(comparison: Comparison) -> Iterable[Row]:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from shlex import quote as quoted
 from time import time
 from typing import Any, Final, final
 from urllib.parse import quote, unquote, urlencode
@@ -29,6 +28,7 @@ from longspan.simulator.report.page import ASSETS
 from longspan.simulator.report.side_by_side import SideBySide, side_by_side
 from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.terminal import typed
 from longspan.simulator.view.annotating import AnnotationPages, can_be_judged
 from longspan.simulator.view.arranging import ORDERS, arranged, in_order
 from longspan.simulator.view.following import LiveEvent, LiveRun, LiveRuns
@@ -124,7 +124,7 @@ class Pages:
 
     def _resume(self, name: str) -> str:
         """The command that continues a run."""
-        return f"longspan resume {quoted(str(self._runs.root / name))}"
+        return typed("longspan", "resume", self._runs.root / name)
 
     async def report(self, request: Request) -> Response:
         """A run's report, rendered from its journals and results: its report.html is untrusted."""

@@ -156,12 +156,13 @@ def test_an_endless_log_takes_bounded_memory_and_disk(tmp_path: Path, monkeypatc
 
 LEAKING = """
 import json, os, sys
+answers = [{"text": "OK."}, {"protocol": 1}]
 for line in sys.stdin:
     keys = os.environ["MY_GATEWAY"], os.environ["MY_API_KEY"]
     print(*keys, file=sys.stderr)
     print("x" * 1990 + keys[1] + "x" * 9000, file=sys.stderr, flush=True)
     failed = {"error": f"rejected {keys}", "traceback": f"{keys}"}
-    print(json.dumps({"protocol": 1} if '"hello"' in line else failed), flush=True)
+    print(json.dumps(answers.pop() if answers else failed), flush=True)
 """
 
 

@@ -100,11 +100,27 @@ def test_without_a_snapshot_and_with_another_agent_all_turns_are_shown(run: Path
     assert longspan("ask", run, "3") == 0
     same = capsys.readouterr().out
     assert "python:teller_of_turns:Teller is shown the 3 turns before\n" in same
-    recorded, again = (line.split(maxsplit=1)[1] for line in same.splitlines()[-2:])
-    assert recorded == again
-    assert again.startswith("4 of ")
+    told = dict(line.split(maxsplit=1) for line in same.splitlines())
+    assert (told["recorded"], told["agree"]) == (told["again"], "word for word")
+    assert told["again"].startswith("4 of ")
     assert longspan("ask", run, "3", "--agent", "python:teller_of_turns:Teller?tag=other:") == 0
     assert "again     other:4 of " in capsys.readouterr().out
+
+
+def test_it_says_whether_replies_agree_and_grades_the_new_one(home: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = RunFolder(run)
+    own = [event for event in folder.events("main") if event.type == "message" and event.test == "colours-1"]
+    last, ideal = max(folder.transcripts()["main"].tests["colours-1"].definition.ideal_replies(own).items())
+    for reply, agree, grade in ((ideal, "no", "1.00, recorded 0.00: "), ("Whatever.", "in score, not in words", "0.00, recorded 0.00: ")):
+        with Server(reply=lambda text, reply=reply: reply).running() as server:  # type: ignore[misc]
+            assert longspan("ask", run, str(last), "--agent", server.model()) == 0
+            printed = capsys.readouterr().out.splitlines()
+            assert f"agree     {agree}" in printed
+            assert printed[-1].startswith(f"grade     {grade}")
+            assert longspan("ask", run, str(last), "--agent", server.model(), "--json") == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["agree"] == {"words": False, "score": agree != "no"}
+        assert told["grades"]["again"]["score"] == float(grade[:4])
 
 
 def test_turns_are_not_sent_again_unasked(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +141,8 @@ def test_it_prints_what_was_expected_and_what_a_model_is_sent(home: Path, run: P
     printed = capsys.readouterr().out
     assert f"turn {question.turn} · question · {question.test} · " in printed
     assert "\nexpected  " in printed
-    assert printed.endswith("again     Green.\n")
+    assert "\nagain     Green.\n" in printed
+    assert "\nagree     " in printed
     assert len(server.asked) == 1, "the turns before are shown, not asked"
     assert [f"  {role}: {text}" in printed for role, text in server.asked[0].texts] == [True] * (2 * question.turn + 1)
 

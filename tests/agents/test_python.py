@@ -174,7 +174,7 @@ def test_all_methods_of_the_class_are_used(module: Module, tmp_path: Path, a: st
         ("from longspan.simulator.messages import Reply; return Reply('x', refused=1)", "refused"),
         (
             "import trio; trio.current_time()",
-            "must be called from async context; async methods run under asyncio",
+            ":3); async methods run under asyncio: to run under Trio, derive the class from longspan.BaseAgent",
         ),
     ],
 )
@@ -370,8 +370,8 @@ def test_a_dict_is_a_reply_as_it_is_in_another_process(module: Module) -> None:
         ("Mine = 3", "{m}:Mine", ["is a int, not a class"]),
         ("class Mine: pass", "{m}:Mine", ["no method reply", "def reply(self, message)"]),
         ("class Mine:\n    reply = 'OK.'", "{m}:Mine", ["no method reply"]),
-        ("class Mine:\n    def __init__(self, model): pass", "{m}:Mine", ["options", "model"]),
-        ("class Mine:\n    def __init__(self, model): pass", "{m}:Mine?modle=x", ["options", "model"]),
+        ("class Mine:\n    def __init__(self, model): pass", "{m}:Mine", ["the class needs model", "did you mean", "?model=...?"]),
+        ("class Mine:\n    def __init__(self, model): pass", "{m}:Mine?modle=x", ["the option 'modle'; did you mean model?"]),
     ],
 )
 def test_the_error_for_a_class_that_cannot_be_loaded_has_a_remedy(module: Module, source: str, spec: str, parts: list[str]) -> None:

@@ -123,7 +123,7 @@ FINISHED: dict[str, list[str]] = {
     "plot": ["plot", "runs", "--figure", "bars", "--out", "bars.svg"],
     "export": ["export", "runs", "--format", "csv", "--out", "exported"],
     "prune": ["prune", "runs", "--replicates", "--pack", "--yes"],
-    "rerun": ["rerun", "{run}", "--failed"],
+    "rerun": ["rerun", "{run}"],
     "arena": ["arena", "runs", "--judge", "openai/gpt-4o"],
 }
 UNFINISHED: dict[str, list[str]] = {

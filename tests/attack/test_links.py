@@ -185,7 +185,7 @@ COMMANDS: Final[dict[str, Callable[[World], Any]]] = {
     "arena": lambda world: command("arena", world.runs, "--judge", world.server.model(), "--out", world.folder / "arena"),
     "prune": lambda world: command("prune", world.run, "--pack", "--yes"),
     "prune --replicates": lambda world: command("prune", world.runs, "--replicates", "--yes"),
-    "rerun": lambda world: command("rerun", world.run, "--failed", "--json"),
+    "rerun": lambda world: command("rerun", world.run, "--json"),
     "view": visit,
 }
 """Every command that takes a run or a folder of runs."""

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from errno import ENAMETOOLONG, ENOSPC
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,36 @@ from pydantic_core import SchemaError
 from tests.made_runs import made_run
 from tests.sealing import change_json, read_lines, write_lines
 
+from longspan.simulator.analysis.baseline import Fall
 from longspan.simulator.cli import main
 from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.grid import Grid
+
+LISTED = {"folder", "suite", "scenarios", "span", "agent", "label", "seed", "created", "finished", "score", "max_score", "cost_usd"}
+
+FALL = dict.fromkeys(["verdict", "sentence", *(field.name for field in fields(Fall))])
+
+MISTAKEN = """
+class New:
+    def reply(self, message): return "OK."
+
+class Sized(New):
+    def __init__(self, size): self.size = size
+
+def talk(message): return "OK."
+
+class Two:
+    def reply(self, message, history): return "OK."
+
+class Text:
+    def reply(self, text): return text.upper()
+
+class Replied:
+    def reply(self, message): return {"reply": "OK."}
+
+class Responded:
+    def reply(self, message): return {"response": "OK."}
+"""
 
 MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 
@@ -32,11 +60,34 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
     [
         (["run", "--scenario", "colors"], "there is no scenario 'colors'; did you mean colours?"),
         (["run", "--scenario", "poker"], "there is no scenario 'poker'; there are"),
-        (["run", "--agent", "gpt-9"], "there is no kind of agent 'gpt-9'; there are"),
+        (["run", "--agent", "gpt9"], "there is no kind of agent 'gpt9'; there are"),
+        (["run", "--agent", "gpt-4o"], "'gpt-4o' names no agent; did you mean openai/gpt-4o?"),
+        (["run", "--agent", "gemini-2.5-flash?seed=1"], "names no agent; did you mean google/gemini-2.5-flash?seed=1?"),
+        (["run", "--judge", "claude-sonnet-4-6"], "names no agent; did you mean anthropic/claude-sonnet-4-6?"),
+        (["run", "--agent", "tiny.gguf"], "did you mean gguf/tiny.gguf?"),
+        (["run", "--agent", "127.0.0.1:8000/bot"], "did you mean http://127.0.0.1:8000/bot?"),
+        (["run", "--agent", "mine:New"], "'mine:New' names no agent; did you mean python:mine:New?"),
+        (["run", "--agent", "mine.py:New?size=3"], "did you mean python:mine:New?size=3?"),
+        (["run", "--agent", "bots/mine.py:New"], "did you mean python:mine:New?"),
+        (["run", "--agent", "mine.New"], "did you mean python:mine:New?"),
+        (["run", "--agent", "mine.py"], "did you mean python:mine:Class?"),
+        (["run", "--agent", "python:mine:Sized"], "the class needs size; did you mean python:mine:Sized?size=...?"),
+        (["run", "--agent", "python:mine:Sized?sise=3"], "does not accept the option 'sise'; did you mean size?"),
+        (["run", "--agent", "python:mine:New?size=3"], "does not accept the option 'size'; it accepts no options"),
+        (
+            ["run", "--agent", "python:mine:talk"],
+            "python:mine:talk: talk is a function that takes message; name a class with a method reply that calls it, "
+            "`def reply(self, message): return talk(message.text)`, or give it from Python, longspan.run(agent=talk)",
+        ),
+        (
+            ["run", "--agent", "python:mine:Two"],
+            "reply takes message and history: it must take a message alone, `def reply(self, message)`",
+        ),
+        (["run", "--agent", "memory/mine:New"], "there is no memory 'mine'; did you mean memory/python:mine:New?"),
         (["run", "--agent", "orcale"], "there is no kind of agent 'orcale'; did you mean oracle?"),
         (["run", "--agent", "notebook?windw=8k"], "unknown option 'windw'; did you mean window?"),
         (["run", "--agent", "notebook?window=0"], "a size must be a whole number of tokens"),
-        (["run", "--agent", "?"], "an agent spec looks like KIND/MODEL"),
+        (["run", "--agent", "?"], "'?' names no agent; a spec looks like KIND/MODEL"),
         (["run", "--agent", "python:nowhere:Agent"], "there is no module 'nowhere'"),
         (["run", "--agent", "python:json:Nothing"], "json has no class 'Nothing'"),
         (["run", "--starts-at", "9500-01-01"], "--starts-at: expected a date before 9000-01-01"),
@@ -54,7 +105,13 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["run", "--set", "colours.size=3"], "there is no parameter 'colours.size'; there are"),
         (["run", "--set", "chnages=3"], "there is no parameter 'chnages'; did you mean changes?"),
         (["run", "--set", "changes"], "--set expects NAME=VALUE"),
-        (["run", "--data", "colours=x.json"], "no scenario takes data called 'colours'; known names: chapterbreak"),
+        (["run", "--data", "colours=x.json"], "no scenario of ltm takes data called 'colours'; known names: chapterbreak"),
+        (["run", "--data", "history=log.json"], "; did you mean the suite history: longspan run history --data ...?"),
+        (["run", "locomo", "my file.json"], "unexpected extra argument(s) (my file.json); did you mean --data 'locomo=my file.json'?"),
+        (["run", "ltm", "32k"], "did you mean --span 32k?"),
+        (["run", "ltm", "openai/gpt-4o"], "did you mean --agent openai/gpt-4o?"),
+        (["run", "ltm+locmo"], "there is no suite 'locmo'; did you mean ltm+locomo?"),
+        (["run", "ltm+nowhere"], "there is no suite 'nowhere'; there are"),
         (["run", "--data", "chapterbreak=nowhere.json"], "nowhere.json"),
         (["run", "--filler", "nowhere.json"], "nowhere.json"),
         (["run", "--filler", "broken.yaml"], "broken.yaml"),
@@ -74,6 +131,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["frobnicate"], "No such command 'frobnicate'"),
         (["list", "runs", "nowhere"], "nowhere: folder does not exist"),
         (["show", "nowhere"], "manifest.json: cannot be read"),
+        (["show", "some"], "some holds runs and is none: name one of them, such as some/run"),
         (["resume", "nowhere"], "manifest.json: cannot be read"),
         (["replay", "nowhere"], "manifest.json: cannot be read"),
         (["score", "nowhere"], "manifest.json: cannot be read"),
@@ -90,6 +148,10 @@ def test_bad_input_gets_one_line_and_exit_code_2(
 ) -> None:
     (tmp_path / "broken.yaml").write_text("a: [")
     (tmp_path / "wrong.yaml").write_text("name: x\nscenaros: {colours: {}}\n")
+    (tmp_path / "mine.py").write_text(MISTAKEN)
+    (tmp_path / "some" / "run").mkdir(parents=True)
+    (tmp_path / "some" / "run" / "manifest.json").touch()
+    sys.modules.pop("mine", None)
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as exiting:
@@ -101,6 +163,37 @@ def test_bad_input_gets_one_line_and_exit_code_2(
     assert err.startswith("longspan: ")
     assert out == ""
     assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts) == before, "nothing is left half-written"
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        ("http://127.0.0.1:9/", "hello: cannot be reached: ConnectError: all attempts to connect to 127.0.0.1:9 failed; is it running?"),
+        ("exec:python3 -c 'import nothing'", "its last line on standard error: ModuleNotFoundError: No module named 'nothing'"),
+        (
+            "python:mine:Text",
+            "reply raised AttributeError: 'Message' object has no attribute 'upper' (mine.py:14); "
+            "reply is given a message, and its text is message.text",
+        ),
+        (f"python:mine:Text?interpreter={sys.executable}", "reply is given a message, and its text is message.text"),
+        ("python:mine:Replied", "reply: gave an invalid answer: reply: unknown key; did you mean text?"),
+        ("python:mine:Responded", "reply: gave an invalid answer: response: unknown key; did you mean text?"),
+        (f"python:mine:Responded?interpreter={sys.executable}", "response: unknown key; did you mean text?"),
+    ],
+)
+def test_an_agent_that_fails_at_its_first_call_is_told_in_one_line_and_leaves_no_folder(
+    agent: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(MISTAKEN)
+    sys.modules.pop("mine", None)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as exiting:
+        main(["run", "--scenario", "colours", "--span", "2k", "--seed", "0-1", "--agent", agent])
+    out, err = capfd.readouterr()
+    assert (exiting.value.code, out, err.count("\n")) == (1, "", 1), out + err
+    assert err.startswith("longspan: ")
+    assert said in err
+    assert list(Path("runs").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -156,6 +249,34 @@ def test_json_prints_a_list_of_results_and_nothing_else(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "keys"),
+    [
+        (["list", "scenarios"], {"scenarios": {"scenario", "skills", "parameters", "description"}}),
+        (["list", "agents"], {"agents": {"agent", "description"}}),
+        (["list", "suites"], {"suites": {"suite", "tests_per_scenario", "scenarios", "description"}}),
+        (["list", "runs", "{runs}"], {"folder": None, "runs": LISTED, "deeper": None}),
+        (["compare", "{runs}"], {"groups": {"group", "agents", "runs", "left_out", "rows", "notes"}}),
+        (["compare", "{runs}/one", "--baseline", "{runs}/two"], FALL | {"scenarios": {"name", "old", "new"}}),
+        (["check", "--agent", "oracle"], {"agent": None, "ready": None, "findings": {"check", "verdict", "what"}}),
+    ],
+)
+def test_json_is_one_object_with_these_keys_and_nothing_else(
+    arguments: list[str], keys: dict[str, set[str] | None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        made_run(tmp_path, name, lambda scenario, number: 0.5, name=name, scenarios=("colours", "jokes"))
+    with pytest.raises(SystemExit, match="0"):
+        main([*(each.replace("{runs}", str(tmp_path)) for each in arguments), "--json"])
+    out, err = capfd.readouterr()
+    told = json.loads(out)
+    assert (told.keys(), err) == (keys.keys(), "")
+    for key, inner in keys.items():
+        if inner is not None:
+            assert [row.keys() for row in told[key]] == [inner] * len(told[key])
+            assert told[key]
+
+
 def test_a_run_says_where_everything_is(tmp_path: Path) -> None:
     done = longspan("run", "--scenario", "colours", "--span", "2k", where=tmp_path)
     assert done.returncode == 0
@@ -194,7 +315,7 @@ def test_an_agent_that_fails_is_told_in_a_line_and_the_rest_is_kept(tmp_path: Pa
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     name = "ltm-2k-python-dying-Dying-seed0"
-    assert line == f"longspan: {name}: interrupted: python:dying:Dying: reply raised ConnectionError: the line is dead"
+    assert line == f"longspan: {name}: interrupted: python:dying:Dying: reply raised ConnectionError: the line is dead (dying.py:8)"
     assert "Traceback" not in done.stdout + done.stderr
     assert "longspan resume runs/ltm-2k-python-dying-Dying-seed0" in done.stdout
     result = json.loads((tmp_path / "runs/ltm-2k-python-dying-Dying-seed0/result.json").read_text())

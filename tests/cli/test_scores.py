@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -117,4 +120,67 @@ def test_a_test_is_shown_as_it_was_played(tmp_path: Path, monkeypatch: pytest.Mo
     turns = [int(line.split()[1].strip(",")) for line in said]
     assert turns == sorted(turns)
     assert "did you mean colours-1?" in longspan("show", run, "colour-1")
-    assert "runs/manifest.json: cannot be read" in longspan("show", "runs")
+    assert "runs holds runs and is none: name one of them, such as runs/ltm-2k-notebook-seed1" in longspan("show", "runs")
+    told = json.loads(longspan("show", run, "colours-1", "--json"))
+    assert told.keys() == {"folder", "test", "turns"}
+    assert (told["folder"], told["test"]["id"], [turn["turn"] for turn in told["turns"]]) == (run, "colours-1", turns)
+    assert told["turns"][0].keys() == {"turn", "test", "kinds", "sent_at", "text", "reply", "asked", "ideal", "found"}
+    result = json.loads(Path(run, "result.json").read_text())
+    assert json.loads(longspan("show", run, "--json")) == {"folder": run} | {key: value for key, value in result.items() if key != "sum"}
+
+
+@pytest.mark.parametrize("folder", ["my runs", "it's"])
+def test_printed_commands_are_quoted_for_a_shell(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = [played(tmp_path / folder, "one"), played(tmp_path / folder, "two")]
+    outcomes.append(Outcome(outcomes[0].folder, outcomes[0].result, StoppedError("stopped")))
+    on, file = console(200)
+    print_outcomes(outcomes, [outcome.folder for outcome in outcomes[:2]], on)
+    print_outcome(outcomes[0], on)
+    commands = [shlex.split(line[line.index("longspan ") :]) for line in file.getvalue().splitlines() if "longspan " in line]
+    folders = [str(outcome.folder) for outcome in outcomes]
+    assert commands == [
+        ["longspan", "resume", folders[0]],
+        ["longspan", "compare", *folders[:2]],
+        ["longspan", "show", folders[0]],
+        ["longspan", "show", folders[0]],
+    ]
+
+
+def test_a_runs_worst_tests_are_shown_as_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = made_run(tmp_path, "one", lambda scenario, number: 0.0 if number == 77 else 0.5, scenarios=("colours",), tests=200)
+    for arguments, count in (([], 36), (["--all"], 200)):
+        with pytest.raises(SystemExit, match="0"):
+            main(["show", str(run), *arguments])
+        lines = capsys.readouterr().out.splitlines()
+        tests = [line.split()[0] for line in lines if line.startswith("  colours-")]
+        assert (len(tests), tests[-1]) == (count, "colours-77"), "the worst last"
+        assert (f"164 better ones: longspan show {run} --all" in lines) is not bool(arguments)
+
+
+def test_what_a_memory_found_is_shown_with_the_place_of_the_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    agent = "memory/bm25?answerer=words&batch=turn&k=10"
+
+    def longspan(*arguments: str) -> str:
+        with pytest.raises(SystemExit, match="0"):
+            main(arguments)
+        return capsys.readouterr().out
+
+    (result,) = json.loads(longspan("run", "--scenario", "locations", "--tests", "2", "--agent", agent, "--json"))
+    ranks = [pair["rank"] for test in result["tests"] for pair in test["evidence"]]
+    assert {type(rank) for rank in ranks} == {int, type(None)}, "found and not found"
+    for test in result["tests"]:
+        shown = " ".join(longspan("show", result["folder"], test["id"]).split())
+        told = json.loads(longspan("show", result["folder"], test["id"], "--json"))
+        for pair in test["evidence"]:
+            place = "not among the" if pair["rank"] is None else f"number {pair['rank']} of"
+            assert re.search(rf"found the needle of turn {pair['needle_turn']} is {place} \d+ found", shown)
+            (question,) = (turn for turn in told["turns"] if turn["turn"] == pair["question_turn"])
+            found = {each["rank"]: each for each in question["found"]}
+            if pair["rank"] is not None:
+                assert (found[pair["rank"]]["needed"], found[pair["rank"]]["turns"]) == (True, [pair["needle_turn"]])
+                assert re.search(rf" \*{pair['rank']} {re.escape(found[pair['rank']]['text'][:30])}", shown), "however far down"
+            instead = " ".join(found[1]["text"].split())
+            assert f" 1 {instead[:30]}" in shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from longspan.simulator.analysis.graded_runs import load
 from longspan.simulator.analysis.rows import rows_of
 from longspan.simulator.cli import main
 from longspan.simulator.journal_tail import MAX_LINES, JournalTail
+from longspan.simulator.library.playing import planned
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.run_list import RunList, has_results
@@ -87,16 +89,21 @@ def test_a_run_tells_its_label_its_date_and_the_commit_of_its_agent(
     assert (again.label, again.agent_commit) == (None, None)
 
 
-def test_no_two_long_specs_have_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_no_two_long_specs_have_the_same_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     options = "&".join(f"header.x{number}=value-{number}" for number in range(6))
-    for last in ("a", "b"):
-        agent = f"openai/gpt-4o-mini?base_url=http://127.0.0.1:9/v1&{options}&header.last={last}"
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-        called("run", "--scenario", "colours", "--tests", "1", "--agent", agent, "--label", "x" * 40, "--json")
-    names = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+    agents = [f"openai/gpt-4o-mini?base_url=http://127.0.0.1:9/v1&{options}&header.last={last}" for last in ("a", "b")]
+    names = {each.name for each in planned("ltm@2k", agent=agents, scenarios=["colours"], tests=1, label="x" * 40)}
     assert len(names) == 2
-    assert all(len(name) < 200 and not name.endswith("-2") for name in names)
+    assert all(len(name) < 200 and name.isascii() for name in names)
+
+
+def test_labels_that_are_not_ascii_have_folders_that_can_be_told_apart() -> None:
+    labels = ["größe", "grosse", "日本語", "日本", "größer", "plain", "кот", "кит"]
+    names = {label: planned("ltm@2k", agent="silent", scenarios=["colours"], tests=1, label=label)[0].name for label in labels}
+    assert len(set(names.values())) == len(labels)
+    assert all(re.fullmatch(r"ltm-2k-silent-[A-Za-z0-9.-]+-seed0", name) for name in names.values())
+    assert names["plain"] == "ltm-2k-silent-plain-seed0"
 
 
 @pytest.mark.parametrize("label", ["", " ", "a ", "a\nb", "\x1b[31m", "a [b]", "x" * 41, "\u202eabc", "\ud800"])
@@ -215,8 +222,7 @@ def test_failed_tests_are_played_again_as_a_new_run(
     (graded,), _ = load([run])
     failed = sorted(test.id for test in graded.result.tests if test.score != 1)
     assert 0 < len(failed) < 4
-    assert called("rerun", str(run)) == 2
-    assert called("rerun", str(run), "--failed", "--json") == 0
+    assert called("rerun", str(run), "--json") == 0
     (again,), _ = load([tmp_path / "runs" / "ltm-2k-rerun-notebook-one-seed0"])
     assert sorted(test.id for test in again.result.tests) == failed
     assert (again.manifest.parent, again.manifest.label) == (run.name, "one")
@@ -224,7 +230,7 @@ def test_failed_tests_are_played_again_as_a_new_run(
     assert called("resume", str(again.folder.path)) == 0
     assert called("run", *play[:4], "--tests", "1", "--agent", "oracle", "--json") == 0
     capsys.readouterr()
-    assert called("rerun", "runs/ltm-2k-oracle-seed0", "--failed") == 2
+    assert called("rerun", "runs/ltm-2k-oracle-seed0") == 2
     assert "no test lost points" in capsys.readouterr().err
 
 

@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +162,8 @@ def test_parameters_and_data_are_dicts_or_the_values_of_the_command_line(tmp_pat
 @pytest.mark.parametrize(
     ("settings", "error"),
     [
-        ({"sapn": 3}, "longspan.run takes no 'sapn'"),
+        ({"sapn": 3}, "longspan.run takes no 'sapn'; did you mean span?"),
+        ({"seed": 3}, "longspan.run takes no 'seed'; did you mean seeds?"),
         ({"span": "2x"}, "span: "),
         ({"seeds": 1.5}, "seeds"),
         ({"suite": "lmt"}, "there is no suite"),
@@ -201,14 +202,26 @@ def test_async_functions_are_awaited_in_the_callers_loop_which_goes_on_and_sever
         assert "beat" in beats[beats.index("asked") :]
         assert replies(other)[0][0] == "1"
         with pytest.raises(longspan.AgentError, match=r"ValueError: no \{idea\}") as raised:
-            await longspan.run_async("ltm", agent=failing, out=tmp_path, **SMALL)
+            await longspan.run_async("ltm", agent={"failing": lambda: failing_after(2)}, out=tmp_path, **SMALL)
         assert raised.value.__notes__[0].startswith("what was played is kept; longspan.resume(")
+        before = set(tmp_path.iterdir())
+        with pytest.raises(longspan.AgentError, match=r"ValueError: no \{idea\} \(test_run.py:\d+\)$") as raised:
+            await longspan.run_async("ltm", agent={"failing": lambda: failing_after(0)}, out=tmp_path, **SMALL)
+        assert not hasattr(raised.value, "__notes__"), "nothing was played"
+        assert set(tmp_path.iterdir()) == before
 
     asyncio_run(main)
 
 
-async def failing(text: str) -> str:
-    raise ValueError("no {idea}")
+def failing_after(replies: int) -> Callable[[str], Awaitable[str]]:
+    left = ["OK."] * replies
+
+    async def failing(text: str) -> str:
+        if not left:
+            raise ValueError("no {idea}")
+        return left.pop()
+
+    return failing
 
 
 def test_a_call_that_blocks_works_in_a_thread_that_runs_asyncio_as_notebooks_have_it(tmp_path: Path) -> None:

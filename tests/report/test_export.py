@@ -174,6 +174,21 @@ def test_an_interrupted_conversation_keeps_its_last_message(runs: list[Path], tm
     assert last["asked"] is None
 
 
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
+def test_a_file_that_is_named_like_its_format_holds_the_tests_and_has_the_turns_beside_it(
+    format: str, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments in (["--out", f"{tmp_path}/e.{format}"], ["--format", format, "--out", f"{tmp_path}/folder"]):
+        with pytest.raises(SystemExit, match="0"):
+            main(["export", str(runs[0]), *arguments])
+    for file, table in ((f"e.{format}", "tests"), (f"e-turns.{format}", "turns")):
+        assert (tmp_path / file).read_bytes() == (tmp_path / "folder" / f"{table}.{format}").read_bytes()
+    for arguments in (["--out", f"{tmp_path}/other"], ["--format", "inspect", "--out", f"{tmp_path}/other.{format}"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["export", str(runs[0]), *arguments])
+        assert "name the format with --format, or as the file's ending, one of .csv, .jsonl, .parquet" in capsys.readouterr().err
+
+
 def test_existing_files_are_not_overwritten(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(SystemExit, match="2"):

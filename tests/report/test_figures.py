@@ -263,6 +263,7 @@ def test_one_figure_goes_into_a_file_and_all_into_a_folder(tmp_path: Path, capsy
         (["--figure", "bars", "--out", "x.gif"], "the name must end in .svg, .png or .pdf"),
         (["--figure", "bars", "--out", "x.svg", "--format", "png"], "the name must end in"),
         (["--out", "x.svg"], "without --figure all are drawn, into a folder"),
+        (["--out", "x.gif"], "--out x.gif: figures are .svg, .png or .pdf; without --figure all are drawn, into a folder"),
         (["--figure", "pie", "--out", "x.svg"], "'pie' is not one of"),
         (["--figure", "cost", "--out", "x.svg"], "--figure cost: no run has a known cost"),
         (["--figure", "bars", "--out", "there.svg"], "already exists"),

@@ -299,7 +299,8 @@ def test_methods_hold_nothing_of_the_machine_and_no_markup_of_strangers(made: Ca
     assert "``bad`<script>``" in text
     assert "1 run is left out, not finished or damaged: run-7." in text
     assert "The contrasts were not stated before the runs were played." in text
-    assert "<script>" not in text.partition("# Results")[2]
+    assert r"\<script>" in text.partition("# Results")[2]
+    assert not re.search(r"(?<!\\)<script>|&\w+;", text.partition("# Results")[2]), "neither markup nor HTML's escapes"
     assert text == methods(family, runs, [])
     assert table(family).rows[0][-1] == "lower"
 
