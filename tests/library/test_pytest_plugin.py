@@ -74,7 +74,7 @@ def test_workers_of_xdist_play_a_suite_once(project: Project) -> None:
 def test_an_agent_that_fails_is_an_error_of_one_line_in_each_test(project: Project) -> None:
     outcomes, shown = project.pytest(*ASKED, "--longspan-agent", "python:bot:Broken")
     assert outcomes == {"passed": 1, "failed": 6}
-    assert len(re.findall(r"^AgentError: .*ValueError: no connection$", shown, re.MULTILINE)) == 6
+    assert len(re.findall(r"^AgentError: .*ValueError: no connection \(bot\.py:\d+\)$", shown, re.MULTILINE)) == 6
 
 
 @pytest.mark.parametrize(
