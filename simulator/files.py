@@ -42,6 +42,9 @@ __all__ = [
 
 GZIP: Final = b"\x1f\x8b"
 
+BLOCK: Final = 1 << 20
+"""Bytes that are unpacked at once to be counted."""
+
 MAX_BYTES: Final = 1 << 30
 """The largest file, unpacked, of data that users name."""
 
@@ -150,14 +153,24 @@ def read_packed(path: Path, max_bytes: int, remedy: str = "") -> bytes:
     with opened(path, remedy) as file:
         packed = file.read(len(GZIP)) == GZIP
         file.seek(0)
-        too_large = not packed and os.fstat(file.fileno()).st_size > max_bytes
         try:
-            content = b"" if too_large else (gzip.GzipFile(fileobj=file) if packed else file).read(max_bytes + 1)
+            size = _unpacked_size(file, max_bytes) if packed else os.fstat(file.fileno()).st_size
+            content = (gzip.GzipFile(fileobj=file) if packed else file).read(max_bytes + 1) if size <= max_bytes else b""
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InputError(f"{path}: cannot be read: damaged gzip: {one_line(error)}{remedy and f'; {remedy}'}") from error
-    if too_large or len(content) > max_bytes:
+    if max(size, len(content)) > max_bytes:  # it may have grown meanwhile
         raise InputError(f"{path}: larger than {max_bytes:,} bytes; {remedy or 'split it'}")
     return content
+
+
+def _unpacked_size(file: BufferedReader, max_bytes: int) -> int:
+    """Return how many bytes gzip expands to, up to `max_bytes` or a little more. They are not kept: memory may not hold them."""
+    size = 0
+    with gzip.GzipFile(fileobj=file) as packed:
+        while size <= max_bytes and (block := packed.read(BLOCK)):
+            size += len(block)
+    file.seek(0)
+    return size
 
 
 def parse_json(content: str | bytes, where: str, *, unique: bool = False) -> Any:

@@ -97,9 +97,9 @@ class Program:
         if self._running is not None:
             await _send(self._running, line)
 
-    async def receive(self) -> bytes | None:
+    async def receive(self, max_bytes: int = MAX_BYTES) -> bytes | None:
         """Return the opened program's next line, None at the end. Raises AgentError for one that is too long."""
-        return await self._read_line(self._running) if self._running is not None else None
+        return await self._read_line(self._running, max_bytes) if self._running is not None else None
 
     async def drain(self) -> None:
         """Read the opened program's standard error until it ends. An opened program may block unless this runs."""
@@ -179,13 +179,13 @@ class Program:
             raise await self._explain_exit(running)
         return answer
 
-    async def _read_line(self, running: _Running) -> bytes | None:
+    async def _read_line(self, running: _Running, max_bytes: int = MAX_BYTES) -> bytes | None:
         """Return the next line of its output that is not blank, None at the end."""
         while True:
             chunks, size = [self._unread], len(self._unread)
             while b"\n" not in chunks[-1]:
-                if size > MAX_BYTES:
-                    raise AgentError(f"wrote more than {MAX_BYTES:,} bytes in one line")
+                if size > max_bytes:
+                    raise AgentError(f"wrote more than {max_bytes:,} bytes in one line")
                 try:
                     chunk = bytes(await running.stdout.receive_some(65_536))
                 except _CLOSED:

@@ -22,6 +22,7 @@ from longspan.simulator.traces import Trace, TracePart
 
 __all__ = [
     "MAX_BYTES",
+    "MAX_CONTAINERS",
     "VERSION",
     "Ability",
     "Answer",
@@ -32,6 +33,7 @@ __all__ = [
     "ReplyAnswer",
     "SaveAnswer",
     "WorkAnswer",
+    "check_parts",
     "decode",
     "encode_request",
     "printable",
@@ -177,10 +179,7 @@ def read(answer: bytes, kind: type[Kind]) -> Kind:
 
 def decode(text: bytes) -> Any:
     """Parse JSON of limited size and depth, and leave out keys. A lone surrogate becomes "?". Raises AgentError if it is invalid."""
-    if text.count(b"{") + text.count(b"[") > MAX_CONTAINERS:
-        bare = re.sub(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', b"", text, flags=re.DOTALL)
-        if bare.count(b"{") + bare.count(b"[") > MAX_CONTAINERS:
-            raise AgentError(f"answered with more than {MAX_CONTAINERS:,} objects and lists")
+    check_parts(text, MAX_CONTAINERS)
     try:
         value = json.loads(text.decode("utf-8"), parse_constant=_reject_constant, parse_float=_finite_number)
     except UnicodeDecodeError:
@@ -190,6 +189,14 @@ def decode(text: bytes) -> Any:
     if _depth(value) > MAX_DEPTH:
         raise AgentError(f"answered with objects or lists more than {MAX_DEPTH} deep")
     return redacted_in(json.loads(_compact(value)) if SURROGATE.search(text) else value)
+
+
+def check_parts(text: bytes, most: int) -> None:
+    """Raise AgentError if JSON has more than so many objects and lists. It is not parsed, which would take the memory."""
+    if text.count(b"{") + text.count(b"[") > most:
+        bare = re.sub(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', b"", text, flags=re.DOTALL)
+        if bare.count(b"{") + bare.count(b"[") > most:
+            raise AgentError(f"answered with more than {most:,} objects and lists")
 
 
 def printable(text: bytes | str, limit: int = 200) -> str:

@@ -17,7 +17,7 @@ import trio
 from longspan.agents.base import AgentError
 from longspan.agents.models.core import Tool, clean
 from longspan.agents.outside.program import Program
-from longspan.agents.outside.protocol import printable
+from longspan.agents.outside.protocol import MAX_BYTES, MAX_CONTAINERS, check_parts, printable
 from longspan.agents.tools.toolbox import ToolResult
 from longspan.simulator.errors import one_line
 from longspan.simulator.keys import redacted
@@ -35,6 +35,17 @@ MAX_TOOLS: Final = 128
 
 MAX_DESCRIPTIONS: Final = 2**18
 """The maximum characters of what describes them, and of the server's instructions."""
+
+MAX_LINE: Final = 8 * MAX_DESCRIPTIONS
+"""The maximum bytes of a message until the tools are known: enough, however it is escaped."""
+
+MAX_PARTS: Final = 20_000
+"""The maximum objects and lists in such a message: in memory, each takes a thousand times as many bytes."""
+
+EARLY: Final = f"before its tools were known: it may have {MAX_TOOLS}, described in {MAX_DESCRIPTIONS:,} characters"
+
+MAX_MESSAGES: Final = 10_000
+"""The maximum messages that a server sends before it has answered a request."""
 
 READING: Final = frozenset("check count fetch find get list load lookup open query read recall remind retrieve search show view".split())
 """Words in the name of a tool that only reads, if it does not say whether it does."""
@@ -63,7 +74,10 @@ class McpServer:
         self._program = Program(command, folder=folder)
         self._client: Client | None = None
         self._problem: str | None = None
-        self._changed, self._stop, self._ended = trio.Event(), trio.Event(), trio.Event()
+        self._changed, self._ended = trio.Event(), trio.Event()
+        self._serving = trio.CancelScope()
+        self._learned = False
+        self._unasked = 0
         self._known: dict[str, _Known] = {}
         self.tools: Sequence[Tool] = ()
         self.instructions = ""
@@ -75,6 +89,7 @@ class McpServer:
             with trio.fail_after(self._timeout):
                 await self._changed.wait()
                 await self._learn()
+                self._learned = True
                 return
         except trio.TooSlowError:
             problem = f"did not start within {self._timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
@@ -100,9 +115,9 @@ class McpServer:
         raise AgentError(f"{self.name}: tool {printable(name)}: {problem}")
 
     async def end(self) -> None:
-        """End the process. Never fails, and cannot be cancelled."""
+        """End the process, whatever it does. Never fails, and cannot be cancelled."""
         self._problem = self._problem or "has been ended"
-        self._stop.set()
+        self._serving.cancel()
         with trio.CancelScope(shield=True):
             await self._ended.wait()
 
@@ -111,6 +126,7 @@ class McpServer:
 
         if self._client is None or self._problem is not None:
             self._fail(self._problem or "has not been started")
+        self._unasked = 0
         try:
             result = await self._client.call_tool(name, arguments)
         except (MCPError, RuntimeError, ValueError) as error:  # its own error, or a result that breaks the protocol
@@ -126,21 +142,22 @@ class McpServer:
             self._fail(self._problem or "has ended")
         listed: list[ServersTool] = []
         cursor: str | None = None
+        size = len(self._client.instructions or "")
         try:
-            while len(listed) <= MAX_TOOLS:
+            for _ in range(MAX_TOOLS):
                 page = await self._client.list_tools(cursor=cursor)
                 listed += page.tools
-                if (cursor := page.next_cursor) is None:
+                size += sum(len(json.dumps([tool.name, tool.description, tool.input_schema])) for tool in page.tools)
+                if (cursor := page.next_cursor) is None or len(listed) > MAX_TOOLS or size > MAX_DESCRIPTIONS:
                     break
         except (MCPError, RuntimeError, ValueError) as error:
             self._fail(self._problem or f"does not list its tools: {one_line(error)}")
         self.instructions = clean(self._client.instructions or "")
         self.tools = [Tool(_accepted(tool.name), clean(tool.description or ""), tool.input_schema) for tool in listed]
         self._known = {tool.name: _known(each) for tool, each in zip(self.tools, listed, strict=True)}
-        self._check(Counter(tool.name for tool in self.tools))
+        self._check(Counter(tool.name for tool in self.tools), size)
 
-    def _check(self, names: Counter[str]) -> None:
-        size = len(self.instructions) + len(json.dumps([tool._asdict() for tool in self.tools]))
+    def _check(self, names: Counter[str], size: int) -> None:
         twice = [name for name, count in names.items() if count > 1]
         if not names:
             self._fail("offers no tools")
@@ -159,17 +176,20 @@ class McpServer:
     async def _serve(self) -> None:
         from mcp import Client
 
+        greeted = False
         try:
-            async with Client(self._transport(), cache=None) as client:
-                self._client = client
-                self._changed.set()
-                await self._stop.wait()
+            with self._serving:
+                async with Client(self._transport(), cache=None) as client:
+                    greeted = True
+                    self._client = client
+                    self._changed.set()
+                    await trio.sleep_forever()
         except Exception as error:
             self._problem = self._problem or f"does not speak MCP: {one_line(_innermost(error))}{self._program.stderr_hint}"
         finally:
             self._client = None
             with trio.CancelScope(shield=True):
-                await self._program.end()
+                await (self._program.end() if greeted else self._program.kill())
             self._changed.set()
             self._ended.set()
 
@@ -198,14 +218,20 @@ class McpServer:
 
                 async with received:
                     try:
-                        while (line := await self._program.receive()) is not None:
+                        while (line := await self._program.receive(MAX_BYTES if self._learned else MAX_LINE)) is not None:
+                            await trio.lowlevel.checkpoint()
+                            check_parts(line, MAX_CONTAINERS if self._learned else MAX_PARTS)
                             with suppress(ValueError):  # not a message, but a print
-                                await received.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+                                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                                self._unasked += 1
+                                if self._unasked > MAX_MESSAGES:
+                                    raise AgentError(f"sent more than {MAX_MESSAGES:,} messages before it answered")
+                                await received.send(SessionMessage(message))
                         drain.cancel()  # two may not read at once
                         await drained.wait()
                         self._problem = self._problem or str(await self._program.why_it_ended())
                     except AgentError as error:
-                        self._problem = str(error)
+                        self._problem = str(error) if self._learned else f"{error}, {EARLY}"
 
             async def send() -> None:
                 async with sent:

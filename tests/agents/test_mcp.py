@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -16,6 +19,7 @@ from tests.loopback.apis import Block
 
 from longspan.agents.base import AgentError, InputError, Message, Reply
 from longspan.agents.tools.agent import McpAgent
+from longspan.simulator.agent import close, start
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 
 HERE = Path(__file__).parent
@@ -189,10 +193,15 @@ def test_calls_and_results_of_a_turn_are_bounded(kind: str, server: Server) -> N
         ("BABBLE", "tool memory.remember: wrote more than 33,554,432 bytes in one line"),
     ],
 )
-def test_a_server_that_fails_ends_the_conversation_which_can_go_on(fact: str, problem: str, server: Server) -> None:
+def test_a_server_that_fails_ends_the_conversation_which_can_go_on(
+    fact: str, problem: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def body() -> str:
-        agent = made(spec(server, tool_timeout=3 if fact == "HANG" else 60))
+        agent = made(spec(server))
         try:
+            if fact == "HANG":
+                await agent.start()
+                monkeypatch.setattr(agent._server._server, "_timeout", 3)
             with pytest.raises(AgentError, match=problem):
                 await agent.reply(message(fact, 1))
             await agent.reset()
@@ -201,6 +210,92 @@ def test_a_server_that_fails_ends_the_conversation_which_can_go_on(fact: str, pr
             await agent.close()
 
     assert trio.run(body) == "Noted."
+
+
+def endless(act: str, *arguments: object) -> str:
+    return " ".join(["-S", f"{HERE}/mcp_endless.py", act, *map(str, arguments)])
+
+
+@pytest.mark.parametrize("act", ["silent", "half", "child", "garbage", "blank", "errors", "notes"])
+@pytest.mark.parametrize("kind", ["agent", "memory"])
+def test_a_server_that_never_offers_its_tools_has_one_deadline(act: str, kind: str, server: Server) -> None:
+    if kind == "memory" and act not in ("silent", "notes"):
+        return  # the same code
+    given = spec(server, command=endless(act), tool_timeout=1)
+    agent = make_agent(AgentSpec.parse(given if kind == "agent" else f"memory/{given.partition('?')[0]}?answerer=words&tool_timeout=1"))
+
+    async def body() -> None:
+        try:
+            with pytest.raises(AgentError, match=r"did not start within 1 s.*; set tool_timeout= if it needs longer$"):
+                await start(agent)
+        finally:
+            await close(agent)
+
+    trio.run(body)
+
+
+MEASURED = """
+import resource, sys, trio
+import mcp
+from longspan.agents.base import AgentError
+from longspan.agents.tools.server import McpServer
+from pathlib import Path
+
+async def body():
+    for act in sys.argv[2:]:
+        server = McpServer("tide", [sys.executable, "-S", sys.argv[1], act], Path(), 100)
+        try:
+            await server.start()
+        except AgentError as error:
+            print(error)
+        finally:
+            await server.end()
+
+trio.run(body)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_tools_are_counted_and_measured_before_they_take_memory() -> None:
+    def measured(*acts: str) -> tuple[list[str], int]:
+        command = [sys.executable, "-c", MEASURED, f"{HERE}/mcp_endless.py", *acts]
+        *told, size = subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()
+        return told, int(size)
+
+    _, before = measured("pages")
+    told, after = measured("tools", "nothings", "parts", "line", "notes", "pages")
+    may = "before its tools were known: it may have 128, described in 262,144 characters"
+    assert told == [
+        *[f"tide: wrote more than 2,097,152 bytes in one line, {may}"] * 2,
+        f"tide: answered with more than 20,000 objects and lists, {may}",
+        f"tide: wrote more than 2,097,152 bytes in one line, {may}",
+        f"tide: sent more than 10,000 messages before it answered, {may}",
+        "tide: offers no tools",
+    ]
+    assert after - before < 50, "MiB"
+
+
+@pytest.mark.parametrize("command", [["check"], ["run", "ltm", "--span", "2k"]])
+def test_ctrl_c_ends_a_server_that_never_offers_its_tools(command: list[str], server: Server, tmp_path: Path) -> None:
+    agent = spec(server, command=endless("silent", started := tmp_path / "started"), tool_timeout=86_000)
+    longspan = [sys.executable, "-c", "from longspan.simulator.cli import main; main()", *command, "--agent", agent]
+    with subprocess.Popen(longspan, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            while not started.exists():
+                assert running.poll() is None, running.communicate()
+                time.sleep(0.05)
+            running.send_signal(signal.SIGINT)
+            if command[0] == "run":  # which first waits for the turn to end
+                assert running.stderr is not None
+                while "press Ctrl-C again" not in running.stderr.readline():
+                    assert running.poll() is None
+                running.send_signal(signal.SIGINT)
+            _, errors = running.communicate(timeout=60)
+        finally:
+            running.kill()
+    assert "interrupted" in errors
+    assert "Traceback" not in errors
+    assert running.returncode in (130, -signal.SIGINT)
 
 
 def test_a_program_that_is_no_server_is_told_with_its_last_words(server: Server) -> None:
