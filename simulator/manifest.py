@@ -35,8 +35,8 @@ class _Frozen(BaseModel):
 class PlannedTest(_Frozen):
     """A test that a run is to play.
 
-    `trunk`: the test that tells what it asks about. `tells`: it tells what others ask about, and is not graded. `tags` and `counts` are
-    its script's.
+    `trunk`: the test that tells what it asks about. `tells`: it tells what others ask about, and is not graded. `tags`, `counts` and
+    `recorded` are its script's.
     """
 
     id: Name
@@ -48,6 +48,7 @@ class PlannedTest(_Frozen):
     tells: bool = False
     tags: list[str] = []
     counts: bool = True
+    recorded: Sha256 | None = None
 
 
 @final

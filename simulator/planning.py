@@ -306,6 +306,7 @@ def _planned(conversations: Mapping[str, Sequence[Test]]) -> dict[str, list[Plan
             tells=test.id in trunks,
             tags=list(script.tags),
             counts=script.counts,
+            recorded=script.recorded,
         )
 
     return {id: list(map(planned, group)) for id, group in conversations.items()}

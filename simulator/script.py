@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -16,6 +17,8 @@ __all__ = ["EARLY", "GAP", "LAST", "MAX_PAUSE", "Line", "Placement", "Script", "
 
 Placement = Literal["spread", "uniform", "early"]
 """Where a test's lines go in its span: at random places, evenly as in the paper, or all needles in the first tenth."""
+
+DIGEST: Final = "[0-9a-f]{64}"
 
 LAST: Final = 0.9
 """The share of the span after which a test's last question is asked."""
@@ -106,6 +109,9 @@ class Script:
     questions may need that one's needles, which are numbered before its own, and nothing that it says reaches another branch. The
     trunk tells turns and nothing else; it is not graded. Both are `alone`. `tags` are words to select and group tests by, a kind of
     question first. A test that does not count (`counts`) is graded, but is no part of its scenario's score.
+
+    `recorded`: a digest of the recorded history, the meeting or the like that the test is about; None if the seed makes it. Tests about
+    the same one are not independent of each other, whatever their seeds.
     """
 
     facts: Mapping[str, Any]
@@ -116,6 +122,7 @@ class Script:
     trunk: str | None = None
     tags: Sequence[str] = ()
     counts: bool = True
+    recorded: str | None = None
 
     def __post_init__(self) -> None:
         if bool(self.lines) == bool(self.outline):
@@ -136,6 +143,8 @@ class Script:
             raise ScenarioError("a script with a trunk, or with a question that has a date, has a conversation to itself: set alone=True")
         if isinstance(self.tags, str) or not all(isinstance(tag, str) and tag and _is_json(tag) for tag in self.tags):
             raise ScenarioError(f"a script's tags must be a sequence of words, got {self.tags!r:.80}")
+        if self.recorded is not None and not re.fullmatch(DIGEST, str(self.recorded)):
+            raise ScenarioError(f"a script's recorded must be a SHA-256 in hexadecimal, or None, got {self.recorded!r:.80}")
         if not _is_json(dict(self.facts)):
             raise ScenarioError("a script's facts must be JSON: dicts with string keys, lists, strings, finite numbers, booleans, None")
 

@@ -48,16 +48,20 @@ def made_run(
     cost: float | None = None,
     left_out: tuple[str, ...] = (),
     parameters: Mapping[str, dict[str, Any]] | None = None,
+    recorded: Callable[[int], str | None] = lambda number: None,
     **manifest: Any,
 ) -> Path:
     """Create a run's folder `name` in `out`. `score` returns the score of a scenario's test number, None for unscored.
 
     `cost`: dollars of the agent; None where it reports none. `left_out`: scenarios that do not fit into the span.
-    `parameters` are those of scenarios, `manifest` other fields.
+    `parameters` are those of scenarios, `manifest` other fields. `recorded`: what the test of a number is about, if it is recorded.
     """
     fitting = [scenario for scenario in scenarios if scenario not in left_out]
     ids = {f"{scenario}-{number}": (scenario, number) for scenario in fitting for number in range(1, tests + 1)}
-    planned = {id: PlannedTest(id=id, scenario=scenario, skills=list(SKILLS[scenario]), chance=0.1) for id, (scenario, _) in ids.items()}
+    planned = {
+        id: PlannedTest(id=id, scenario=scenario, skills=list(SKILLS[scenario]), chance=0.1, recorded=recorded(number))
+        for id, (scenario, number) in ids.items()
+    }
     made = Manifest.model_validate(
         {
             "suite": Suite(name="ltm", tests=tests, scenarios={scenario: (parameters or {}).get(scenario, {}) for scenario in scenarios}),

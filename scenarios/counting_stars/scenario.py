@@ -16,6 +16,7 @@ from longspan.scenarios.counting_stars.stars import BLOCK, Stars, drawn, publish
 from longspan.scenarios.counting_stars.story import Language
 from longspan.scenarios.counting_stars.tables import star_tables
 from longspan.scenarios.counting_stars.wording import WORDINGS, Task, Wording, own
+from longspan.scenarios.shared.digests import digest
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.matching import some
 from longspan.simulator.record import Grade, Item, Marked, Record
@@ -127,7 +128,7 @@ class CountingStars(Scenario):
         sentences = [wording.tells(right, wrong, self.task) for right, wrong in zip(stars.right, stars.wrong, strict=True)]
         text = skies.scatter(sky, sentences, wording.asks(self.task, talk=False), length, self._count)
         line = Line(text, ideal=wording.ideal(stars.right), asks=True, needs=())
-        return Script(facts=self._facts(stars, length), lines=[line], alone=True)
+        return Script(facts=self._facts(stars, length), lines=[line], alone=True, recorded=self._recorded(stars))
 
     def _scattered(self, random: Random) -> Script:
         stars, wording = self._stars(random), self._wording
@@ -135,12 +136,15 @@ class CountingStars(Scenario):
         told = enumerate(zip(stars.right, stars.wrong, strict=True))
         lines = [Line(wording.tells(right, wrong, self.task), at=share * number) for number, (right, wrong) in told]
         lines.append(Line(wording.asks(self.task, talk=True), ideal=wording.ideal(stars.right), asks=True))
-        return Script(facts=self._facts(stars, None), lines=lines, farewell=wording.farewell)
+        return Script(facts=self._facts(stars, None), lines=lines, farewell=wording.farewell, recorded=self._recorded(stars))
 
     def _stars(self, random: Random) -> Stars:
         if self.stars is None:
             return drawn(random, self.number)
         return published(self.stars, self.number, random, reasoning=self.task == "reasoning")
+
+    def _recorded(self, stars: Stars) -> str | None:
+        return None if self.stars is None else digest(map(str, stars.right))
 
     def _facts(self, stars: Stars, length: int | None) -> dict[str, Any]:
         wrong = list(stars.wrong) if self.task == "reasoning" else None

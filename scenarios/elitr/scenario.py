@@ -156,7 +156,7 @@ class Elitr(Scenario):
             requests = self._requests(asked, "this meeting", woven=False)
             first = _text("transcript", transcript=meeting.text, request=requests[0].text)
         lines = [Line(first, ideal=requests[0].ideal, asks=True), *requests[1:]]
-        return Script(facts=facts | {"text_lines": [0, 1]}, lines=lines, alone=True)
+        return Script(facts=facts | {"text_lines": [0, 1]}, lines=lines, alone=True, recorded=self._recorded(meeting))
 
     def _interleaved(self, meeting: Meeting, asked: Sequence[Asked], facts: Mapping[str, Any]) -> Script:
         """Return the transcript in parts, then the questions together. Each needs the parts with its evidence."""
@@ -169,7 +169,11 @@ class Elitr(Scenario):
         needs = [_needed(meeting, question, pieces) for question in asked] if self.task == "questions" else [tuple(range(len(pieces)))]
         requests = self._requests(asked, name, woven=True)
         lines += [replace(line, needs=wanted, together=bool(at)) for at, (line, wanted) in enumerate(zip(requests, needs, strict=True))]
-        return Script(facts={**facts, "text_lines": [0, len(pieces)]}, lines=lines, farewell=_text("farewell", meeting=name))
+        facts, farewell = {**facts, "text_lines": [0, len(pieces)]}, _text("farewell", meeting=name)
+        return Script(facts=facts, lines=lines, farewell=farewell, recorded=self._recorded(meeting))
+
+    def _recorded(self, meeting: Meeting) -> str | None:
+        return meeting.sha256 if self._published else None
 
     def _requests(self, asked: Sequence[Asked], meeting: str, *, woven: bool) -> list[Line]:
         """Return what is asked, line by line. The first line says what it is about."""

@@ -23,6 +23,7 @@ from longspan.scenarios.histories.loading import load
 from longspan.scenarios.histories.summaries import figures, labels, tables_of
 from longspan.scenarios.histories.telling import Told, as_text, between_people, digest, places, tell, written
 from longspan.scenarios.histories.token_f1 import locomo_gold
+from longspan.scenarios.shared.digests import digest as recorded
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.matching import some
 from longspan.simulator.record import Exchange, Grade, Marked, Record
@@ -127,7 +128,7 @@ class Histories(Scenario):
                 yield id, self._woven(picked)
                 continue
             if self.delivery == "told":
-                yield id, Script(facts=picked.facts, lines=picked.lines(), alone=True)
+                yield id, Script(facts=picked.facts, lines=picked.lines(), alone=True, recorded=picked.recorded)
             for one in picked.asked:
                 name = f"{id}-q{one.number:03}"
                 yield name, self._in_context(picked, one) if self.delivery == "context" else self._branch(picked, one, id)
@@ -187,7 +188,8 @@ class Histories(Scenario):
     def _row(self, picked: _Picked, one: _One, lines: Sequence[Line]) -> Script:
         """Return the script of a test with one question."""
         tags = (one.question.kind,) if one.question.kind else ()
-        return Script(facts=picked.facts | self._facts(one), lines=lines, alone=True, tags=tags, counts=self._counts(one.question))
+        facts, counts = picked.facts | self._facts(one), self._counts(one.question)
+        return Script(facts=facts, lines=lines, alone=True, tags=tags, counts=counts, recorded=picked.recorded)
 
     def _woven(self, picked: _Picked) -> Script:
         """Return a history's sessions, each a segment, and its questions together at the end."""
@@ -198,7 +200,7 @@ class Histories(Scenario):
         facts = picked.facts | {"questions": [self._facts(one) for one in picked.asked]}
         farewell = f"That was all about {about}. Please disregard them from now on."
         tags = tuple(dict.fromkeys(one.question.kind for one in picked.asked if one.question.kind))
-        return Script(facts=facts, lines=lines, farewell=farewell, tags=tags)
+        return Script(facts=facts, lines=lines, farewell=farewell, tags=tags, recorded=picked.recorded)
 
     def _facts(self, one: _One) -> dict[str, Any]:
         return one.asked.facts | {"counts": self._counts(one.question)}
@@ -369,6 +371,13 @@ class _Picked(NamedTuple):
     def only(self, one: _One) -> _Picked:
         """Return the history with one of its questions."""
         return self.of(self.history, self.told, [one], self.facts)
+
+    @property
+    def recorded(self) -> str | None:
+        """A digest of what is told; None for a history that is made up, by a seed."""
+        if self.facts["benchmark"] == MADE_UP:
+            return None
+        return recorded(part for told in self.told for part in (told.message, told.reply, str(told.at)))
 
     def lines(self, *, dated: bool = False) -> list[Line]:
         """Return the turns that are told. Needles are those that a question needs. `dated`: sessions begin with their dates."""

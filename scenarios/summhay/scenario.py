@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal, final, get_args
 
 from pydantic import Field, model_validator
 
+from longspan.scenarios.shared.digests import digest
 from longspan.scenarios.shared.prompts import Places, filled, read_prompts
 from longspan.scenarios.summhay.bullets import bullets
 from longspan.scenarios.summhay.generated import generate
@@ -142,7 +143,8 @@ class SummHay(Scenario):
         needs = tuple(at for at, each in enumerate(shown) if any(each.number in haystack.sources[one.id] for one in told))
         lines.append(Line(asked, ideal=ideal, asks=True, needs=needs if lines else ()))
         farewell = f"That was all about this: {haystack.topic}. Those documents are of no use any more."
-        return Script(facts=facts, lines=lines, alone=self.delivery == "message", farewell=farewell)
+        recorded = None if haystack.generated else digest([haystack.topic, *(document.text for document in haystack.documents)])
+        return Script(facts=facts, lines=lines, alone=self.delivery == "message", farewell=farewell, recorded=recorded)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         return grade(facts, record, self.grading or ("rules" if facts["generated"] else "judge"))
@@ -163,8 +165,8 @@ class SummHay(Scenario):
 def _source(haystack: Haystack, subtopic: Subtopic, position: Position) -> str:
     """Return the source of a summary, which is the same in all runs with that query and order, and in no others."""
     text = "\n".join([haystack.topic, subtopic.query, *(insight.text for insight in subtopic.insights)])
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
-    return f"{subtopic.subtopic} ({digest}{'' if position == 'stored' else f', {position}'})"
+    known = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{subtopic.subtopic} ({known}{'' if position == 'stored' else f', {position}'})"
 
 
 def _fact(haystack: Haystack, insight: Insight) -> dict[str, Any]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
-from statistics import NormalDist, fmean, stdev
+from statistics import fmean, stdev
 from typing import Final, Literal, NamedTuple, final
 
 from longspan.simulator.analysis.comparable import check_comparable, differences, pooled
 from longspan.simulator.analysis.graded_runs import Graded, Unusable, load, without_ungraded
 from longspan.simulator.analysis.pairing import paired
-from longspan.simulator.analysis.statistics import ALPHA, POWER, Difference, by_conversation, fall_p, student
+from longspan.simulator.analysis.statistics import ADVISED, ALPHA, Difference, by_conversation, fall_p, shown_in_four_of_five
+from longspan.simulator.analysis.units import repeated
 from longspan.simulator.errors import InputError
 
 __all__ = ["LEAST", "Fall", "ScenarioFall", "fall", "load_fall"]
@@ -38,7 +38,8 @@ class Fall:
 
     `p`: the probability of such a fall, or a greater one, if the true one were `margin`. `detectable`: the true fall that would be shown
     in four of five cases, None if that cannot be estimated. Tests without a score count as 0; `unscored` is how many there are.
-    `warnings`: what else differs, and what was left out.
+    `conversations`: how many are independent; if `recorded`, they are recorded histories, each of which counts once however often it is
+    played. `warnings`: what else differs, and what was left out.
     """
 
     old: float
@@ -51,6 +52,7 @@ class Fall:
     detectable: float | None
     scenarios: list[ScenarioFall]
     warnings: list[str]
+    recorded: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -63,14 +65,13 @@ class Fall:
     def sentence(self) -> str:
         """The verdict, and what it rests on."""
         beyond = f"by more than {self.margin:.1%} of full marks " if self.margin else ""
-        paired = f"{self.conversations} paired conversation{'s' * (self.conversations != 1)}"
+        unit = ("history", "histories") if self.recorded else ("conversation", "conversations")
+        paired = f"{self.conversations} paired {unit[self.conversations != 1]}"
         scores = f"{self.new:.1%} of full marks, {self.old:.1%} before, in {self.tests:,} tests"
         if self.unscored:
             scores += f", {self.unscored:,} of them without a score in one or the other, which counts as 0"
         if self.verdict == "undecided":
-            more = LEAST - self.conversations
-            remedy = f"{LEAST} would do, that is {more} more seed{'s' * (more > 1)} in both"
-            return f"undecided: {paired} cannot show a fall; {remedy}" + (f" ({scores})" if self.conversations else "")
+            return f"undecided: {paired} cannot show a fall; {self._remedy}" + (f" ({scores})" if self.conversations else "")
         tested = f"p = {self.p:.2g}, one-sided" if self.p >= 0.0005 else "p < 0.0005, one-sided"
         if self.verdict == "worse":
             return f"worse {beyond}than the baseline: {scores} of {paired} ({tested})"
@@ -78,6 +79,17 @@ class Fall:
             "" if self.detectable is None else f"; a true fall of {self.detectable:.1%} of full marks would be shown in four of five cases"
         )
         return f"not shown to be worse {beyond}than the baseline: {scores} of {paired} ({tested}){power}"
+
+    @property
+    def _remedy(self) -> str:
+        """What would make it decided."""
+        more = LEAST - self.conversations
+        if self.recorded:
+            data = f"data with {more} more histor{'ies' if more > 1 else 'y'}"
+            return (
+                f"other seeds only repeat the same history, which counts once; {LEAST} would do, that is {data}; {ADVISED} are recommended"
+            )
+        return f"{LEAST} would do, that is {more} more seed{'s' * (more > 1)} in both; {ADVISED} are recommended"
 
     def __str__(self) -> str:
         return self.sentence
@@ -118,14 +130,21 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
         p=fall_p(apart, margin) if apart else 1.0,
         detectable=_detectable(apart, margin, len(scenarios)),
         scenarios=scenarios,
-        warnings=[*differences([*new, *old]), *pooled(new), *pooled(old), *(f"left out: {run.why}" for run in left_out)],
+        recorded=any(each.recorded for each in both),
+        warnings=[
+            *differences([*new, *old]),
+            *pooled(new),
+            *pooled(old),
+            *repeated([*new, *old]),
+            *(f"left out: {run.why}" for run in left_out),
+        ],
     )
 
 
 def _detectable(apart: Sequence[Difference], margin: float, scenarios: int) -> float | None:
-    """Return the true fall that would be shown with a probability of POWER, by the normal approximation with Student's t."""
+    """Return the true fall that would be shown with a probability of POWER, by the permutation test of so many conversations."""
     parts = by_conversation(apart)
     if len(parts) < LEAST:
         return None
-    error = stdev(parts) * sqrt(len(parts)) / scenarios
-    return margin + error * (student(len(parts) - 1, 1 - 2 * ALPHA) + NormalDist().inv_cdf(POWER)) if error > 0 else None
+    error = stdev(parts) * len(parts) / scenarios
+    return margin + error * shown_in_four_of_five(len(parts)) if error > 0 else None

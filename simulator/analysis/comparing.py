@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import fsum
@@ -12,18 +12,17 @@ from statistics import fmean
 from typing import Final, NamedTuple, TypeVar, final
 
 from longspan.simulator.analysis.changes import data_of
-from longspan.simulator.analysis.comparable import check_comparable, comparable, differences, other_data, pooled, test_key
+from longspan.simulator.analysis.comparable import check_comparable, comparable, differences, other_data, pooled
 from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
-from longspan.simulator.analysis.distances import Distances, Point, Range, narrow, points, range_of
+from longspan.simulator.analysis.distances import Distances, Point, Range, narrow, range_of
 from longspan.simulator.analysis.effects import Pooled, pooled_effects
 from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable, load, without_ungraded
 from longspan.simulator.analysis.groups import Group, by_distance, by_scenario, by_skill, group, grouped, in_order
 from longspan.simulator.analysis.memory_losses import Lost
+from longspan.simulator.analysis.pairing import Paired, paired
 from longspan.simulator.analysis.rows import names
 from longspan.simulator.analysis.statistics import (
-    Difference,
     Interval,
-    Observed,
     by_test,
     holm,
     interval,
@@ -35,6 +34,7 @@ from longspan.simulator.analysis.statistics import (
     total,
 )
 from longspan.simulator.analysis.test_matrix import TestMatrix, test_matrices
+from longspan.simulator.analysis.units import observed, placed, repeated
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import Status, TestResult, tables_of
 from longspan.simulator.ledger import total_cost
@@ -90,10 +90,10 @@ class Cell:
 class Pair(NamedTuple):
     """Two agents on the same tests of a column, the one with the higher score first. Tests without a score count as 0.
 
-    `conversations` is how many both have had. `p` is the p-value of a permutation test of conversations, `corrected` the one corrected
-    for all pairs. Where conversations are too few for any difference to be significant, `p_of_tests` is that of a permutation test of
-    the tests, which says nothing about other conversations; it is None elsewhere. `more` is how many more conversations would show a
-    significant difference, or None if no number would.
+    `conversations` is how many both have had that are independent; `recorded`: some tell recorded histories. `p` is the p-value of a
+    permutation test of conversations, `corrected` the one corrected for all pairs. Where conversations are too few for any difference to
+    be significant, `p_of_tests` is that of a permutation test of the tests, which says nothing about other conversations; it is None
+    elsewhere. `more` is how many more conversations would show a significant difference, or None if no number would.
     """
 
     column: Column
@@ -107,6 +107,7 @@ class Pair(NamedTuple):
     corrected: float
     p_of_tests: float | None
     more: int | None
+    recorded: bool = False
 
 
 @final
@@ -202,11 +203,10 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
     check_comparable(runs)
     runs, ungraded = without_ungraded(runs)
     tests = _tests(runs)
-    by_cell = _by(tests, lambda each: [(each.run.agent, each.run.column)])
     cells = cells_of(runs)
     columns = sorted({column for _, column in cells}, key=lambda column: (not column.isolated, column.span))
     agents = _ranked(cells)
-    asked = {agent: [point for run in runs if run.agent == agent for point in _points(run)] for agent in agents}
+    asked = {agent: placed((run.manifest, run.result.tests) for run in runs if run.agent == agent) for agent in agents}
     curves = {agent: distance_curve(found) for agent, found in asked.items()}
     return Comparison(
         suite=runs[0].manifest.suite.name,
@@ -214,7 +214,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         agents=agents,
         columns=columns,
         cells=cells,
-        pairs=_pairs(by_cell, agents, columns),
+        pairs=_pairs(runs, agents, columns),
         scenarios={column: _grouped(tests, agents, by_scenario, column) for column in columns},
         skills={column: _grouped(tests, agents, by_skill, column) for column in columns},
         evidence={
@@ -230,7 +230,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         narrow=narrow([point for found in asked.values() for point in found]),
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
         measured="; ".join(dict.fromkeys(run.result.measured for run in runs)),
-        warnings=[*differences(runs), *pooled(runs)],
+        warnings=[*differences(runs), *pooled(runs), *repeated(runs)],
         unusable=[*unusable, *ungraded],
     )
 
@@ -276,7 +276,7 @@ def _cell(runs: Sequence[Graded], tests: Sequence[_Played]) -> Cell:
         score=total(low) if whole else None,
         bounds=(total(low), total(high)),
         spread=spread(low) if whole else None,
-        interval=interval([_observed(each) for each in tests]),
+        interval=interval(observed((run.manifest, [each.test for each in tests if each.run is run]) for run in runs)),
         maximum=len(scenarios),
         chance=total({name: [each.test.chance for each in group] for name, group in scenarios.items()}),
         certified=fmean(kept) if (kept := [each.test.certified for each in tests if each.test.certified is not None]) else None,
@@ -284,7 +284,7 @@ def _cell(runs: Sequence[Graded], tests: Sequence[_Played]) -> Cell:
         evidence=Distances.of([each.test for each in tests], runs[0].column.span),
         spans=range_of(each.test.span_used for each in tests if each.test.span_used and each.test.exempt != "alone"),
         cost_usd=None if (whole_cost := total_cost(costs)) is None else whole_cost / len(costs),
-        lost=Lost.of([each.test for each in tests], [point for run in runs for point in _points(run)]),
+        lost=Lost.of([each.test for each in tests], placed((run.manifest, run.result.tests) for run in runs)),
         memory=_of_memory([run.result.metrics for run in runs]),
         folders=sorted((run.manifest.seed, run.folder.path) for run in runs),
     )
@@ -294,11 +294,6 @@ def _of_memory(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the means over runs of the figures that belong to no scenario."""
     names = dict.fromkeys(name for each in metrics for name in each if ": " not in name)
     return {name: fmean(each[name] for each in metrics if name in each) for name in names}
-
-
-def _observed(each: _Played) -> Observed:
-    conversation = f"{each.run.folder.path}\0{each.run.roots[each.test.id]}"
-    return Observed(each.test.scenario, conversation, _low(each), _high(each))
 
 
 def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
@@ -317,29 +312,23 @@ def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
 # ---- pairs
 
 
-def _pairs(by_cell: Mapping[tuple[str, Column], Sequence[_Played]], agents: Sequence[str], columns: Sequence[Column]) -> list[Pair]:
+def _pairs(runs: Sequence[Graded], agents: Sequence[str], columns: Sequence[Column]) -> list[Pair]:
     """Compare each pair of agents in each column where they have tests in common."""
-    known = {key: _by(group, lambda each: [(each.test.scenario, test_key(each.run, each.test.id))]) for key, group in by_cell.items()}
+    by_cell = _by(runs, lambda run: [(run.agent, run.column)])
     shared = [
-        (column, one, other, [(mine, theirs[key]) for key, mine in known[one, column].items() if key in theirs])
+        (column, one, other, paired(by_cell[one, column], by_cell[other, column]))
         for column in columns
-        for one, other in combinations([agent for agent in agents if (agent, column) in known], 2)
-        for theirs in [known[other, column]]
+        for one, other in combinations([agent for agent in agents if (agent, column) in by_cell], 2)
     ]
-    compared = [(column, one, other, both) for column, one, other, both in shared if both]
+    compared = [each for each in shared if each[-1]]
     found = [_pair(column, one, other, both, len(compared)) for column, one, other, both in compared]
     corrected = holm([pair.p for pair in found])
     return [pair._replace(corrected=p) for pair, p in zip(found, corrected, strict=True)]
 
 
-def _pair(column: Column, one: str, other: str, both: Sequence[tuple[Sequence[_Played], Sequence[_Played]]], pairs: int) -> Pair:
+def _pair(column: Column, one: str, other: str, both: Sequence[Paired], pairs: int) -> Pair:
     """Compare two agents by `both` of their results of each test. `pairs` is how many pairs of agents are compared."""
-    apart = [
-        Difference(
-            mine[0].test.scenario, (_conversation(mine[0]), _conversation(theirs[0])), fmean(map(_low, mine)) - fmean(map(_low, theirs))
-        )
-        for mine, theirs in both
-    ]
+    apart = [each.difference for each in both]
     parts = by_test(apart)
     difference, conversations = fsum(parts), len({each.conversation for each in apart})
     few = conversations < min(len(apart), least_conversations(pairs))
@@ -351,17 +340,13 @@ def _pair(column: Column, one: str, other: str, both: Sequence[tuple[Sequence[_P
         difference=abs(difference),
         conversations=conversations,
         tests=len(apart),
-        unscored=sum(any(each.test.score is None for each in (*mine, *theirs)) for mine, theirs in both),
+        unscored=sum(each.unscored for each in both),
         p=p,
         corrected=p,
         p_of_tests=permutation_p(parts) if few else None,
         more=more_conversations(apart, pairs),
+        recorded=any(each.recorded for each in both),
     )
-
-
-def _conversation(each: _Played) -> Hashable:
-    """A key that is equal for the same conversation of two runs of a column."""
-    return test_key(each.run, each.run.roots[each.test.id])
 
 
 # ---- by scenario, skill and distance
@@ -378,12 +363,6 @@ def _grouped(
         by_agent = _by(by_name[name], lambda each: [each.run.agent])
         found[name] = {agent: group([each.test for each in by_agent[agent]]) for agent in agents if agent in by_agent}
     return found
-
-
-def _points(run: Graded) -> list[Point]:
-    """Return a run's graded questions, with conversations that are told apart from those of other runs."""
-    found = points(run.result.tests, run.column.span)
-    return [point._replace(conversation=f"{run.folder.path}\0{point.conversation}") for point in found]
 
 
 def _by_distance(asked: Mapping[str, Sequence[Point]]) -> dict[str, dict[str, Group]]:

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from longspan.simulator.analysis.comparable import other_data
 from longspan.simulator.analysis.graded_runs import Graded
-from longspan.simulator.analysis.pairing import Key, keys, paired
-from longspan.simulator.analysis.statistics import fall_p, holm, least_conversations, least_p, limits, paired_p
+from longspan.simulator.analysis.pairing import paired
+from longspan.simulator.analysis.statistics import ADVISED, fall_p, holm, least_conversations, least_p, limits, paired_p
+from longspan.simulator.analysis.units import Key, Units, keys
 from longspan.simulator.errors import InputError, first_problem
 from longspan.simulator.fields import Names, Spans
 from longspan.simulator.manifest import Manifest
@@ -117,12 +118,17 @@ class Contrasts(_Frozen):
         for number, (contrast, conversations, p) in enumerate(zip(self.contrasts, shared, lowest, strict=True)):
             if p >= self.alpha:
                 have, need = len(conversations), least(contrast, self)
+                lacking = need - have
                 agents = " and ".join(contrast.agents)
                 if not have:
                     raise InputError(f"{where}: contrasts.{number}: {agents} play no test in common there; compare them where both play")
                 of = f" of one of {len(self.contrasts)} contrasts" if len(self.contrasts) > 1 and self.correction != "none" else ""
                 common = f"{have} conversation{'s' * (have > 1)} of {agents}"
-                more = f"{need} would do, that is {need - have} more seed{'s' * (need - have > 1)}"
+                if any(key.recorded for manifests in by_agent.values() for manifest in manifests for key in keys(manifest).values()):
+                    what = f"data with {lacking} more histor{'ies' if lacking > 1 else 'y'}, since each counts once, whatever the seed"
+                else:
+                    what = f"{lacking} more seed{'s' * (lacking > 1)}"
+                more = f"{need} would do, that is {what}" + (f"; {ADVISED} are recommended" if need < ADVISED else "")
                 raise InputError(f"{where}: contrasts.{number}: {common} cannot show a difference{of}, however large; {more}")
 
 
@@ -180,11 +186,11 @@ def _agent(name: str, manifests: Sequence[Manifest], where: str) -> str:
 
 
 def _shared(contrast: Contrast, by_agent: Mapping[str, Sequence[Manifest]]) -> set[object]:
-    """Return the conversations that both agents are to play."""
-    mine, theirs = (
-        {key for manifest in by_agent.get(agent, ()) for key in keys(manifest).values() if contrast.wants(key)} for agent in contrast.agents
-    )
-    return {key.conversation for key in mine & theirs}
+    """Return the units of the tests that both agents are to play."""
+    planned = [by_agent.get(agent, ()) for agent in contrast.agents]
+    units = Units(manifest for manifests in planned for manifest in manifests)
+    mine, theirs = ({key for manifest in manifests for key in keys(manifest).values() if contrast.wants(key)} for manifests in planned)
+    return {units.of(key) for key in mine & theirs}
 
 
 # ---- testing

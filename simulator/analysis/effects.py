@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.graded_runs import Column, Graded
 from longspan.simulator.analysis.statistics import Difference, Interval, effect_interval
+from longspan.simulator.analysis.units import Key, Units, keys
 from longspan.simulator.grading.effects import TestEffect
 
 __all__ = ["EXPERIMENTS", "Pooled", "experiment_rows", "pooled_effects"]
@@ -76,7 +77,11 @@ def pooled_effects(runs: Sequence[Graded]) -> list[Pooled]:
 
 
 def _pooled(name: str, agent: str, column: Column, group: Sequence[tuple[Graded, TestEffect]]) -> Pooled:
-    differences = [Difference(row.scenario, (run.folder.path, run.roots[row.test]), row.difference or 0.0) for run, row in group]
+    units = Units(run.manifest for run, _ in group)
+    tests: dict[Key, list[float]] = {}
+    for run, row in group:
+        tests.setdefault(keys(run.manifest)[row.test], []).append(row.difference or 0.0)
+    differences = [Difference(key.scenario, units.of(key), fmean(values)) for key, values in tests.items()]
     return Pooled(
         name,
         agent,

@@ -10,9 +10,10 @@ from statistics import fmean
 from typing import Final, Literal, NamedTuple, final, get_args
 
 from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate, distance_curve
-from longspan.simulator.analysis.distances import Distances, points
+from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.graded_runs import Graded
-from longspan.simulator.analysis.statistics import Interval, Observed, interval, total
+from longspan.simulator.analysis.statistics import Interval, interval, total
+from longspan.simulator.analysis.units import observed, placed
 from longspan.simulator.grading.grades import Result, TestResult
 from longspan.simulator.manifest import Manifest
 
@@ -92,10 +93,9 @@ class Planted(NamedTuple):
 
 @final
 class _Played(NamedTuple):
-    """A test of a run, named by its folder, and the conversation that it depends on."""
+    """A test of a run with this manifest."""
 
-    run: str
-    root: str
+    manifest: Manifest
     test: TestResult
 
 
@@ -103,15 +103,13 @@ def interference(runs: Sequence[Graded]) -> dict[str, Interference]:
     """Return what disturbs each agent, by its name, over all of its runs. Their parameters may differ, and usually do."""
     tests: dict[str, list[_Played]] = {}
     for run in runs:
-        tests.setdefault(run.agent, []).extend(
-            _Played(str(run.folder.path), run.roots.get(test.id, ""), test) for test in run.result.tests if test.counts
-        )
+        tests.setdefault(run.agent, []).extend(_Played(run.manifest, test) for test in run.result.tests if test.counts)
     return {agent: _interference([run for run in runs if run.agent == agent], tests[agent]) for agent in sorted(tests)}
 
 
 def planted(manifest: Manifest, result: Result) -> list[Planted]:
     """Return a run's tests by scenario and by what was planted in them."""
-    return _planted([_Played("", manifest.roots.get(test.id, ""), test) for test in result.tests if test.counts], result.span)
+    return _planted([_Played(manifest, test) for test in result.tests if test.counts], result.span)
 
 
 def planted_text(numbers: Mapping[str, float]) -> str:
@@ -121,11 +119,7 @@ def planted_text(numbers: Mapping[str, float]) -> str:
 
 
 def _interference(runs: Sequence[Graded], tests: Sequence[_Played]) -> Interference:
-    asked = [
-        point._replace(conversation=f"{run.folder.path}\0{run.roots.get(point.test, point.conversation)}")
-        for run in runs
-        for point in points((test for test in run.result.tests if test.counts), run.column.span)
-    ]
+    asked = placed((run.manifest, [test for test in run.result.tests if test.counts]) for run in runs)
     effects = {cause: effect for cause in CAUSES if (effect := _effect(cause, tests)) is not None}
     return Interference(distance_curve(asked), effects, _planted(tests, runs[0].column.span))
 
@@ -153,14 +147,13 @@ def _level(number: float, tests: Sequence[_Played]) -> Level:
     for each in tests:
         scores.setdefault(each.test.scenario, []).append(each.test.lowest)
         chances.setdefault(each.test.scenario, []).append(each.test.chance)
-    found = interval([_observed(each) for each in tests])
+    by_run: dict[int, tuple[Manifest, list[TestResult]]] = {}
+    for each in tests:
+        by_run.setdefault(id(each.manifest), (each.manifest, []))[1].append(each.test)
+    found = interval(observed(by_run.values()))
     size = len(scores)
     within = found and found._replace(low=found.low / size, high=found.high / size)
     return Level(number, total(scores) / size, within, total(chances) / size, len(tests))
-
-
-def _observed(each: _Played) -> Observed:
-    return Observed(each.test.scenario, f"{each.run}\0{each.root}", each.test.lowest, each.test.highest)
 
 
 def _fall(first: Level, last: Level) -> Estimate:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from math import ceil, cos, floor, fsum, log2, pi, sin, sqrt, tan
+from functools import cache
+from math import ceil, cos, exp, floor, fsum, inf, lgamma, log2, pi, sin, sqrt, tan
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, final
 
@@ -34,6 +35,7 @@ __all__ = [
     "more_conversations",
     "paired_p",
     "permutation_p",
+    "shown_in_four_of_five",
     "spread",
     "student",
     "total",
@@ -45,6 +47,10 @@ LEVEL: Final = 0.95
 ALPHA: Final = 0.05
 POWER: Final = 0.8
 """For `more_conversations`: the significance level, and the probability of reaching it with that many conversations."""
+
+ADVISED: Final = 8
+"""How many conversations are recommended to compare two agents: with the fewest that can show anything, only a difference that has the
+same sign in each is shown."""
 
 PRIOR: Final = 3
 """The degrees of freedom given to the assumption that tests are all or nothing and equally hard. They keep the interval of tests that
@@ -60,6 +66,9 @@ without (simulated)."""
 
 SIGNS: Final = 20_000
 """Maximum sign patterns of a permutation test, which is exact if there are no more than that."""
+
+SAMPLES: Final = 1_000
+"""Samples by which the power of the permutation test is found, to about one in a hundred."""
 
 STEPS: Final = 20
 """Halvings by which the ends of `limits` are found: to a millionth."""
@@ -309,6 +318,42 @@ def _blocks(rows: int, width: int) -> Iterable[int]:
     """Split a number of rows into blocks that fit into memory."""
     block = max(1, 2_000_000 // max(1, width))
     return (min(block, rows - start) for start in range(0, rows, block))
+
+
+def shown_in_four_of_five(conversations: int) -> float:
+    """Return the fall, in standard deviations of the conversations, that `fall_p` shows at ALPHA with a probability of POWER.
+
+    Differences of conversations are taken to be normal. The standard deviation is that which `stdev` gives on average, so that a fall
+    that is told by a pilot's is neither too small nor too large on average. Of conversations few enough for an exact test it is found
+    with that very test, whose p-values are few; of more, whose test is hardly another than Student's, by that.
+    """
+    freedom = conversations - 1
+    bias = sqrt(2 / freedom) * exp(lgamma(conversations / 2) - lgamma(freedom / 2))  # of `stdev`, for normal values
+    if 2**conversations > SIGNS:
+        return (student(freedom, 1 - 2 * ALPHA) + NormalDist().inv_cdf(POWER)) / sqrt(conversations) / bias
+    return _least_shown(conversations) / bias
+
+
+@cache
+def _least_shown(conversations: int) -> float:
+    """Return the fall that the exact test shows with a probability of POWER, in true standard deviations; infinite if it shows none.
+
+    A pattern of signs has a sum as high as the observed one if the mean of the conversations that it flips is not positive. So each sample
+    has a least fall that is shown: less than ALPHA of all patterns may flip conversations whose mean is below it.
+    """
+    import numpy as np
+
+    flipped = (np.arange(1, 2**conversations)[:, None] >> np.arange(conversations) & 1).astype(float)
+    others = ceil(ALPHA * 2**conversations) - 2  # patterns besides the observed one that may be as high
+    if others < 0:
+        return inf
+    flipped /= flipped.sum(axis=1, keepdims=True)
+    random = np.random.default_rng(0)
+    least = [
+        -np.partition(random.standard_normal((block, conversations)) @ flipped.T, others, axis=1)[:, others]
+        for block in [SAMPLES // 20] * 20
+    ]
+    return float(np.quantile(np.concatenate(least), POWER))
 
 
 def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float] | None:

@@ -33,7 +33,7 @@ def check(
     """Play a suite against an agent, and assert how much it remembers. Returns the results.
 
     `suite` may have a span, as in "ltm@2k". `at_least`: a share of full marks, in [0, 1]. `no_worse_than`: the folder of a baseline's
-    runs, at least five seeds; the fall is tested as by `longspan compare --fail-if-worse`, and may be `margin` of full marks.
+    runs, at least five seeds, better eight; the fall is tested as by `longspan compare --fail-if-worse`, and may be `margin` of full marks.
     `seeds`: 0 by default, or the baseline's. `out`: the folder for the runs, by default one for temporary files. The other parameters
     are those of `longspan.run`.
 

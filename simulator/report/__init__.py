@@ -12,6 +12,7 @@ from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
 from longspan.simulator.analysis.interference import planted
 from longspan.simulator.analysis.kinds import by_kind, places
 from longspan.simulator.analysis.memory_losses import MemoryLosses
+from longspan.simulator.analysis.units import placed
 from longspan.simulator.files import write_text
 from longspan.simulator.grading.grades import LEAKS, Result
 from longspan.simulator.judging.calibration import calibration_notes
@@ -89,7 +90,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         ],
         spans_kept=result.certified in (None, 1),
         spans=[sentence for sentence in (spans_kept(result), spans_said(result)) if sentence],
-        curve=chart(asked),
+        curve=chart(placed([(run.manifest, result.tests)])),
         narrow=narrow(asked),
         losses=losses,
         stages=stages(losses),

@@ -11,6 +11,7 @@ from longspan.simulator.analysis.changes import changed_options, changed_tests
 from longspan.simulator.analysis.comparable import differences
 from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.analysis.units import Units, keys
 from longspan.simulator.citing import keys_of
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.grading.grades import Status
@@ -93,8 +94,19 @@ def _what(runs: Sequence[Graded], references: Sequence[str]) -> str:
     return (
         f"The agents played {suites} {listed(places or ['without a span'])}, from {seeds}: {amounts}, of "
         f"{_count(len(scenarios), 'scenario')} ({', '.join(map(_code, scenarios))}). "
-        "Every agent is dealt the same messages from the same seed."
+        f"Every agent is dealt the same messages from the same seed.{_recorded(runs)}"
     )
+
+
+def _recorded(runs: Sequence[Graded]) -> str:
+    """What is independent where histories are recorded, and so the same from every seed."""
+    known = [key for run in runs for key in keys(run.manifest).values()]
+    if all(key.recorded is None for key in known):
+        return ""
+    units = Units(run.manifest for run in runs)
+    number = len({units.of(key) for key in known})
+    independent = _count(number, "independent one")
+    return f" Histories are recorded: {independent}, each of which counts once, by the mean of its repetitions."
 
 
 def _settings(runs: Sequence[Graded]) -> str:
@@ -151,10 +163,10 @@ def _tested(family: Family) -> str:
     sides = {contrast.sides for contrast in contrasts.contrasts}
     sided = {frozenset({1}): "one-sided ", frozenset({2}): "two-sided "}.get(frozenset(sides), "")
     return (
-        f"Agents were compared by {sided}paired permutation tests of whole conversations: those of the same seed are a pair, in which the "
-        "two agents' results are swapped; a score is the mean over the scenarios, as a share of full marks. The tests are exact for up to "
-        "14 conversations that differ, and take 20,000 random swaps beyond. Intervals are the differences that the same test does not "
-        f"reject. The level is {100 * contrasts.alpha:.4g}%; {corrected_by(contrasts)}."
+        f"Agents were compared by {sided}paired permutation tests of whole conversations: those of the same seed, or of the same recorded "
+        "history, are a pair, in which the two agents' results are swapped; a score is the mean over the scenarios, as a share of full "
+        "marks. The tests are exact for up to 14 conversations that differ, and take 20,000 random swaps beyond. Intervals are the "
+        f"differences that the same test does not reject. The level is {100 * contrasts.alpha:.4g}%; {corrected_by(contrasts)}."
     )
 
 

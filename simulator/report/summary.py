@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from math import ceil, fsum
 from typing import NamedTuple, final
 
-from longspan.simulator.analysis.statistics import Interval, Observed, interval
+from longspan.simulator.analysis.statistics import Interval, interval
+from longspan.simulator.analysis.units import observed
 from longspan.simulator.grading.grades import Result, TestResult
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.report.reading import Conversation
@@ -38,10 +39,10 @@ def times(conversations: Iterable[Conversation]) -> Times | None:
 def score_interval(manifest: Manifest, tests: Iterable[TestResult]) -> Interval | None:
     """The interval of the score of a run's tests, all or those of a scenario; None if it cannot be estimated (see `interval`), or if no
     test has a score."""
-    placed = [(test, manifest.roots.get(test.id, "")) for test in tests if test.counts]
-    if all(test.score is None for test, _ in placed):
+    tests = [test for test in tests if test.counts]
+    if all(test.score is None for test in tests):
         return None
-    return interval([Observed(test.scenario, conversation, test.lowest, test.highest) for test, conversation in placed])
+    return interval(observed([(manifest, tests)]))
 
 
 def without_score(result: Result) -> dict[str, int]:

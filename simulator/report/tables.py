@@ -14,7 +14,7 @@ from longspan.simulator.analysis.distances import Distances, short
 from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.analysis.groups import Group
 from longspan.simulator.analysis.spreadsheet import write_csv
-from longspan.simulator.analysis.statistics import ALPHA, least_conversations
+from longspan.simulator.analysis.statistics import ADVISED, ALPHA, least_conversations
 from longspan.simulator.grading.evidence_recall import recalls
 from longspan.simulator.grading.grades import Status
 from longspan.simulator.report.memory import OUTCOMES
@@ -143,9 +143,14 @@ def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
     elif few := {pair.conversations for pair in comparison.pairs if pair.conversations < least}:
         have = f"{min(few)} to {max(few)}" if len(few) > 1 else str(*few)
         among = f" of one of {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
-        more = f"{least - min(few)} more seed{'s' * (least - min(few) > 1)}"
+        lacking = least - min(few)
+        if any(pair.recorded for pair in comparison.pairs):
+            more = f"take data with {lacking} more histor{'ies' if lacking > 1 else 'y'}"
+        else:
+            more = f"play {lacking} more seed{'s' * (lacking > 1)}"
+        advice = f"; {ADVISED} are recommended" if least < ADVISED else ""
         common = f"{have} conversation{'s' * (max(few) > 1)} in common"
-        lines.append(f"Pairs: {common} cannot show a difference{among}, however large; {least} can: play {more}")
+        lines.append(f"Pairs: {common} cannot show a difference{among}, however large; {least} can: {more}{advice}")
     return [one_line(line) for line in lines]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,12 +15,15 @@ from xml.etree import ElementTree
 import jsonschema
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scripts import result_schema
 
 import longspan
 from longspan.simulator import events
-from longspan.simulator.analysis.baseline import _detectable
-from longspan.simulator.analysis.statistics import Difference, fall_p
+from longspan.simulator.analysis.baseline import _detectable, fall
+from longspan.simulator.analysis.graded_runs import Graded, load
+from longspan.simulator.analysis.pairing import paired
+from longspan.simulator.analysis.statistics import Difference, fall_p, paired_p
 from longspan.simulator.cli import main
 from longspan.simulator.grading.grades import read_result
 from longspan.simulator.library.playing import planned
@@ -52,13 +57,53 @@ def test_false_alarms_are_as_rare_as_is_said_and_a_fall_by_a_fifth_is_found_as_o
     assert fmean(fall_p(each) < 0.05 for each in planted) == pytest.approx(power, abs=0.06)
 
 
-def test_a_fall_that_is_tolerated_raises_no_more_alarms_and_the_power_that_is_told_is_about_right() -> None:
+def test_a_fall_that_is_tolerated_raises_no_more_alarms() -> None:
     random = np.random.default_rng(7)
     made = [falls(12, 0.2, random) for _ in range(300)]  # the true fall is 0.7 * 0.2
     assert fmean(fall_p(each, 0.14) < 0.05 for each in made) < 0.075
-    told = fmean(found for each in made if (found := _detectable(each, 0.0, 10)) is not None)
-    at_that = [falls(12, told / 0.7, random) for _ in range(300)]
-    assert 0.7 < fmean(fall_p(each) < 0.05 for each in at_that) < 0.9
+
+
+def shown(seeds: int, samples: int) -> float:
+    """How often the fall that is told to be shown in four of five cases is shown."""
+    random = np.random.default_rng(seeds)
+    told = fmean(found for _ in range(samples) if (found := _detectable(falls(seeds, 0.2, random), 0.0, 10)) is not None)
+    return fmean(fall_p(falls(seeds, told / 0.7, random)) < 0.05 for _ in range(samples))
+
+
+@pytest.mark.parametrize("seeds", [5, 8])
+def test_the_fall_that_is_told_is_shown_in_four_of_five_cases(seeds: int) -> None:
+    assert shown(seeds, 600) == pytest.approx(0.8, abs=0.05)  # three standard deviations of the simulation
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [5, 6, 7, 8, 10, 14])
+def test_the_fall_that_is_told_is_shown_in_four_of_five_cases_with_any_number_of_seeds(seeds: int) -> None:
+    samples, error = (4_000, 0.03) if os.environ.get("LONGSPAN_SEEDS") == "all" else (300, 0.07)
+    assert shown(seeds, samples) == pytest.approx(0.8, abs=error)
+
+
+def test_equal_agents_raise_no_more_alarms_from_several_seeds_of_recorded_histories(tmp_path: Path) -> None:
+    """Each agent answers a history's question alike from every seed. There are ten histories, and four seeds."""
+    options: dict[str, Any] = {"scenarios": ("colours",), "tests": 10, "isolated": True, "recorded": lambda number: f"{number:064}"}
+    for seed in range(4):
+        for agent in ("old", "new"):
+            made_run(tmp_path / agent, agent, lambda scenario, number: 0.0, seed=seed, **options)
+    runs = {agent: load([tmp_path / agent])[0] for agent in ("old", "new")}
+
+    def scored(run: Graded, scores: NDArray[np.float64]) -> Graded:
+        tests = [test.model_copy(update={"score": score}) for test, score in zip(run.result.tests, scores.tolist(), strict=True)]
+        return replace(run, result=run.result.model_copy(update={"tests": tests}))
+
+    random = np.random.default_rng(1)
+    worse = differ = 0
+    for _ in range(300):
+        old, new = ([scored(run, right) for run in runs[agent]] for agent in runs for right in [random.integers(0, 2, 10).astype(float)])
+        found = fall(new, old)
+        assert (found.conversations, found.tests) == (10, 10)
+        worse += found.verdict == "worse"
+        differ += paired_p([each.difference for each in paired(old, new)]) < 0.05
+    assert worse <= 0.07 * 300
+    assert differ <= 0.07 * 300
 
 
 @pytest.fixture
@@ -89,7 +134,12 @@ HALF: list[float | None] = [0.5] * 6
         ([0.4] * 6, ["--margin", "0.2"], 0, "not shown to be worse by more than 20.0% of full marks than the baseline: 40.0%"),
         ([0.1] * 6, ["--margin", "0.2"], 1, "worse by more than 20.0% of full marks than the baseline: 10.0%"),
         ([0.9] * 6, [], 0, "not shown to be worse than the baseline: 90.0% of full marks, 50.0% before"),
-        ([0.1] * 4, [], 3, "undecided: 4 paired conversations cannot show a fall; 5 would do, that is 1 more seed in both (10.0% of full"),
+        (
+            [0.1] * 4,
+            [],
+            3,
+            "undecided: 4 paired conversations cannot show a fall; 5 would do, that is 1 more seed in both; 8 are recommended (10.0%",
+        ),
         (
             [None] * 5,
             [],
@@ -129,7 +179,7 @@ def test_seeds_that_only_one_has_count_for_nothing_and_none_in_common_is_undecid
         made_run(tmp_path / "others", "new", lambda scenario, number: 0.0, seed=seed)
     assert run("compare", tmp_path / "others", "--baseline", old, "--fail-if-worse") == 3
     said = capsys.readouterr().out.splitlines()[-1]
-    assert said == "undecided: 0 paired conversations cannot show a fall; 5 would do, that is 5 more seeds in both"
+    assert said == "undecided: 0 paired conversations cannot show a fall; 5 would do, that is 5 more seeds in both; 8 are recommended"
 
 
 def test_questions_that_branch_from_one_history_are_one_witness(tmp_path: Path) -> None:

@@ -242,10 +242,15 @@ def test_isolated_tests_are_conversations_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("agents", "seeds", "expected"),
     [
-        (2, 1, "Pairs: 1 conversation in common cannot show a difference, however large; 6 can: play 5 more seeds"),
-        (2, 5, "Pairs: 5 conversations in common cannot show a difference, however large; 6 can: play 1 more seed"),
+        (2, 1, "Pairs: 1 conversation in common cannot show a difference, however large; 6 can: play 5 more seeds; 8 are recommended"),
+        (2, 5, "Pairs: 5 conversations in common cannot show a difference, however large; 6 can: play 1 more seed; 8 are recommended"),
         (2, 6, None),
-        (3, 6, "Pairs: 6 conversations in common cannot show a difference of one of 3 pairs, however large; 7 can: play 1 more seed"),
+        (
+            3,
+            6,
+            "Pairs: 6 conversations in common cannot show a difference of one of 3 pairs, however large; 7 can: play 1 more seed; "
+            "8 are recommended",
+        ),
     ],
 )
 def test_too_few_conversations_to_show_anything_are_noted_with_how_many_more_would_do(

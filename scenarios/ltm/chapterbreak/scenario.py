@@ -13,6 +13,7 @@ from longspan.scenarios.ltm.chapterbreak.choice import chosen
 from longspan.scenarios.ltm.chapterbreak.novel import Novel, write
 from longspan.scenarios.ltm.chapterbreak.published_chapters import Example, examples
 from longspan.scenarios.ltm.wording import Wording
+from longspan.scenarios.shared.digests import digest
 from longspan.scenarios.shared.pages import head, paged, tail
 from longspan.simulator.errors import InputError
 from longspan.simulator.record import Grade, Record
@@ -50,12 +51,14 @@ class ChapterBreak(Scenario):
 
     def make(self, random: Random) -> Script:
         """Raises InputError for data that cannot be read."""
-        wording = Wording(self.name)
+        wording, recorded = Wording(self.name), None
         if self.data is None:
             pages, openings, facts = _made_up(write(random, self.tokens))
             question = wording.say(random, "question", openings=len(openings))
         else:
-            pages, openings, facts = _published(random, _sample(random, self.data, self.samples), self.tokens)
+            example = _sample(random, self.data, self.samples)
+            pages, openings, facts = _published(random, example, self.tokens)
+            recorded = digest([example.context])
             question = wording.say(random, "question_published", openings=len(openings))
         lines = [Line(wording.say(random, "intro", pages=len(pages), openings=len(openings)), needle=False)]
         for number, page in enumerate(pages, 1):
@@ -65,7 +68,7 @@ class ChapterBreak(Scenario):
             heading = wording.say(random, "opening", number=number, openings=len(openings))
             lines.append(Line(f"{heading}\n\n{opening}", needle=False, together=True))
         lines.append(Line(question, ideal=str(facts["answer"]), asks=True, needs=tuple(range(len(pages))), together=True))
-        return Script(facts=facts, lines=lines, farewell=wording.say(random, "farewell"))
+        return Script(facts=facts, lines=lines, farewell=wording.say(random, "farewell"), recorded=recorded)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         return 1 / int(facts["openings"])

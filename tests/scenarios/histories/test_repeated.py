@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -109,3 +110,85 @@ def test_results_of_other_data_under_the_same_name_are_neither_pooled_nor_paired
     code, refused = call("replay", mine)
     assert code == 2
     assert refused.endswith(f"changed since the run was created (SHA-256 {before} then, {after} now); restore it")
+
+
+# ---- what is independent
+
+
+def histories(count: int, questions: int = 4) -> list[dict[str, Any]]:
+    """Several histories, in each of which numbers are told and asked for."""
+    values: list[dict[str, Any]] = []
+    for number in range(count):
+        told = [{"speaker": "user", "text": f"Remember {number}{each}."} for each in range(questions)]
+        values.append({"conversation": f"h{number}", "at": "2024-03-01T18:05", "turns": told})
+        values += [
+            {"conversation": f"h{number}", "question": f"What is number {number}{each}?", "answer": f"{number}{each}"}
+            for each in range(questions)
+        ]
+    return values
+
+
+def gate(call: Callable[..., tuple[int, str]], tmp_path: Path, data: Path, *, seeds: str = "0-5", tests: str = "10") -> tuple[int, str]:
+    """Compare an agent that knows nothing with one that knows everything."""
+    for agent in ("oracle", "silent"):
+        play(data, agent, seeds, tmp_path / agent, "--tests", tests)
+    return call("compare", tmp_path / "silent", "--baseline", tmp_path / "oracle", "--fail-if-worse")
+
+
+def test_one_history_is_one_witness_whatever_the_seeds(tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:
+    code, said = gate(call, tmp_path, log(tmp_path))
+    assert code == 3
+    assert "undecided: 1 paired history cannot show a fall; other seeds only repeat the same history, which counts once; 5 would do" in said
+    assert "1 recorded history is played several times" in said
+    results = longspan.load(tmp_path / "silent")
+    assert results.compare(longspan.load(tmp_path / "oracle")).verdict == "undecided"
+    with pytest.raises(AssertionError, match="undecided: 1 paired history"):
+        longspan.check(
+            "silent", suite="history", data={"history": log(tmp_path)}, no_worse_than=tmp_path / "oracle", out=tmp_path / "checked"
+        )
+    alone = longspan.load(tmp_path / "silent" / "history-silent-seed0")
+    assert alone.interval == results.interval  # it knows no more
+
+
+def test_five_histories_are_five_witnesses(tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:
+    code, said = gate(call, tmp_path, log(tmp_path, histories(5)), seeds="0-1")
+    assert code == 1
+    assert "in 20 tests of 5 paired histories (p = 0.031, one-sided)" in said
+    for out in ("oracle", "silent"):
+        shutil.rmtree(tmp_path / out)
+    code, said = gate(call, tmp_path, tmp_path / "mine.jsonl", seeds="0-5", tests="2")  # two of the five are drawn by each seed
+    assert code == 1
+    assert "in 20 tests of 5 paired histories (p = 0.031, one-sided)" in said
+
+
+@pytest.mark.parametrize("delivery", ["told", "context", "weave"])
+def test_however_it_is_delivered(delivery: str, tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:
+    data = log(tmp_path, histories(1))
+    for agent in ("oracle", "silent"):
+        play(data, agent, "0-5", tmp_path / "runs", "--set", f"delivery={delivery}")
+    code, said = call("compare", tmp_path / "runs")
+    assert code == 0
+    assert "Pairs: 1 conversation in common cannot show a difference, however large; 6 can: take data with 5 more histories" in said
+
+
+def test_made_up_histories_are_others_from_every_seed(tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:
+    for agent in ("oracle", "silent"):
+        with pytest.raises(SystemExit):
+            main(["run", "locomo", "--tests", "1", "--set", "tokens=5k", "--agent", agent, "--seed", "0-4", "--out", str(tmp_path / agent)])
+    code, said = call("compare", tmp_path / "silent", "--baseline", tmp_path / "oracle", "--fail-if-worse")
+    assert code == 1
+    assert "of 5 paired conversations (p = 0.031, one-sided)" in said
+
+
+def test_a_contrast_that_repetitions_cannot_show_is_refused_before_it_is_played(
+    tmp_path: Path, call: Callable[..., tuple[int, str]]
+) -> None:
+    sweep = tmp_path / "stated.yaml"
+    sweep.write_text(
+        f"suites: [history]\ndata: [history={log(tmp_path)}]\nagents: [oracle, silent]\nseeds: 0-7\n"
+        "contrasts: [{agents: [oracle, silent]}]\n"
+    )
+    code, said = call("sweep", sweep)
+    assert code == 2
+    assert "1 conversation of oracle and silent cannot show a difference, however large" in said
+    assert "6 would do, that is data with 5 more histories, since each counts once, whatever the seed" in said

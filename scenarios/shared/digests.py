@@ -1,0 +1,17 @@
+"""The digest by which recorded material is known: see `Script.recorded`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+__all__ = ["digest"]
+
+
+def digest(texts: Iterable[str]) -> str:
+    """Return a SHA-256, in hexadecimal, that is the same for the same texts in the same order, and for no others."""
+    whole = hashlib.sha256()
+    for text in texts:
+        content = text.encode("utf-8", "replace")
+        whole.update(b"%d:" % len(content) + content)
+    return whole.hexdigest()
