@@ -78,8 +78,8 @@ class BaseAgent(ABC):
     async def reply(self, message: Message) -> Reply:
         """Answer `message`."""
 
-    async def observe(self, message: Message, reply: str) -> None:  # noqa: B027
-        """Note a turn that took place without the agent being asked. The default does nothing."""
+    async def observe(self, message: Message, reply: str) -> Reply | None:  # noqa: B027
+        """Note a turn that took place without the agent being asked. Return what that took, None for nothing. The default does nothing."""
 
     async def reset(self) -> None:  # noqa: B027
         """Forget the conversation. The default does nothing."""

@@ -28,6 +28,7 @@ __all__ = [
     "lacking",
     "never_asked",
     "observes",
+    "pays_to_observe",
     "repeatable",
     "replay",
     "rewinds",
@@ -72,8 +73,11 @@ class Agent(Protocol):
         """Answer `message`."""
         ...
 
-    async def observe(self, message: Message, reply: str) -> None:
-        """Add a turn to the agent's history without asking it: the user sent `message` and the agent answered `reply`."""
+    async def observe(self, message: Message, reply: str) -> Reply | None:
+        """Add a turn to the agent's history without asking it: the user sent `message` and the agent answered `reply`.
+
+        Return what that took, None for nothing: the text of the Reply is not used.
+        """
         ...
 
     async def reset(self) -> None:
@@ -138,8 +142,8 @@ class NoAgent:
     async def reply(self, message: Message) -> Reply:
         raise AgentError("a replay asks no agent")
 
-    async def observe(self, message: Message, reply: str) -> None:
-        await self.reply(message)
+    async def observe(self, message: Message, reply: str) -> Reply | None:
+        return await self.reply(message)
 
     async def reset(self) -> None:
         """Do nothing."""
@@ -157,14 +161,20 @@ async def start(agent: Agent) -> None:
         await start_agent()
 
 
-async def replay(agent: Agent, message: Message, reply: Reply) -> None:
+async def replay(agent: Agent, message: Message, reply: Reply) -> Reply | None:
     """Show the agent a turn that it answered before the conversation was interrupted, and that its snapshot does not have.
 
     The agent's `replay(message, reply)` is called if it has one: it is given the reply's trace too, so that an agent whose replies
-    change something elsewhere can change it again. Else it is `observe`.
+    change something elsewhere can change it again. Else it is `observe`. Return what that took, as `observe` does.
     """
-    again = getattr(agent, "replay", None)
-    await (again(message, reply) if callable(again) else agent.observe(message, reply.text))
+    again: Callable[[Message, Reply], Awaitable[Reply | None]] | None = getattr(agent, "replay", None)
+    return await (again(message, reply) if callable(again) else agent.observe(message, reply.text))
+
+
+async def settle(agent: Agent) -> Reply | None:
+    """Let the agent finish adding what was said to its memory, so that it can be found. Return what that took, as `observe` does."""
+    finish: Callable[[], Awaitable[Reply | None]] | None = getattr(agent, "settle", None)
+    return await finish() if callable(finish) else None
 
 
 async def close(agent: Agent) -> None:
@@ -172,15 +182,6 @@ async def close(agent: Agent) -> None:
     if callable(close_agent := getattr(agent, "close", None)):
         with trio.move_on_after(CLOSE_TIMEOUT, shield=True), suppress(Exception):
             await close_agent()
-
-
-async def settle(agent: Agent) -> None:
-    """Tell the agent that a history has been told, and that questions follow: by its `mark` if it can go back, else by its `settle`, if it
-    has one."""
-    if rewinds(agent):
-        await agent.mark()
-    elif callable(settle_agent := getattr(agent, "settle", None)):
-        await settle_agent()
 
 
 def has_snapshots(agent: Agent) -> bool:
@@ -204,8 +205,13 @@ async def saved_size(save: Callable[[Path], Awaitable[None]]) -> int:
 
 
 def observes(agent: Agent) -> bool:
-    """Return whether `observe` records a turn at no cost. If not, the agent is asked and its answer is dropped."""
+    """Return whether `observe` records a turn without a reply. If not, the agent is asked and its answer is dropped."""
     return bool(getattr(agent, "observes", True))
+
+
+def pays_to_observe(agent: Agent) -> bool:
+    """Return whether `observe` may cost money: a reply that is dropped does, and so may adding a turn to a memory."""
+    return not observes(agent) or bool(getattr(agent, "pays_to_observe", False))
 
 
 def rewinds(agent: Agent) -> TypeGuard[RewindingAgent]:

@@ -24,17 +24,9 @@ class Amount:
         """Return the sum."""
         return Amount(self.dollars + other.dollars, self.tokens + other.tokens)
 
-    def minus(self, other: Amount) -> Amount:
-        """Return what is left, at least nothing."""
-        return Amount(max(0.0, self.dollars - other.dollars), max(0.0, self.tokens - other.tokens))
-
     def most(self, other: Amount) -> Amount:
         """Return the larger of each."""
         return Amount(max(self.dollars, other.dollars), max(self.tokens, other.tokens))
-
-    def divided(self, parts: int) -> Amount:
-        """Return an equal share of it."""
-        return Amount(self.dollars / parts, self.tokens / parts)
 
 
 NOTHING: Final = Amount()

@@ -37,7 +37,7 @@ from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["Conversation", "Setting", "Trunk", "places"]
 
-Told = TypeVar("Told", events.Reply, events.Night)
+Told = TypeVar("Told", events.Reply, events.Night, events.Settled)
 
 DISK: Final = trio.CapacityLimiter(4)
 """The limit of threads that sync journals. It is separate, so that agents that block threads do not delay them."""
@@ -323,6 +323,7 @@ class Conversation:
                 case Fill(tokens, asked):
                     await self._fill(tokens, asked)
         if setting.branched:
+            await self._settle()
             await self._snapshot()
         self._write(events.Close(turns=self.turns, tokens=self._position))
         if self._journal.replaying:
@@ -594,8 +595,8 @@ class Conversation:
         await self._agent.catch_up()
         began = time.monotonic()
         if ready:
-            await self._agent.observe(message, ready.text)
-            reply, tokens, costs = Reply(ready.text), ready.tokens, None
+            took, costs = await self._agent.observe(message, ready.text)
+            reply, tokens = replace(took, text=ready.text), ready.tokens
         else:
             reply, costs = await self._agent.reply(message, ideal)
             tokens = self._count(reply.text)
@@ -639,6 +640,18 @@ class Conversation:
             event = self._as_read(events.Night, "account of a night", turn=self.turns, to=morning, **told)
         self._write(event)
         self._save_due |= event.consolidated
+
+    async def _settle(self) -> None:
+        """Let the agent finish adding what was said, and journal what that took, or take it from the record."""
+        recorded = self._journal.recorded()
+        if isinstance(recorded, events.Settled):
+            self._agent.replay_settling()
+            self._write(recorded.model_copy(update={"turn": self.turns}))
+        elif recorded is None:
+            work, costs = await self._agent.settle()
+            if work is not None:
+                told = _told(work, costs)
+                self._write(self._as_read(events.Settled, "account of settling", turn=self.turns, measured=work.measured or None, **told))
 
     async def _snapshot(self) -> None:
         """Save the agent and journal the snapshot. In a replay, only follow the journal."""

@@ -145,7 +145,8 @@ class Message(_Event):
 
 @final
 class Reply(_Event):
-    """The reply of turn `turn`, ending at token `end`. `asked` is False if the reply was put in the agent's history without asking it.
+    """The reply of turn `turn`, ending at token `end`. `asked` is False if the reply was put in the agent's history without asking it;
+    what is told beside it is then what that took.
 
     `usage` counts the agent's tokens, `besides` those of other models that it called. `cost_usd` is the cost of each part in
     dollars, None if its price is unknown. `repeated` is True if the agent may have received the turn twice, because the first
@@ -187,6 +188,19 @@ class Night(_Event):
     turn: int
     to: datetime
     consolidated: bool
+    usage: dict[str, int] | None = None
+    besides: dict[str, dict[str, int]] | None = None
+    cost_usd: dict[str, float | None] | None = None
+    trace: dict[str, Any] | None = None
+
+
+@final
+class Settled(_Event):
+    """All that was said before turn `turn` can be found in the agent's memory, and its branches begin. Only a trunk whose agent tells
+    what that took has it: the rest of what adding took, told as that of a reply is."""
+
+    type: Literal["settled"] = "settled"
+    turn: int
     usage: dict[str, int] | None = None
     besides: dict[str, dict[str, int]] | None = None
     cost_usd: dict[str, float | None] | None = None
@@ -258,7 +272,7 @@ class Close(_Event):
 
 
 Event = Annotated[
-    Begin | Open | Message | Reply | Jump | Night | Award | Verdict | Snapshot | End | ScenarioError | Close,
+    Begin | Open | Message | Reply | Jump | Night | Settled | Award | Verdict | Snapshot | End | ScenarioError | Close,
     Field(discriminator="type"),
 ]
 

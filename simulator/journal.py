@@ -188,7 +188,7 @@ class Journal:
         else:
             self._append(self._lines.write(event))
         self.seq += 1
-        if isinstance(event, events.End | events.ScenarioError | events.Night):
+        if isinstance(event, events.End | events.ScenarioError | events.Night | events.Settled):
             self.sync()
 
     def _end(self) -> StoppedError:

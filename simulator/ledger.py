@@ -25,6 +25,8 @@ __all__ = [
     "Ledger",
     "Rates",
     "Spending",
+    "Unpriced",
+    "Worst",
     "amount_of",
     "check_priced",
     "known_cost",
@@ -50,7 +52,7 @@ MAX_DOLLARS: Final = 1_000_000
 """The most dollars that are believed of a reply."""
 
 DROPPED: Final = "dropped"
-"""The part of replies that an agent gave since the last one and that were dropped, because it does not support `observe`."""
+"""The part of a reply that an agent gave to a turn that it was told of, because it does not support `observe`. The reply is dropped."""
 
 
 @final
@@ -106,6 +108,39 @@ def check_priced(agent: object, spec: str) -> None:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Unpriced:
+    """A call of an agent that cannot say beforehand what it will take. `payer`: the agent, and the kind of call. `depth`: how long the
+    conversation is by then, in characters, since what a reply takes grows with it. `seldom`: most such calls take nothing, as of a
+    memory that adds turns in batches.
+    """
+
+    payer: str
+    depth: int
+    seldom: bool = False
+
+
+Worst = Amount | Unpriced
+"""The most that a call may take, or whose call it is if that is not known."""
+
+
+@final
+@dataclass(slots=True)
+class _Seen:
+    """What calls of a payer have taken at most, in conversations of at most `depth` characters. `alone`: a call is under way that is of
+    a longer one. `problem`: why no more can be paid for."""
+
+    dearest: Amount
+    depth: int = -1
+    alone: bool = False
+    problem: str | None = None
+
+    def is_new(self, call: Unpriced) -> bool:
+        """Return whether no call like it has shown what it takes."""
+        return call.depth > self.depth or (call.seldom and self.dearest == NOTHING)
+
+
+@final
 @dataclass(slots=True)
 class Account:
     """The bill of one call. `settle` sets its amount."""
@@ -127,40 +162,65 @@ class Account:
 class Ledger:
     """Dollars and tokens spent by any number of conversations, under a `limit`.
 
-    Usage with an unknown price is not counted; `require_known` rejects such replies if there is a limit. `dearest` is the most that a
-    reply has taken of an agent that cannot say beforehand what its replies will take: its next one is assumed to take as much. So is a
-    night, by `dearest_night`, of any agent that costs money.
+    What a call may take at worst is reserved before it is made. Of a payer that cannot say, that is the most that one of its calls has
+    taken, and at least `dearest`. Until it has made a call in a conversation as long, one call is made at a time: so together they exceed
+    the limit by what one call takes, at most. Usage with an unknown price is not counted: `require_known` and `require_told` reject it
+    if there is a limit.
     """
 
     limit: Amount = UNLIMITED
     spent: Amount = NOTHING
     dearest: Amount = NOTHING
-    dearest_night: Amount = NOTHING
     _reserved: list[Amount] = field(default_factory=list)
+    _seen: dict[str, _Seen] = field(default_factory=dict)
     _settled: trio.Condition = field(default_factory=trio.Condition)
 
     @asynccontextmanager
-    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Amount = NOTHING) -> AsyncIterator[Account]:
+    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
         """Reserve what a call may take at worst, and afterwards release what it did not take.
 
         A call that fails or is cancelled counts as the worst case, because its provider may have charged for it. Raises
         StoppedError if the limit could be exceeded and no other call is pending.
         """
+        call = worst if isinstance(worst, Unpriced) else None
+        seen = self._seen_of(call)
         async with self._settled:
-            while (problem := self._excess(total([self.spent, *self._reserved, worst]), worst)) is not None:
+            while True:
+                if seen.problem is not None:
+                    raise AgentError(seen.problem)
+                reserved = seen.dearest if isinstance(worst, Unpriced) else worst
+                alone = call is not None and seen.is_new(call)
+                problem = self._excess(total([self.spent, *self._reserved, reserved]), reserved)
+                if problem is None and not (alone and seen.alone):
+                    break
                 if not self._reserved:
                     raise StoppedError(problem)
                 await self._settled.wait()
-            self._reserved.append(worst)
-        account = Account(models)
+            self._reserved.append(reserved)
+            seen.alone |= alone
+        account, done = Account(models), False
         try:
             yield account
+            done = True
         finally:
-            self._reserved.remove(worst)
-            self.spent = total([self.spent, worst if account.amount is None else account.amount])
+            self._reserved.remove(reserved)
+            self.spent = total([self.spent, reserved if account.amount is None else account.amount])
+            seen.alone &= not alone
+            if call is not None and done and account.amount is not None:
+                seen.dearest, seen.depth = seen.dearest.most(account.amount), max(seen.depth, call.depth)
             with trio.CancelScope(shield=True):
                 async with self._settled:
                     self._settled.notify_all()
+
+    def _seen_of(self, call: Unpriced | None) -> _Seen:
+        """Return what calls like it have shown. Nothing is kept of those whose worst case is known."""
+        return self._seen.setdefault(call.payer, _Seen(self.dearest)) if call is not None else _Seen(NOTHING)
+
+    def _refuse(self, call: Worst, problem: str) -> AgentError:
+        """Return an error: no more calls like it are paid for."""
+        if isinstance(call, Unpriced):
+            self._seen_of(call).problem = problem
+        return AgentError(problem)
 
     def _excess(self, reached: Amount, worst: Amount) -> str | None:
         """Return which limit would be exceeded, and what to do; None if none would be."""
@@ -177,48 +237,54 @@ class Ledger:
             )
         return None
 
-    def worst_night(self, agent: object) -> Amount:
-        """Return what a night may take: as much as the dearest so far. Nothing without a limit."""
-        return NOTHING if self.limit == UNLIMITED or models_of(agent) == {} else self.dearest_night
-
-    def worst(self, agent: Any, message: Message) -> Amount:
-        """Return what a reply may take at worst; of an agent that cannot say, as much as the most so far. Nothing without a limit."""
-        models = models_of(agent)
+    def worst(self, agent: Any, message: Message, payer: str = "", depth: int = 0) -> Worst:
+        """Return what a reply may take at worst. Nothing without a limit."""
         if self.limit == UNLIMITED:
             return NOTHING
-        if callable(worst_case := getattr(agent, "worst_case", None)):
-            used: Mapping[str, Usage] = worst_case(message)
-            return amount_of(used.values(), {part: price(model, used[part]) for part, model in (models or {}).items() if part in used})
-        if models == {}:
-            return NOTHING
-        owed: Amount = getattr(agent, "owed", NOTHING)
-        return self.dearest.plus(owed)
+        known = _worst_case(agent, message)
+        return known if known is not None else NOTHING if models_of(agent) == {} else Unpriced(payer, depth)
 
-    def require_priced(self, used: Mapping[str, Usage], costs: Costs | None) -> None:
-        """Check that a night tells the cost of what it used, and remember the dearest. Raises AgentError if a limit cannot be enforced."""
+    def worst_of(self, agent: Any, work: str, payer: str, depth: int, message: Message | None = None, *, seldom: bool = False) -> Worst:
+        """Return what `work` other than a reply may take, for `message` if there is one. Nothing without a limit."""
+        if self.limit == UNLIMITED or models_of(agent) == {}:
+            return NOTHING
+        known = _worst_case(agent, message, replies=False) if message is not None else None
+        return known if known is not None else Unpriced(f"{payer} {work}", depth, seldom)
+
+    def require_told(self, call: Worst, costs: Costs | None, work: str) -> None:
+        """Check that a call tells the cost of what it used, in which `work` was done. Raises AgentError if a limit cannot be enforced."""
         unknown = [part for part, cost in (costs or {}).items() if cost is None]
         if self.limit.dollars < inf and unknown:
-            raise AgentError(
-                f"consolidate does not tell the cost of its {', '.join(unknown)}, so that --max-cost cannot be enforced; give cost_usd, or "
-                "usage with a priced model, set price_in= and price_out=, or leave out --max-cost"
+            raise self._refuse(
+                call,
+                f"{work} does not tell the cost of its {', '.join(unknown)}, so that --max-cost cannot be enforced; give cost_usd, or "
+                "usage with a priced model, set price_in= and price_out=, or leave out --max-cost",
             )
-        self.dearest_night = self.dearest_night.most(amount_of(used.values(), costs))
 
-    def require_known(self, agent: object, used: Mapping[str, Usage], costs: Costs | None) -> None:
-        """Check that a reply tells what is limited, and remember the dearest. Raises AgentError if a limit cannot be enforced."""
-        if self.limit == UNLIMITED or models_of(agent) == {} or callable(getattr(agent, "worst_case", None)):
+    def require_known(self, call: Worst, used: Mapping[str, Usage], costs: Costs | None) -> None:
+        """Check that a reply tells what is limited. Raises AgentError if a limit cannot be enforced."""
+        if not isinstance(call, Unpriced):
             return
         unknown = [part for part, cost in (costs or {}).items() if cost is None]
         if self.limit.dollars < inf and (costs is None or unknown):
             of = f" of its {', '.join(unknown)}" if unknown and unknown != ["agent"] else ""
-            raise AgentError(
+            raise self._refuse(
+                call,
                 f"the reply does not tell its cost{of}, so that --max-cost cannot be enforced; give cost_usd, or usage with a priced "
-                "model, set price_in= and price_out=, or leave out --max-cost"
+                "model, set price_in= and price_out=, or leave out --max-cost",
             )
         if self.limit.tokens < inf and not used:
-            raise AgentError("the reply has no usage, so that --max-tokens-total cannot be enforced; give usage, or leave it out")
-        own = {part: usage for part, usage in used.items() if part != DROPPED}
-        self.dearest = self.dearest.most(amount_of(own.values(), {part: cost for part, cost in (costs or {}).items() if part != DROPPED}))
+            raise self._refuse(call, "the reply has no usage, so that --max-tokens-total cannot be enforced; give usage, or leave it out")
+
+
+def _worst_case(agent: Any, message: Message, *, replies: bool = True) -> Amount | None:
+    """Return what a message may take of an agent that can say, None of others. `replies`: it answers, and does not only note a turn."""
+    worst_case = getattr(agent, "worst_case", None)
+    if not callable(worst_case):
+        return None
+    models = models_of(agent) or {}
+    used: dict[str, Usage] = {part: usage for part, usage in worst_case(message).items() if replies or part != "agent"}
+    return amount_of(used.values(), {part: price(models[part], usage) for part, usage in used.items() if part in models})
 
 
 @final

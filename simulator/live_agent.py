@@ -11,11 +11,23 @@ from itertools import islice
 from time import monotonic
 from typing import TypeVar, final
 
-from longspan.simulator.agent import Agent, ConsolidatingAgent, consolidates, has_snapshots, observes, repeatable, replay, size_of, start
+from longspan.simulator.agent import (
+    Agent,
+    ConsolidatingAgent,
+    consolidates,
+    has_snapshots,
+    observes,
+    pays_to_observe,
+    repeatable,
+    replay,
+    settle,
+    size_of,
+    start,
+)
 from longspan.simulator.errors import AgentError, LongspanError, journal_text
 from longspan.simulator.faults import is_fault
 from longspan.simulator.keys import redacted, redacted_in
-from longspan.simulator.ledger import MAX_DOLLARS, MAX_TOKENS, Costs, Ledger, models_of, stated_by, used_by
+from longspan.simulator.ledger import MAX_DOLLARS, MAX_TOKENS, Costs, Ledger, models_of, stated_by, total_cost, used_by
 from longspan.simulator.messages import Message, Reply, Usage
 from longspan.simulator.moment import set_moment
 from longspan.simulator.past import PastTurn
@@ -37,7 +49,11 @@ class LiveAgent:
     agent becomes an AgentError that names the turn.
 
     In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`. It is not shown the turns before
-    number `since`.
+    number `since`. An experiment shares its first turns, `shared` of them, with another conversation.
+
+    What the agent takes is told once, with the turn for which it took it. What it takes again, when it is shown turns whose account the
+    journal has, counts against the ledger's limit alone. So does what it takes for turns of another conversation, except when an
+    experiment is begun: its first turn tells that. `payer` names the agent in the ledger; `depth` is how many characters were said.
     """
 
     def __init__(
@@ -50,6 +66,8 @@ class LiveAgent:
         spans: Spans = SILENT,
         trunk: TrunkAgent | None = None,
         since: int = 0,
+        shared: int = 0,
+        payer: str = "",
     ) -> None:
         self.agent = agent
         self._snapshots = snapshots
@@ -58,9 +76,14 @@ class LiveAgent:
         self._spans = spans
         self._trunk = trunk
         self._since = since
+        self._shared = shared
+        self._payer = payer
+        self.depth = trunk.depth if trunk is not None else 0
         self._turns = trunk.turns if trunk is not None else 0
         self._replayed: list[PastTurn] = []
         self._nights: list[datetime] = []
+        self._settled = False
+        self._untold: list[tuple[Reply, Costs | None]] = []
         self._caught_up = False
 
     @property
@@ -73,10 +96,15 @@ class LiveAgent:
         self._replayed.append(PastTurn(message, reply, asked, tuple(self._nights)))
         self._nights.clear()
         self._turns += 1
+        self.depth += len(message.text) + len(reply.text)
 
     def replay_nights(self, nights: Iterable[datetime]) -> None:
         """Count nights in which the agent worked, and which the journal already holds, by when they were over."""
         self._nights.extend(nights)
+
+    def replay_settling(self) -> None:
+        """Note that the agent has finished adding what was said, and that the journal tells what that took."""
+        self._settled = True
 
     async def start(self) -> None:
         """Start the agent: one in another process tells only then what it can do."""
@@ -96,15 +124,21 @@ class LiveAgent:
             await self._show_all(self._replayed[restored - first :], restored)
             if restored < self._turns:
                 await self._repeat(self._nights)
+            if self._settled:
+                await self._settle()
+        if not self._shared or self._turns > self._shared:
+            self._untold.clear()
         self._replayed.clear()
         self._nights.clear()
 
     async def _reach(self, trunk: TrunkAgent) -> int:
         """Bring the agent to the end of the trunk. Return the number of the turn after it."""
-        first = await self._call(trunk.go_back())
-        if first < trunk.turns:
-            await self._show_all(islice(trunk.past(), first, None), first)
-        await self._call(trunk.arrive())
+        if not trunk.there:
+            first = await self._call(trunk.go_back())
+            await self._show_all(islice(trunk.past(), first, None) if first < trunk.turns else (), first)
+            await self._settle()
+            self._untold.clear()
+            await self._call(trunk.arrive())
         trunk.leave()
         return trunk.turns
 
@@ -123,13 +157,30 @@ class LiveAgent:
             if number > first:
                 await self._repeat(turn.nights)
             set_moment(number, turn.message.sent_at)
-            await self._show(turn.message, turn.reply, turn.asked)
+            self._untold.append(await self._show(turn.message, turn.reply, turn.asked))
 
     async def _repeat(self, nights: Iterable[datetime]) -> None:
-        """Let the agent work again in nights that its snapshot does not have. What it takes counts against the limit alone."""
+        """Let the agent work again in nights that its snapshot does not have."""
         for at in nights:
             if consolidates(self.agent):
-                await self._work(self.agent, at)
+                self._untold.append(await self._work(self.agent, at))
+
+    async def settle(self) -> tuple[Reply | None, Costs | None]:
+        """Let the agent finish adding what was said. Return what that took, and the cost in dollars by part.
+
+        The first is None if there is nothing to tell. Raises as `reply` does.
+        """
+        await self.catch_up()
+        return await self._settle()
+
+    async def _settle(self) -> tuple[Reply | None, Costs | None]:
+        worst = self._ledger.worst_of(self.agent, "told", self._payer, self.depth, seldom=True)
+        async with self._ledger.paying(models_of(self.agent), worst) as account:
+            took = await self._call(settle(self.agent))
+            worked = _account(took)
+            costs = account.settle(used_by(worked), stated_by(worked))
+            self._ledger.require_told(worst, costs, "settling")
+        return (None if took is None else worked), costs
 
     async def consolidate(self, at: datetime) -> tuple[Reply | None, Costs | None]:
         """Let the agent work through a night that is over at `at`. Return what it tells of that, and the cost in dollars by part.
@@ -150,25 +201,28 @@ class LiveAgent:
 
     async def _work(self, agent: ConsolidatingAgent, at: datetime) -> tuple[Reply, Costs | None]:
         set_moment(max(0, self._turns - 1), at)
-        async with self._ledger.paying(models_of(agent), self._ledger.worst_night(agent)) as account:
+        worst = self._ledger.worst_of(agent, "at night", self._payer, self.depth)
+        async with self._ledger.paying(models_of(agent), worst) as account:
             with self._spans.night(self._turns, at) as span:
                 told = await self._call(agent.consolidate(at))
                 worked = Reply("") if told is None else _checked(told, "consolidated, and returned")
-                used = used_by(worked)
-                costs = account.settle(used, stated_by(worked))
+                costs = account.settle(used_by(worked), stated_by(worked))
                 span.replied(worked, costs)
-            self._ledger.require_priced(used, costs)
+            self._ledger.require_told(worst, costs, "consolidate")
         return worked, costs
 
-    async def observe(self, message: Message, reply: str) -> None:
-        """Show a turn to the agent without asking it. It must have caught up.
+    async def observe(self, message: Message, reply: str) -> tuple[Reply, Costs | None]:
+        """Show a turn to the agent without asking it. It must have caught up. Return what that took, and the cost in dollars by part.
 
-        Raises StoppedError if the agent has to reply nevertheless, and that could exceed the ledger's limit.
+        Raises StoppedError if that could exceed the ledger's limit.
         """
         set_moment(self._turns, message.sent_at)
-        with self._spans.turn(self._turns, message, told=reply):
-            await self._show(message, Reply(reply), asked=False)
+        with self._spans.turn(self._turns, message, told=reply) as span:
+            took, costs = self._with_untold(*await self._show(message, Reply(reply), asked=False))
+            span.replied(replace(took, text=reply), costs)
         self._turns += 1
+        self.depth += len(message.text) + len(reply)
+        return took, costs
 
     async def reply(self, message: Message, ideal: str) -> tuple[Reply, Costs | None]:
         """Ask the agent, which must have caught up. Return its reply and the cost in dollars by part, or None if unknown.
@@ -178,15 +232,17 @@ class LiveAgent:
         set_moment(self._turns, message.sent_at)
         if self._give_ideal is not None:
             self._give_ideal(ideal)
-        async with self._ledger.paying(models_of(self.agent), self._ledger.worst(self.agent, message)) as account:
+        worst = self._ledger.worst(self.agent, message, self._payer, self.depth + len(message.text))
+        async with self._ledger.paying(models_of(self.agent), worst) as account:
             with self._spans.turn(self._turns, message) as span:
                 reply = _checked(await self._call(self.agent.reply(message)))
                 used = used_by(reply)
                 costs = account.settle(used, stated_by(reply))
                 span.replied(reply, costs)
-            self._ledger.require_known(self.agent, used, costs)
+            self._ledger.require_known(worst, used, costs)
         self._turns += 1
-        return reply, costs
+        self.depth += len(message.text) + len(reply.text)
+        return self._with_untold(reply, costs)
 
     async def save(self) -> bool:
         """Take a snapshot. Return whether there is one: not all agents support snapshots, and not all conversations keep them."""
@@ -208,15 +264,39 @@ class LiveAgent:
         if self._caught_up:
             await self.save()
 
-    async def _show(self, message: Message, reply: Reply, asked: bool) -> None:
-        """Show a turn to the agent, which has no reply to make unless it cannot observe."""
+    async def _show(self, message: Message, reply: Reply, asked: bool) -> tuple[Reply, Costs | None]:
+        """Show a turn to the agent, which has no reply to make unless it cannot observe. Return what that took."""
         show = partial(replay, self.agent, message, reply) if asked else partial(self.agent.observe, message, reply.text)
-        if observes(self.agent):
-            await self._call(show())
-            return
-        async with self._ledger.paying(models_of(self.agent), self._ledger.worst(self.agent, message)) as account:
-            await self._call(show())
-            account.settle({})  # it is counted with the next reply
+        if not pays_to_observe(self.agent):
+            return _account(await self._call(show())), None
+        observed = observes(self.agent)
+        depth = self.depth + len(message.text)
+        if observed:
+            worst = self._ledger.worst_of(self.agent, "told", self._payer, depth, message, seldom=True)
+        else:
+            worst = self._ledger.worst(self.agent, message, self._payer, depth)
+        async with self._ledger.paying(models_of(self.agent), worst) as account:
+            took = _account(await self._call(show()))
+            used = used_by(took)
+            costs = account.settle(used, stated_by(took))
+            if observed:
+                self._ledger.require_told(worst, costs, "adding a turn to the memory")
+            else:
+                self._ledger.require_known(worst, used, costs)
+        return took, costs
+
+    def _with_untold(self, told: Reply, costs: Costs | None) -> tuple[Reply, Costs | None]:
+        """Return an account with what has not been told yet besides."""
+        untold, self._untold = self._untold, []
+        for took, cost in untold:
+            besides = dict(told.besides)
+            for part, usage in used_by(took).items():
+                besides[part] = _sum(besides.get(part, Usage()), usage)
+            told = replace(told, besides=besides)
+            costs = dict(costs or {})
+            for part, dollars in (cost or {}).items():
+                costs[part] = total_cost([costs.get(part, 0.0), dollars])
+        return told, costs or None
 
     async def _call(self, call: Awaitable[T]) -> T:
         try:
@@ -227,6 +307,15 @@ class LiveAgent:
             if not is_fault(error):
                 raise
             raise AgentError(f"turn {self._turns}: the agent failed: {journal_text(error)}") from error
+
+
+def _account(took: object) -> Reply:
+    """Return what the agent says that observing took. Raises AgentError if it is no account."""
+    return Reply("") if took is None else _checked(took, "observed, and returned")
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(*map(sum, zip(astuple(one), astuple(other), strict=True)))
 
 
 def _checked(reply: object, did: str = "replied with") -> Reply:

@@ -44,7 +44,7 @@ class Usage:
 class Reply:
     """An agent's reply. `trace` may describe how it was made: memories written and read, prompt tokens, inner calls.
 
-    `usage` is that of the agent's model. `besides` is the usage, by part ("embedder"), of other models since the last reply.
+    `usage` is that of the agent's model. `besides` is the usage, by part ("embedder"), of other models.
     `cost_usd` is what the reply cost in dollars, in all or by part, if the agent knows.
     `refused`: the agent's model refused to answer, and `text` is what stands in the conversation for its answer.
     `measured`: seconds that parts of it took, by names that end in `_s`.

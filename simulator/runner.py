@@ -32,7 +32,7 @@ from longspan.simulator.grading.worker import GradingWorker
 from longspan.simulator.journal import Journal, is_closed
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
-from longspan.simulator.ledger import DROPPED, Ledger, check_priced, models_of
+from longspan.simulator.ledger import Ledger, check_priced, models_of
 from longspan.simulator.live_agent import LiveAgent
 from longspan.simulator.past import past_turns
 from longspan.simulator.planning import Plan, check_branches, replan, setting_of
@@ -171,9 +171,9 @@ def spent_so_far(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
     spent, dearest = [], NOTHING
     for run in runs:
         for transcript in run.transcripts(experiments=True).values():
-            for part, usage, cost in transcript.used:
+            for _, usage, cost in transcript.used:
                 spent.append(_amount(usage, cost))
-                dearest = dearest.most(spent[-1]) if part != DROPPED else dearest
+                dearest = dearest.most(spent[-1])
         spent += [_amount(usage, cost) for _, usage, cost in judge_costs(run)]
     return total(spent), dearest
 
@@ -409,6 +409,8 @@ class _Player:
             spans=_spans(plan, run, id, agent),
             trunk=group.trunk_agent,
             since=fork.since if fork is not None else 0,
+            shared=fork.point.turn if fork is not None else 0,
+            payer=str(plan.agent),
         )
         with (
             Journal(run.journal(id), shared=fork.shared if fork is not None else None, owner=run.owner(id)) as journal,
@@ -496,7 +498,7 @@ class _Group:
         elif self.branches:
             self.trunk = conversation.end()
             snapshots, past = Snapshots(self.run.snapshots(id), self.run.owner(id)), partial(past_turns, self.run, id)
-            self.trunk_agent = TrunkAgent(live.agent, snapshots, self.trunk.turns, past)
+            self.trunk_agent = TrunkAgent(live.agent, snapshots, self.trunk.turns, live.depth, past)
             await live.end_trunk(self.trunk_agent)
 
     async def close(self) -> None:
@@ -577,7 +579,8 @@ async def replay(run: RunFolder) -> Result:
 
     An imported run was not scheduled by the conductor, so its events are only checked for consistency.
 
-    Raises ReplayError if an event differs from the journal, StoppedError if a journal ends before its conversation does.
+    Raises ReplayError if an event differs from the journal or costs were counted twice, StoppedError if a journal ends before its
+    conversation does.
     """
     if run.manifest.imported is not None:
         check_coherence(run)
@@ -601,4 +604,5 @@ async def replay(run: RunFolder) -> Result:
         with Journal(run.journal(id), replay_only=True, shared=fork.shared, owner=run.owner(id)) as journal:
             setting, tests = setting_of(plan.manifest, id), plan.tests[experiment.conversation]
             await Conversation(setting, tests, LiveAgent(NoAgent()), journal, listener=partial(gradebook.add, id), fork=fork).play()
+    gradebook.check_accounts(run)
     return gradebook.result(run)

@@ -79,7 +79,7 @@ class Turn(NamedTuple):
         return total_cost(costs) if costs else None
 
 
-def _used(event: events.Reply | events.Night) -> list[tuple[str, dict[str, int], float | None]]:
+def _used(event: events.Reply | events.Night | events.Settled) -> list[tuple[str, dict[str, int], float | None]]:
     """Return the parts with what each used, and its cost in dollars."""
     costs = event.cost_usd or {}
     parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents tell their cost and no tokens
@@ -287,6 +287,10 @@ class Transcript:
                     raise ValueError(f"a night before turn {event.turn}, after {self.turns} others")
                 self.now = event.to
                 self.nights.append(event)
+                self.used.extend(_used(event) if self._alone or self.begin.experiment is None else ())
+            case events.Settled():
+                if event.turn != self.turns or self.waiting is not None:
+                    raise ValueError(f"it settled before turn {event.turn}, after {self.turns} others")
                 self.used.extend(_used(event) if self._alone or self.begin.experiment is None else ())
             case events.Award():
                 if event.turn >= self.turns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import final
 
-from longspan.simulator.agent import Agent, rewinds, settle
+from longspan.simulator.agent import Agent, rewinds
 from longspan.simulator.past import PastTurn
 from longspan.simulator.snapshots import Snapshots
 
@@ -14,23 +14,27 @@ __all__ = ["TrunkAgent"]
 
 @final
 class TrunkAgent:
-    """Brings `agent` back to the end of a trunk of `turns` turns, which `past` returns.
+    """Brings `agent` back to the end of a trunk of `turns` turns, which `past` returns, and `depth` characters.
 
     After a branch it goes back to what it has marked there, if it can; else it is loaded again from the trunk's newest snapshot.
     """
 
-    def __init__(self, agent: Agent, snapshots: Snapshots, turns: int, past: Callable[[], Iterable[PastTurn]]) -> None:
+    def __init__(self, agent: Agent, snapshots: Snapshots, turns: int, depth: int, past: Callable[[], Iterable[PastTurn]]) -> None:
         self.turns = turns
+        self.depth = depth
         self.past = past
         self._agent = agent
         self._snapshots = snapshots
         self._there = False
         self._used = False
 
+    @property
+    def there(self) -> bool:
+        """Whether the agent is at the trunk's end."""
+        return self._there
+
     async def go_back(self) -> int:
-        """Return how many of the trunk's turns the agent has: those after them have to be shown to it."""
-        if self._there:
-            return self.turns
+        """Load the agent. Return how many of the trunk's turns it has: those after them have to be shown to it."""
         restored = await self._snapshots.restore(self._agent, self.turns)
         if self._used and not restored:
             await self._agent.reset()
@@ -38,8 +42,8 @@ class TrunkAgent:
 
     async def arrive(self) -> None:
         """The agent has all turns of the trunk, and none other."""
-        if not self._there:
-            await settle(self._agent)
+        if not self._there and rewinds(self._agent):
+            await self._agent.mark()
         self._used = self._there = True
 
     def leave(self) -> None:

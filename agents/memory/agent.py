@@ -47,7 +47,8 @@ UNANSWERED: Final = "(not answered: the memory was only searched)"
 @final
 class _State(BaseModel):
     """What a snapshot has besides the memory: turns that are waiting, the last message that was answered, with its reply, turns since
-    the mark, None if there is none, what no reply has told yet, and the last message of all, if the memory can forget."""
+    the mark, None if there is none, what has not been told yet, the last message of all, if the memory can forget, and whether the memory
+    has not said what it made of turns."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -58,6 +59,7 @@ class _State(BaseModel):
     since: list[list[str]] | None
     pending: Pending
     before: str = ""
+    unsaid: bool = False
 
 
 class AnsweringAgent(BaseAgent):
@@ -80,6 +82,8 @@ class AnsweringAgent(BaseAgent):
         self._since: list[Turn] | None = None
         self._pending = Pending()
         self._before = ""
+        self._unsaid = self._settled = False
+        self.memory.used()  # of a call that failed: it belongs to no account
 
     @property
     def has_snapshots(self) -> bool:
@@ -137,14 +141,32 @@ class AnsweringAgent(BaseAgent):
         """Return what a trace tells of the memories that were shown, and of how many were asked for."""
         return {"k": self.options.k, **trace.shown(items, whole=self.memory.whole)}
 
-    async def observe(self, message: Message, reply: str) -> None:
-        await self._keep(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply)))
+    @property
+    def pays_to_observe(self) -> bool:
+        """Whether adding may cost money."""
+        return self.memory.models != {}
 
-    async def replay(self, message: Message, reply: Reply) -> None:
-        """Add what was added when the message was answered, before an interruption. What that made has been told."""
+    async def observe(self, message: Message, reply: str) -> Reply | None:
+        """Keep a turn. Return what was added, if a batch is complete, and what that took."""
+        await self._keep(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply)))
+        return None if self._pending.is_empty else self._account()
+
+    async def replay(self, message: Message, reply: Reply) -> Reply:
+        """Add what was added when the message was answered, before an interruption. Return what that took."""
         await self._catch_up()
         await self._asked(message, reply.text)
-        self._pending = self._pending.only_costs()
+        return self._account()
+
+    async def settle(self) -> Reply:
+        """Add all that was said, and wait until it can be found: what is said from now on is not added. Return what that took."""
+        await self._settle()
+        self._since = []
+        return self._account()
+
+    def _account(self) -> Reply:
+        """Return what has not been told, which is told now."""
+        told, self._pending = self._pending.told(self.memory.used()), Pending()
+        return Reply("", trace=dict(told.trace) or None, besides=told.usage, cost_usd=told.cost_usd or None, measured=told.measured)
 
     @property
     def consolidates(self) -> bool:
@@ -167,19 +189,9 @@ class AnsweringAgent(BaseAgent):
     async def mark(self) -> None:
         """Add all that was said. From now on, what is said is not added: the memory stays as it is until it is marked again, but for what
         searches change, which `rewind` takes back."""
-        await self._add([*self._batches.take(), *(self._since or ())])
-        began = monotonic()
-        await self.memory.settle()
-        self._pending.settle_s += monotonic() - began
+        await self._settle()
         await self._keep_marked()
-        if self.options.probe and isinstance(self.memory, Attributed) and self._pending.written is None:
-            await self._probe(self.memory)
-            await self._bring_back()
         self._since = []
-
-    async def settle(self) -> None:
-        """Mark the end of what is told, also where it is impossible to go back there."""
-        await self.mark()
 
     async def rewind(self) -> None:
         """Go back to the mark. A memory that searches may have changed is loaded again."""
@@ -202,6 +214,7 @@ class AnsweringAgent(BaseAgent):
             since=None if self._since is None else [turn.entry for turn in self._since],
             pending=self._pending,
             before=self._before,
+            unsaid=self._unsaid,
         )
         inner = trio.Path(folder / MEMORY)
         await inner.mkdir()
@@ -224,6 +237,7 @@ class AnsweringAgent(BaseAgent):
         await self.memory.load(folder / MEMORY)
         self._batches.waiting = waiting
         self._since, self._last, self._pending, self._before = since, state.last, state.pending, state.before
+        self._unsaid = state.unsaid
 
     async def _asked(self, message: Message, reply: str) -> None:
         """Note a message that was answered. Without an answerer, there is no reply to remember."""
@@ -237,6 +251,7 @@ class AnsweringAgent(BaseAgent):
             found = await memory.search(turn.document, self.options.k, memory.turns[-1].sent_at)
             if any(turn.turn_id in item.turns for item in found):
                 written.append({"id": f"probe/{turn.turn_id}", "turn": turn.turn_id})
+            self._pending.until = turn.turn_id
         self._pending.written = written
 
     async def _keep_marked(self) -> None:
@@ -256,6 +271,20 @@ class AnsweringAgent(BaseAgent):
         if self._marked is not None:
             self._marked.cleanup()
             self._marked = None
+
+    async def _settle(self) -> None:
+        await self._add([*self._batches.take(), *(self._since or ())])
+        self._since = None if self._since is None else []
+        if not self._settled:
+            began = monotonic()
+            await self.memory.settle()
+            self._pending.settle_s += monotonic() - began
+            self._settled = True
+        if self.options.probe and isinstance(self.memory, Attributed) and self._unsaid:
+            await self._keep_marked()
+            await self._probe(self.memory)
+            await self._bring_back()
+            self._unsaid = False
 
     async def _catch_up(self) -> None:
         """Add all that was said before a search."""
@@ -285,6 +314,8 @@ class AnsweringAgent(BaseAgent):
         began = monotonic()
         made = await self.memory.add(turns, turns[-1].sent_at)
         self._pending.add(turns, made, self.memory.used(), monotonic() - began)
+        self._unsaid = self._pending.written is None
+        self._settled = False
 
 
 @final

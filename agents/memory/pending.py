@@ -1,4 +1,4 @@
-"""What was added to a memory since the last reply, which tells it: what was written, what it took, and how long."""
+"""What was added to a memory and has not been told: what was written, what it took, and how long. The next account tells it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTABLE: Final = 0.001
 
 
 class Told(NamedTuple):
-    """What a reply tells: fields of its trace, and what models took."""
+    """What is told: fields of a trace, and what models took."""
 
     trace: Mapping[str, Any]
     usage: Mapping[str, Usage]
@@ -73,8 +73,13 @@ class Pending(BaseModel):
         for role, cost in used.cost_usd.items():
             self.cost_usd[role] = self.cost_usd.get(role, 0.0) + cost
 
-    def told(self, searched: Used, seconds: float) -> Told:
-        """Return what a reply tells of this, and of a search that took `seconds`."""
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to tell."""
+        return self == Pending()
+
+    def told(self, searched: Used, search_s: float | None = None) -> Told:
+        """Return what is told of this, and of a search that took `search_s` seconds, if there was one."""
         written: dict[str, Any] = {} if self.written is None else {"written": self.written, "until": self.until}
         tokens = sum(read + wrote for read, _, wrote in self.usage.values())
         dollars = {"cost_usd": round(sum(self.cost_usd.values()), 6)} if self.cost_usd else {}
@@ -88,9 +93,9 @@ class Pending(BaseModel):
             written | added | forgotten,
             {role: sum_of(each[role] for each in (adding, searched.usage) if role in each) for role in roles},
             {role: self.cost_usd.get(role, 0.0) + searched.cost_usd.get(role, 0.0) for role in costs},
-            {"search_s": round(seconds, 6), **({"add_s": round(self.add_s, 6)} if self.turns else {}), **settled},
+            {
+                **({} if search_s is None else {"search_s": round(search_s, 6)}),
+                **({"add_s": round(self.add_s, 6)} if self.turns else {}),
+                **settled,
+            },
         )
-
-    def only_costs(self) -> Pending:
-        """Return what has not been told yet of turns that were told before: what adding them again took."""
-        return Pending(usage=self.usage, cost_usd=self.cost_usd)

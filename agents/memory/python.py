@@ -30,8 +30,7 @@ from longspan.agents.memory.answers import AddAnswer, SearchAnswer, Spent
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.outside import RemoteMemory
 from longspan.agents.memory.turns import Turn
-from longspan.agents.outside.bridge import NEEDED, as_items
-from longspan.agents.outside.counts import plain
+from longspan.agents.outside.bridge import NEEDED, as_items, plain
 from longspan.agents.outside.in_process import InProcess
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import read

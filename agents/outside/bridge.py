@@ -10,6 +10,7 @@ loop, which also runs between calls, and stands still while plain code is called
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import faulthandler
 import importlib
 import inspect
@@ -196,7 +197,7 @@ def as_items(result: Any) -> Any:
     if result is None:
         return {"items": None}
     if isinstance(result, dict):
-        return {**result, "items": as_items(result.get("items"))["items"]}
+        return {**with_usage(result), "items": as_items(result.get("items"))["items"]}
     if isinstance(result, str) or not hasattr(result, "__iter__"):
         raise TypeError(f"it returned {type(result).__name__}; it must return a list of memories, or a dict with these as items")
     return {"items": [as_item(item) for item in result]}
@@ -225,7 +226,7 @@ def as_item(item: Any) -> Any:
 def as_work(told: Any) -> Any:
     """Return the result of `consolidate` (None, a dict, or an object with usage, trace and cost_usd) as an answer of the protocol."""
     if told is None or isinstance(told, dict):
-        return told or {}
+        return with_usage(told or {})
     if not hasattr(told, "usage"):
         raise TypeError(f"consolidate returned {type(told).__name__}; it must return nothing, or a dict with usage, cost_usd and trace")
     answer = as_answer(told)
@@ -237,26 +238,45 @@ def as_answer(reply: Any) -> Any:
     if isinstance(reply, str):
         return {"text": reply}
     if isinstance(reply, dict):
-        return reply
+        return with_usage(reply)
     if not hasattr(reply, "text"):
         raise TypeError(f"reply returned {type(reply).__name__}; it must return a str, or a dict with text, usage, cost_usd and trace")
-    usage = getattr(reply, "usage", None)
-    if usage is not None and not isinstance(usage, dict) and not hasattr(usage, "model_dump"):
-        usage = {name: getattr(usage, name, 0) for name in ("input_tokens", "cached_tokens", "output_tokens")}
     return {
         "text": reply.text,
-        "usage": usage,
+        "usage": as_usage(getattr(reply, "usage", None)),
         "trace": getattr(reply, "trace", None),
         "cost_usd": getattr(reply, "cost_usd", None),
         "refused": getattr(reply, "refused", False),
     }
 
 
+def with_usage(answer: Any) -> Any:
+    """Return an answer whose usage may be an object."""
+    return {**answer, "usage": as_usage(answer["usage"])} if "usage" in answer else answer
+
+
+def as_usage(usage: Any) -> Any:
+    """Return the usage of a reply as the protocol has it: None, a dict, or an object's fields."""
+    if usage is None or isinstance(usage, dict):
+        return usage
+    if hasattr(usage, "_asdict"):
+        return usage._asdict()
+    try:
+        return plain(usage)
+    except TypeError:
+        fields = {name: value for name, value in getattr(usage, "__dict__", {}).items() if isinstance(value, int)}
+    if not fields:
+        raise TypeError(f"usage is {type(usage).__name__}; it must be a dict or an object with input_tokens and output_tokens")
+    return fields
+
+
 def plain(value: Any) -> Any:
-    """Return an object of a vendor's library, such as OpenAI's usage, as a dict."""
-    if not hasattr(value, "model_dump"):
-        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-    return value.model_dump(mode="json")
+    """Return an object of a vendor's library, such as OpenAI's usage, or a dataclass, as a dict."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 def one_line(error: BaseException) -> str:

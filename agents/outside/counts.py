@@ -7,22 +7,23 @@
 | `input_tokens`, `output_tokens`, `input_tokens_details` | OpenAI's responses |
 | `input_tokens`, `output_tokens`, `cache_read_input_tokens`, `cache_creation_input_tokens` | Anthropic: these are not part of the input |
 | `input_tokens`, `output_tokens`, `input_token_details` | LangChain |
+| `input_tokens`, `output_tokens`, `cache_read_tokens`, `cache_write_tokens` | pydantic-ai: these are part of the input |
+| `prompt_token_count`, `candidates_token_count`, `thoughts_token_count`, `cached_content_token_count` | Google |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Final, final
+from typing import Annotated, Final, final
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from longspan.agents.base import Reply, Usage
-from longspan.simulator.amounts import Amount
 from longspan.simulator.ledger import DROPPED, MAX_DOLLARS, MAX_TOKENS, Rates, price, stated_by, total_cost, used_by
 
-__all__ = ["Counts", "Dollars", "DroppedReplies", "models_at", "plain", "priced", "sum_of"]
+__all__ = ["Counts", "Dollars", "dropped", "models_at", "priced", "sum_of"]
 
 Count = Annotated[int, Field(ge=0, le=MAX_TOKENS)]
 Dollars = Annotated[float, Field(ge=0, le=MAX_DOLLARS, allow_inf_nan=False)]
@@ -37,9 +38,13 @@ class _Details(BaseModel):
     cache_read: Count | None = None
 
 
+Details = Annotated[_Details | None, BeforeValidator(lambda value: value if isinstance(value, dict) else None)]
+"""Details as they are read. Google's are a list, of what else the prompt was."""
+
+
 @final
 class Counts(BaseModel):
-    """Tokens as the agent's provider counts them, and the model as PROVIDER/MODEL.
+    """Tokens as the agent's provider counts them, and the model as PROVIDER/MODEL. At least one of input and output has to be known.
 
     Other keys are refused, since they are probably misspelt, unless there is a key that only a vendor has: vendors have many more.
     """
@@ -52,33 +57,65 @@ class Counts(BaseModel):
     cached_tokens: Count | None = None
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
-    prompt_tokens_details: _Details | None = None
-    input_tokens_details: _Details | None = None
-    input_token_details: _Details | None = None
+    prompt_tokens_details: Details = None
+    input_tokens_details: Details = None
+    input_token_details: Details = None
     cache_read_input_tokens: Count | None = None
     cache_creation_input_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
+    prompt_token_count: Count | None = None
+    tool_use_prompt_token_count: Count | None = None
+    cached_content_token_count: Count | None = None
+    candidates_token_count: Count | None = None
+    thoughts_token_count: Count | None = None
     total_tokens: Count | None = None
+    total_token_count: Count | None = None
 
     @model_validator(mode="after")
     def _keys_are_known(self) -> Counts:
         unknown = next(iter(self.model_extra or {}), None)
         if unknown is not None and not self.model_fields_set & VENDORS:
             raise PydanticCustomError("unknown_key", "unknown key {key}", {"key": f"{unknown!r:.60}"})
-        if self.cached_tokens is not None and self.cached_tokens > (self.input_tokens or self.prompt_tokens or 0):
-            raise ValueError(f"cached_tokens ({self.cached_tokens}) must not exceed input_tokens ({self.input_tokens or 0})")
+        if self.cached_tokens is not None and self.cached_tokens > (self._input or 0):
+            raise ValueError(f"cached_tokens ({self.cached_tokens}) must not exceed input_tokens ({self._input or 0})")
+        if self._input is None and self._output is None:
+            names = [*(name for name in Counts.model_fields if name in self.model_fields_set), *(self.model_extra or {})]
+            told = ", ".join(name for name in names if name != "model") or "nothing"
+            what = "no count of tokens is known (it has {told}); give input_tokens and output_tokens"
+            raise PydanticCustomError("no_count", what, {"told": f"{told:.100}"})
         return self
 
     @property
+    def _input(self) -> int | None:
+        """Tokens of input, those from a cache among them, None if they are not known."""
+        if self.prompt_tokens is not None:
+            return self.prompt_tokens
+        if self.prompt_token_count is not None:
+            return self.prompt_token_count + (self.tool_use_prompt_token_count or 0)
+        parts = [self.input_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens]
+        return _sum(parts)
+
+    @property
+    def _output(self) -> int | None:
+        """Tokens of output, None if they are not known."""
+        if self.completion_tokens is not None:
+            return self.completion_tokens
+        return self.output_tokens if self.output_tokens is not None else _sum([self.candidates_token_count, self.thoughts_token_count])
+
+    @property
     def usage(self) -> Usage:
-        """The counts in longspan's words."""
+        """The counts in longspan's words. One that is not told is what the total leaves."""
         details = (self.prompt_tokens_details, self.input_tokens_details, self.input_token_details)
-        found = [self.cached_tokens, self.cache_read_input_tokens, *(count for each in details if each for count in _cached(each))]
+        found = [
+            *(self.cached_tokens, self.cache_read_input_tokens, self.cache_read_tokens, self.cached_content_token_count),
+            *(count for each in details if each for count in (each.cached_tokens, each.cache_read)),
+        ]
         cached = max((count for count in found if count is not None), default=0)
-        tokens = self.prompt_tokens
-        if tokens is None:
-            tokens = (self.input_tokens or 0) + (self.cache_read_input_tokens or 0) + (self.cache_creation_input_tokens or 0)
-        output = self.output_tokens if self.completion_tokens is None else self.completion_tokens
-        return Usage(tokens, min(cached, tokens), output or 0)
+        total = self.total_tokens if self.total_tokens is not None else self.total_token_count or 0
+        tokens = self._input if self._input is not None else max(0, total - (self._output or 0))
+        output = self._output if self._output is not None else max(0, total - tokens)
+        return Usage(tokens, min(cached, tokens), output)
 
     @property
     def cost_usd(self) -> float | None:
@@ -92,15 +129,9 @@ VENDORS: Final = Counts.model_fields.keys() - OURS
 """Keys that only vendors have."""
 
 
-def _cached(details: _Details) -> Iterable[int | None]:
-    return details.cached_tokens, details.cache_read
-
-
-def plain(value: Any) -> Any:
-    """Return a vendor's object, such as the usage of OpenAI's library, as a dict, for json. Raises TypeError for others."""
-    if callable(dump := getattr(value, "model_dump", None)):
-        return dump(mode="json")
-    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def priced(reply: Reply, rates: Rates | None, counts: Sequence[Counts] = ()) -> Reply:
@@ -126,35 +157,8 @@ def sum_of(usages: Iterable[Usage]) -> Usage:
     )
 
 
-@final
-class DroppedReplies:
-    """What dropped replies took: an agent that does not support `observe` has to reply instead."""
-
-    def __init__(self) -> None:
-        self._usages: list[Usage] = []
-        self._costs: list[float | None] = []
-
-    @property
-    def amount(self) -> Amount:
-        """What has not been reported yet, as far as it is known."""
-        usage = sum_of(self._usages)
-        return Amount(sum(cost or 0.0 for cost in self._costs), usage.input_tokens + usage.output_tokens)
-
-    def add(self, reply: Reply) -> None:
-        """Add what a dropped reply took."""
-        used, stated = used_by(reply), stated_by(reply)
-        if used or stated:
-            self._usages = [sum_of([*self._usages, *used.values()])]
-            known = stated.keys() >= used.keys()
-            self._costs = [*self._costs, sum(stated.values()) if known else None]
-
-    def attach_to(self, reply: Reply) -> Reply:
-        """Return the next reply with what was taken by those dropped before it."""
-        if not self._costs:
-            return reply
-        stated = stated_by(reply)
-        if None not in self._costs:
-            stated[DROPPED] = sum(cost or 0.0 for cost in self._costs)
-        reply = replace(reply, besides={**reply.besides, DROPPED: self._usages[0]}, cost_usd=stated or None)
-        self._usages, self._costs = [], []
-        return reply
+def dropped(reply: Reply) -> Reply:
+    """Return what a reply took that is dropped: an agent that does not support `observe` has to reply instead."""
+    used, stated = used_by(reply), stated_by(reply)
+    cost = {DROPPED: sum(stated.values())} if stated and stated.keys() >= used.keys() else None
+    return Reply("", besides={DROPPED: sum_of(used.values())} if used else {}, cost_usd=cost)

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, final
 import trio
 
 from longspan.agents.base import AgentError, Reply
-from longspan.agents.outside.counts import plain
+from longspan.agents.outside.bridge import plain, with_usage
 from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read
 from longspan.agents.outside.remote import OutsideAgent, RemoteOptions, too_slow
 from longspan.simulator.errors import one_line
@@ -101,7 +101,7 @@ class InProcessAgent(OutsideAgent):
     def parsed(self, answer: dict[str, Any], call: str = "reply", kind: type[WorkAnswer] = ReplyAnswer) -> Reply:
         """Return the dict that a call returned as a Reply, validated as the answer of an agent in another process is. Raises AgentError."""
         try:
-            return read(json.dumps(answer, allow_nan=False, default=plain).encode(), kind).reply(self.rates)
+            return read(json.dumps(with_usage(answer), allow_nan=False, default=plain).encode(), kind).reply(self.rates)
         except AgentError as error:
             raise AgentError(f"{self.name}: {call}: {error}") from error.__cause__
         except (TypeError, ValueError, RecursionError) as error:

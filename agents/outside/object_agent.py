@@ -10,7 +10,7 @@ from typing import Any
 import trio
 
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
-from longspan.agents.outside.counts import DroppedReplies, priced
+from longspan.agents.outside.counts import dropped, priced
 from longspan.agents.outside.in_process import Home, InProcessAgent
 from longspan.agents.outside.protocol import WorkAnswer
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
@@ -55,9 +55,6 @@ class ObjectAgent(InProcessAgent):
         return getattr(self.object, "repeatable", False) is True
 
     async def reply(self, message: Message) -> Reply:
-        return self.dropped.attach_to(await self._answer(message))
-
-    async def _answer(self, message: Message) -> Reply:
         answer = await self.call("reply", message)
         if isinstance(answer, str):
             return Reply(answer)
@@ -72,14 +69,13 @@ class ObjectAgent(InProcessAgent):
                 raise AgentError(f"{self.name}: reply returned a Reply whose {name} is {type(getattr(answer, name)).__name__}")
         return priced(answer, self.rates)
 
-    async def observe(self, message: Message, reply: str) -> None:
-        if self.observes:
-            await self.call("observe", message, reply)
-        else:
-            self.dropped.add(await self._answer(message))
+    async def observe(self, message: Message, reply: str) -> Reply | None:
+        if not self.observes:
+            return dropped(await self.reply(message))
+        took = await self.call("observe", message, reply)
+        return took if isinstance(took, Reply) else None
 
     async def reset(self) -> None:
-        self.dropped = DroppedReplies()
         if self.has("reset"):
             await self.call("reset")
         else:

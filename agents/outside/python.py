@@ -34,7 +34,6 @@ from longspan.agents.outside.object_agent import ObjectAgent
 from longspan.agents.outside.protocol import EmptyAnswer
 from longspan.agents.outside.remote import RemoteOptions, processors
 from longspan.simulator.agent import observes, repeatable
-from longspan.simulator.amounts import Amount
 from longspan.simulator.ledger import Rates
 from longspan.simulator.plugins import find_class, module_and_class
 from longspan.simulator.suggestions import meant
@@ -130,19 +129,14 @@ class PythonAgent(BaseAgent):
         """The model, if its price is given."""
         return self.agent.models
 
-    @property
-    def owed(self) -> Amount:
-        """What replies took that were dropped since the last one."""
-        return self.agent.owed
-
     async def start(self) -> None:
         await self.agent.start()
 
     async def reply(self, message: Message) -> Reply:
         return await self.agent.reply(message)
 
-    async def observe(self, message: Message, reply: str) -> None:
-        await self.agent.observe(message, reply)
+    async def observe(self, message: Message, reply: str) -> Reply | None:
+        return await self.agent.observe(message, reply)
 
     async def reset(self) -> None:
         await self.agent.reset()

@@ -16,7 +16,7 @@ import trio
 from pydantic import Field
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply
-from longspan.agents.outside.counts import DroppedReplies, models_at
+from longspan.agents.outside.counts import dropped, models_at
 from longspan.agents.outside.protocol import (
     VERSION,
     Ability,
@@ -32,7 +32,6 @@ from longspan.agents.outside.protocol import (
     read,
 )
 from longspan.agents.prices import PriceOptions
-from longspan.simulator.amounts import Amount
 from longspan.simulator.ledger import Rates
 from longspan.simulator.telemetry import traceparent
 
@@ -83,18 +82,12 @@ class OutsideAgent(BaseAgent):
         super().__init__(target, settings)
         self.name = name
         self.rates = settings.rates
-        self.dropped = DroppedReplies()
         self._timeout = settings.timeout
 
     @property
     def models(self) -> Mapping[str, Rates] | None:
         """The model, if its price is given."""
         return models_at(self.rates)
-
-    @property
-    def owed(self) -> Amount:
-        """What replies took that were dropped since the last one."""
-        return self.dropped.amount
 
 
 class RemoteAgent(OutsideAgent):
@@ -154,19 +147,17 @@ class RemoteAgent(OutsideAgent):
 
     async def reply(self, message: Message) -> Reply:
         await self.at(message.sent_at)
-        answer = await self.ask("reply", ReplyAnswer, **_fields(message))
-        return self.dropped.attach_to(answer.reply(self.rates))
+        return (await self.ask("reply", ReplyAnswer, **_fields(message))).reply(self.rates)
 
-    async def observe(self, message: Message, reply: str) -> None:
+    async def observe(self, message: Message, reply: str) -> Reply | None:
         await self.at(message.sent_at)
-        if self.can("observe"):
-            await self.ask("observe", EmptyAnswer, **_fields(message), reply=reply)
-        else:
-            self.dropped.add((await self.ask("reply", ReplyAnswer, **_fields(message))).reply(self.rates))
+        if not self.can("observe"):
+            return dropped(await self.reply(message))
+        await self.ask("observe", EmptyAnswer, **_fields(message), reply=reply)
+        return None
 
     async def reset(self) -> None:
         await self.start()
-        self.dropped = DroppedReplies()
         if self.can("reset"):
             await self.ask("reset", EmptyAnswer)
         else:

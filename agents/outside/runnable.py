@@ -20,7 +20,8 @@ from pydantic import ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, InputError, Message, Reply
 from longspan.agents.models.core import stamped
-from longspan.agents.outside.counts import Counts, DroppedReplies, priced, sum_of
+from longspan.agents.outside.bridge import as_usage
+from longspan.agents.outside.counts import Counts, dropped, priced, sum_of
 from longspan.agents.outside.in_process import InProcessAgent
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import decode, printable
@@ -85,9 +86,17 @@ class RunnableAgent(InProcessAgent):
         return self._keeps_history or (self._has_checkpointer and self._settings.observe)
 
     async def reply(self, message: Message) -> Reply:
-        return self.dropped.attach_to(await self._answer(message))
+        messages = [*self._before(message), self._said(message)]
+        sent = {"messages": messages} if self._is_graph else messages if self._keeps_history else messages[-1]["content"]
+        config = self._config(message)
+        returned = await self.run("invoke", lambda: _invoke(self._object, sent, config))
+        reply = self._read(returned)
+        reply = replace(reply, text=redacted(reply.text))  # it is kept in snapshots
+        if self._keeps_history:
+            self._history = [*messages, {"role": "assistant", "content": reply.text, "id": f"{message.turn_id}/reply"}]
+        return reply
 
-    async def observe(self, message: Message, reply: str) -> None:
+    async def observe(self, message: Message, reply: str) -> Reply | None:
         turn = [self._said(message), {"role": "assistant", "content": reply, "id": f"{message.turn_id}/reply"}]
         if self._keeps_history:
             self._history = [*self._before(message), *turn]
@@ -95,10 +104,11 @@ class RunnableAgent(InProcessAgent):
             config = self._config(message)
             await self.run("update_state", lambda: self._object.aupdate_state(config, {"messages": turn}, as_node="__start__"))
         else:
-            self.dropped.add(await self._answer(message))
+            return dropped(await self.reply(message))
+        return None
 
     async def reset(self) -> None:
-        self._history, self._thread_id, self.dropped = [], token_hex(16), DroppedReplies()
+        self._history, self._thread_id = [], token_hex(16)
 
     async def save(self, folder: Path) -> None:
         if self.has_snapshots:
@@ -125,17 +135,6 @@ class RunnableAgent(InProcessAgent):
         if not _is_runnable(made):
             raise InputError(f"{self.name} returned {type(made).__name__}, which has neither ainvoke nor invoke")
         return made
-
-    async def _answer(self, message: Message) -> Reply:
-        messages = [*self._before(message), self._said(message)]
-        sent = {"messages": messages} if self._is_graph else messages if self._keeps_history else messages[-1]["content"]
-        config = self._config(message)
-        returned = await self.run("invoke", lambda: _invoke(self._object, sent, config))
-        reply = self._read(returned)
-        reply = replace(reply, text=redacted(reply.text))  # it is kept in snapshots
-        if self._keeps_history:
-            self._history = [*messages, {"role": "assistant", "content": reply.text, "id": f"{message.turn_id}/reply"}]
-        return reply
 
     def _before(self, message: Message) -> list[_Message]:
         """Return the messages before this one, which may be sent again."""
@@ -164,8 +163,9 @@ class RunnableAgent(InProcessAgent):
             raise AgentError(f"{self.name}: invoke returned {what}, expected text, a message, or a state whose last message is a reply")
         try:
             counts = [each for each in map(_counts, messages) if each is not None]
-        except ValidationError as error:
-            raise AgentError(f"{self.name}: invoke returned a message with invalid usage: {printable(first_problem(error))}") from None
+        except (ValidationError, TypeError) as error:
+            problem = printable(first_problem(error) if isinstance(error, ValidationError) else str(error))
+            raise AgentError(f"{self.name}: invoke returned a message with invalid usage: {problem}") from None
         usage = sum_of(each.usage for each in counts) if counts else None
         return priced(Reply(text, usage), self.rates, counts)
 
@@ -208,8 +208,8 @@ def _text(message: Any) -> str | None:
 
 def _counts(message: Any) -> Counts | None:
     """Return a message's usage, with the model that it names. Raises ValidationError if it is invalid."""
-    usage = getattr(message, "usage_metadata", None)
-    if not isinstance(usage, Mapping):
+    usage = as_usage(getattr(message, "usage_metadata", None))
+    if not usage:
         return None
     about = getattr(message, "response_metadata", None)
     provider, model = (about.get("model_provider"), about.get("model_name")) if isinstance(about, Mapping) else (None, None)

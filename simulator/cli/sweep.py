@@ -132,12 +132,12 @@ def _play(
         if on is not None:
             from longspan.simulator.sweeps.ray.driver import play_on_ray
 
-            return play_on_ray(left, listener=heard, limit=limit, spent=spent)
+            return play_on_ray(left, listener=heard, limit=limit, spent=spent, dearest=dearest)
+        ledger = Ledger(limit, spent, dearest)
         if jobs == 1:
-            ledger = Ledger(limit, spent, dearest)
             return trio.run(lambda: play_runs(left, ledger, listener=heard, signals=True, seconds=seconds))
-        count, rest = min(jobs, len(left)), limit.minus(spent)
-        return trio.run(lambda: play_in_processes(left, count, lock=lock, listener=heard, limit=rest, seconds=seconds))
+        count = min(jobs, len(left))
+        return trio.run(lambda: play_in_processes(left, count, lock=lock, ledger=ledger, listener=heard, seconds=seconds))
 
 
 def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], finished_before: int) -> None:

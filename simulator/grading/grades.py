@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.answer_store import AnswerStore
 from longspan.simulator.checksums import checked
-from longspan.simulator.errors import InputError, first_problem, one_line
-from longspan.simulator.events import Event
+from longspan.simulator.errors import InputError, ReplayError, first_problem, one_line
+from longspan.simulator.events import Event, Settled
 from longspan.simulator.experiment import ExperimentKind
 from longspan.simulator.faults import at_line, is_fault
 from longspan.simulator.filler.draws import listed
@@ -25,7 +25,7 @@ from longspan.simulator.folders import read_file
 from longspan.simulator.gate import clear
 from longspan.simulator.grading.effects import Effect, TestEffect, effect_of
 from longspan.simulator.grading.evidence_recall import evidence_metrics
-from longspan.simulator.grading.ingestion import Ingestion, ingestion_metrics
+from longspan.simulator.grading.ingestion import Ingestion, ingestion_metrics, told_twice
 from longspan.simulator.grading.needle_fates import NeedleFates
 from longspan.simulator.grading.nights import night_metrics
 from longspan.simulator.ledger import Spending, tally
@@ -282,7 +282,19 @@ class Gradebook:
         if isinstance(change, Turn):
             self._fates[conversation].add(change, self.transcripts[conversation])
             self._ingestion[conversation].add(change)
+        elif isinstance(event, Settled):
+            self._fates[conversation].settle(event)
+            self._ingestion[conversation].settle(event)
         return change
+
+    def check_accounts(self, run: RunFolder) -> None:
+        """Check that no turn counts twice as added to the agent's memory. Raises ReplayError, which names the journal."""
+        if (id := told_twice(self._ingestion, self.manifest.trunks)) is not None:
+            found = self._ingestion[id]
+            raise ReplayError(
+                f"{run.journal(id)}: {found.added} turns were added to the agent's memory, it says, but it has {found.turns}, or another "
+                "tells of them: costs were counted again when the run was resumed; play it anew for its costs"
+            )
 
     def forget(self, conversation: str) -> None:
         """Forget all events of a conversation."""

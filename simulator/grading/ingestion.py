@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, Final, final
 
+from longspan.simulator.events import Settled
 from longspan.simulator.integers import is_finite
 from longspan.simulator.transcript import Turn
 
-__all__ = ["Ingestion", "ingestion_metrics"]
+__all__ = ["Ingestion", "ingestion_metrics", "told_twice"]
 
 EACH: Final = 1000
 """How many tokens of conversation figures are for."""
@@ -20,10 +21,10 @@ QUARTERS: Final = 4
 
 @final
 class Ingestion:
-    """The turns of a conversation: their tokens, and what adding them took."""
+    """The turns of a conversation: their tokens, how many the agent says that it `added` to its memory, and what that took."""
 
     def __init__(self) -> None:
-        self.tokens = self.calls = 0
+        self.turns = self.added = self.tokens = self.calls = 0
         self.model_tokens = 0.0
         self.add_s = self.settle_s = 0.0
         self.cost_usd: float | None = None
@@ -37,21 +38,29 @@ class Ingestion:
         if turn.reply is None:
             return
         tokens = turn.message.tokens + turn.reply.tokens
+        self.turns += 1
         self.tokens += tokens
         measured = turn.reply.measured or {}
         if not turn.reply.asked:
             self._told.append((tokens, _number(measured.get("latency_s"))))
-            return
-        if "search_s" in measured:
+        elif "search_s" in measured:
             self.searches.append(_number(measured["search_s"]))
             self.beyond_k += _number((turn.reply.trace or {}).get("beyond_k"))
-        added = (turn.reply.trace or {}).get("added")
+        self._add(turn.reply.trace, measured)
+
+    def settle(self, event: Settled) -> None:
+        """Add what it took to finish adding the turns so far."""
+        self._add(event.trace, event.measured or {})
+
+    def _add(self, trace: Mapping[str, Any] | None, measured: Mapping[str, float]) -> None:
+        self.settle_s += _number(measured.get("settle_s"))
+        added = (trace or {}).get("added")
         if isinstance(added, Mapping):
             self.tells = True
+            self.added += int(_number(added.get("turns")))
             self.calls += int(_number(added.get("calls")))
             self.model_tokens += _number(added.get("tokens"))
             self.add_s += _number(measured.get("add_s"))
-            self.settle_s += _number(measured.get("settle_s"))
             if "cost_usd" in added:
                 self.cost_usd = (self.cost_usd or 0.0) + _number(added["cost_usd"])
 
@@ -64,6 +73,21 @@ class Ingestion:
         first, last = self._told[:size], self._told[-size:]
         paces = [sum(seconds for _, seconds in part) / max(1, sum(tokens for tokens, _ in part)) for part in (first, last)]
         return paces[1] / paces[0] if paces[0] else None
+
+
+def told_twice(found: Mapping[str, Ingestion], trunks: Mapping[str, str]) -> str | None:
+    """Return the conversation that tells of turns as added that it does not have, or that another has told; None if there is none.
+
+    `trunks`: the conversations that others branch from, by the branch. One of these may tell of the trunk's turns, as in runs of 0.3.
+    """
+    told = {id: each.added for id, each in found.items()}
+    for id, each in found.items():
+        more, trunk = each.added - each.turns, trunks.get(id, id)
+        if more > 0:
+            told[trunk] += more
+            if trunk == id or told[trunk] > found[trunk].turns:
+                return id
+    return None
 
 
 def ingestion_metrics(conversations: Iterable[Ingestion]) -> dict[str, float]:

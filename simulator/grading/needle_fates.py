@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, final
 
+from longspan.simulator.events import Settled
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.record import readable
 from longspan.simulator.transcript import Evidence, Transcript, Turn
@@ -48,7 +49,7 @@ class Traces:
     the memories in the prompt, objects with an "id" or with the "turns" that they are from. "recent": {"since": turn id}, the first of
     the latest turns that were all in the prompt. Whether a needle was stored is unknown until a trace has "written", be it empty. Of a
     "forgotten": the memories that are gone because the user asked for that, objects with an "id" or with "turns". Of a
-    turn that the agent was told of, which has no trace, a later reply's "written" and "until" may tell; nothing is known if none does.
+    turn that the agent was told of, a later "written" and "until" may tell; nothing is known if none does.
     "k": how many memories were asked for.
     A branch's traces go on from those of its `trunk`; what they tell of the trunk's turns, they tell for all branches.
     """
@@ -167,6 +168,10 @@ class NeedleFates:
             needles = {needle: transcript.history[needle].text for needle in message.needs or ()}
             fates = self._traces.fates(needles, message.text, readable(reply.text), reply.trace)
             self._fates |= {(needle, reply.turn): fate for needle, fate in fates.items()}
+
+    def settle(self, event: Settled) -> None:
+        """Add what is told once all turns so far are in the agent's memory."""
+        self._traces.add_written("", event.trace)
 
     def with_fate(self, evidence: Evidence) -> Evidence:
         """Return the evidence with its needle's fate."""

@@ -86,7 +86,8 @@ class CachedModel:
         models = models_of(self._agent)
         judge = {"judge": models["agent"]} if models else models
         try:
-            async with self.ledger.paying(judge, self.ledger.worst(self._agent, message)) as account:
+            worst = self.ledger.worst(self._agent, message, f"judge {self.spec}", len(query.prompt))
+            async with self.ledger.paying(judge, worst) as account:
                 reply = await self._agent.complete(query.prompt, schema=query.form)
                 costs = account.settle({"judge": reply.usage} if reply.usage else {})
         except (StoppedError, JournalError):

@@ -1,7 +1,8 @@
 """Runs played by several worker processes, one run at a time each: for agents that compute.
 
 A worker reads what to play from its standard input, one JSON object a line. It writes every event and the outcome of each
-run to its standard output. When its input ends, its parent has exited: it exits at once, which journals survive.
+run to its standard output. What a call may take it asks of its parent there, which keeps the ledger of all. When its input ends, its
+parent has exited: it exits at once, which journals survive.
 """
 
 from __future__ import annotations
@@ -12,28 +13,31 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import astuple
+from functools import partial
 from math import inf
 from pathlib import Path
 from subprocess import PIPE
 from typing import IO, Any, cast, final
 
+import outcome
 import trio
 
 from longspan.simulator import events
-from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
+from longspan.simulator.amounts import UNLIMITED, Amount
 from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
 from longspan.simulator.gate import vouch
 from longspan.simulator.grading.grades import Gradebook, Result, read_result
 from longspan.simulator.grading.worker import GradingWorker
-from longspan.simulator.ledger import Ledger
+from longspan.simulator.ledger import Ledger, Unpriced, Worst
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import Plan, replan
 from longspan.simulator.processes import PROCESSES
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Listener, Outcome, RunEvent, play_runs, spent_so_far, stop_after
+from longspan.simulator.runner import Listener, Outcome, RunEvent, play_runs, stop_after
+from longspan.simulator.sweeps.shared_limits import SharedLedger
 from longspan.simulator.sweeps.sweep import finished
 from longspan.simulator.telemetry import TELEMETRY
 from longspan.simulator.terminal import prepare
@@ -54,23 +58,23 @@ async def play_in_processes(
     jobs: int,
     *,
     lock: int,
+    ledger: Ledger,
     listener: Listener | None = None,
-    limit: Amount = UNLIMITED,
     seconds: float = inf,
 ) -> list[Outcome]:
     """Play runs from where their journals end, in `jobs` processes, and grade them. A process that dies takes only its own run down.
 
-    All workers inherit the file descriptor `lock`, so that it stays locked until the last of them has exited. Each may spend
-    an equal share of `limit`. SIGINT, SIGTERM, SIGHUP and the end of `seconds` of real time stop them as they stop `play`.
+    All workers inherit the file descriptor `lock`, so that it stays locked until the last of them has exited. All pay from `ledger`.
+    SIGINT, SIGTERM, SIGHUP and the end of `seconds` of real time stop them as they stop `play`.
     """
-    dispatcher = _Dispatcher(list(pairs), listener)
+    dispatcher = _Dispatcher(list(pairs), listener, ledger)
     async with trio.open_nursery() as nursery:
         await nursery.start(dispatcher.forward_signals)
         if seconds < inf:
             nursery.start_soon(stop_after, seconds, dispatcher.stop)
         async with trio.open_nursery() as workers:
             for _ in range(jobs):
-                workers.start_soon(dispatcher.run_worker, jobs, lock, limit.divided(jobs))
+                workers.start_soon(dispatcher.run_worker, jobs, lock)
         nursery.cancel_scope.cancel()
     return [dispatcher.outcomes[run.path] for _, run in pairs]
 
@@ -79,8 +83,9 @@ async def play_in_processes(
 class _Dispatcher:
     """Hands out runs to workers and collects their outcomes."""
 
-    def __init__(self, pairs: list[tuple[Plan, RunFolder]], listener: Listener | None) -> None:
+    def __init__(self, pairs: list[tuple[Plan, RunFolder]], listener: Listener | None, ledger: Ledger) -> None:
         self.outcomes: dict[Path, Outcome] = {}
+        self._ledger = ledger
         self._left = pairs[::-1]
         self._listener = listener
         self._processes: set[trio.Process] = set()
@@ -104,7 +109,7 @@ class _Dispatcher:
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
 
-    async def run_worker(self, jobs: int, lock: int, budget: Amount) -> None:
+    async def run_worker(self, jobs: int, lock: int) -> None:
         """Have a worker play one run after another. Start another worker if it dies."""
         while self._left:
             # Its own sys.path, not PYTHONPATH: that would reach the interpreters of agents.
@@ -115,15 +120,15 @@ class _Dispatcher:
             )
             self._processes.add(process)
             try:
-                budget = await self._serve(process, budget)
+                await self._serve(process)
             finally:
                 self._processes.discard(process)
                 with trio.CancelScope(shield=True):
                     await _input(process).aclose()
                     await process.wait()
 
-    async def _serve(self, process: trio.Process, budget: Amount) -> Amount:
-        """Hand runs to one worker until none are left or it dies. Return what it has left of its budget."""
+    async def _serve(self, process: trio.Process) -> None:
+        """Hand runs to one worker until none are left or it dies."""
         lines = _Lines(cast(trio.abc.ReceiveStream, process.stdout))
         while self._left:
             plan, run = self._left.pop()
@@ -132,29 +137,30 @@ class _Dispatcher:
                 continue
             try:
                 telemetry = TELEMETRY.get()
-                order: dict[str, Any] = {"run": str(run.path), "manifest": plan.manifest.model_dump_json(), "budget": astuple(budget)}
-                order["otel"] = telemetry is not None
+                order: dict[str, Any] = {"run": str(run.path), "manifest": plan.manifest.model_dump_json()}
+                order |= {"limit": astuple(self._ledger.limit), "otel": telemetry is not None}
                 await _input(process).send_all(_line(order))
-                answer = await self._listen(plan, run, lines)
+                lender = _Lender(self._ledger, _input(process))
+                answer = await lender.lend(partial(self._listen, plan, run, lines, lender))
             except (_WorkerExitedError, trio.BrokenResourceError):
                 code = await process.wait()
                 error = AgentError(f"the process that played {run.path.name} ended with {_exit_text(code)}")
                 run.incident(conversation="", type="interrupted", error=str(error))
                 self.outcomes[run.path] = Outcome(run.path, None, StoppedError(str(error)) if self._stopped else error)
-                return budget
-            budget = budget.minus(Amount(*answer["spent"]))
+                return
             if telemetry is not None:
                 telemetry.add(*answer["spans"])
             self.outcomes[run.path] = Outcome(run.path, result_of(run), _error(answer))
-        return budget
 
-    async def _listen(self, plan: Plan, run: RunFolder, lines: _Lines) -> dict[str, Any]:
+    async def _listen(self, plan: Plan, run: RunFolder, lines: _Lines, lender: _Lender) -> dict[str, Any]:
         """Pass a run's events to the listener until the worker reports the outcome."""
         gradebook = Gradebook(plan.manifest)
         worker = GradingWorker(gradebook)
         self._workers.add(worker)
         while True:
             message: dict[str, Any] = json.loads(await lines.next())
+            if lender.takes(message):
+                continue
             if "event" not in message:
                 return message
             if self._listener is not None:
@@ -162,6 +168,50 @@ class _Dispatcher:
                 change = gradebook.add(id, event)
                 await worker.on_change(id, change)
                 self._listener(RunEvent(plan, run.path, gradebook, id, event, change))
+
+
+@final
+class _Lender:
+    """Reserves in a ledger what calls of a run in a worker may take, until the worker says what they took, or the run has ended."""
+
+    def __init__(self, ledger: Ledger, stream: trio.abc.SendStream) -> None:
+        self._ledger = ledger
+        self._stream = stream
+        self._sending = trio.Lock()
+        self._lent: dict[int, tuple[trio.Event, list[Amount]]] = {}
+
+    async def lend(self, listen: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """Return what `listen` returns, which passes all messages to `takes`."""
+        async with trio.open_nursery() as self._nursery:
+            heard = await outcome.acapture(listen)  # what it raises is not raised in a group
+            self._nursery.cancel_scope.cancel()
+        return heard.unwrap()
+
+    def takes(self, message: dict[str, Any]) -> bool:
+        """Heed a message if it is for the ledger. Return whether it is."""
+        if "reserve" in message:
+            worst = Unpriced(*message["call"]) if "call" in message else Amount(*message["worst"])
+            self._nursery.start_soon(self._pay, message["reserve"], worst)
+        elif "release" in message:
+            done, amounts = self._lent.pop(message["release"])
+            amounts += [] if message["amount"] is None else [Amount(*message["amount"])]
+            done.set()
+        return "reserve" in message or "release" in message
+
+    async def _pay(self, ticket: int, worst: Worst) -> None:
+        try:
+            async with self._ledger.paying({}, worst) as account:
+                done, amounts = self._lent[ticket] = trio.Event(), list[Amount]()
+                await self._answer(ticket, None)
+                await done.wait()
+                account.amount = amounts[0] if amounts else None
+        except StoppedError as stopped:
+            await self._answer(ticket, str(stopped))
+
+    async def _answer(self, ticket: int, problem: str | None) -> None:
+        async with self._sending:
+            with suppress(trio.BrokenResourceError):  # the worker has exited, which its output shows
+                await self._stream.send_all(_line({"ticket": ticket, "problem": problem}))
 
 
 @final
@@ -215,25 +265,75 @@ def _error(answer: dict[str, Any]) -> LongspanError | None:
 # The worker.
 
 
+@final
+class _Borrower:
+    """Asks the parent process, which keeps the ledger, for what calls may take."""
+
+    def __init__(self, output: IO[bytes]) -> None:
+        self._output = output
+        self._tickets = 0
+        self._asked: dict[int, tuple[trio.Event, list[str | None]]] = {}
+        self._token: trio.lowlevel.TrioToken | None = None
+
+    def ledger(self, limit: Amount) -> Ledger:
+        """Return the ledger for what Trio runs now, under a limit of all processes."""
+        self._token = trio.lowlevel.current_trio_token()
+        return Ledger() if limit == UNLIMITED else SharedLedger(limit, self._reserve, self._release)
+
+    def hear(self, answer: dict[str, Any]) -> None:
+        """Take an answer of the parent's. May be called from another thread."""
+        if self._token is not None:
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._heard, answer["ticket"], answer["problem"])
+
+    def _heard(self, ticket: int, problem: str | None) -> None:
+        if ticket in self._asked:  # it still waits
+            answered, problems = self._asked[ticket]
+            problems.append(problem)
+            answered.set()
+
+    async def _reserve(self, worst: Worst) -> int:
+        self._tickets += 1
+        ticket = self._tickets
+        answered, problems = self._asked[ticket] = trio.Event(), list[str | None]()
+        what = {"call": astuple(worst)} if isinstance(worst, Unpriced) else {"worst": astuple(worst)}
+        try:
+            _send(self._output, {"reserve": ticket, **what})
+            await answered.wait()
+        finally:
+            del self._asked[ticket]
+        if problems[0] is not None:
+            raise StoppedError(problems[0])
+        return ticket
+
+    async def _release(self, ticket: int, amount: Amount | None) -> None:
+        _send(self._output, {"release": ticket, "amount": None if amount is None else astuple(amount)})
+
+
 def main() -> None:
     """Play the runs that the parent process sends, until it exits."""
     prepare()
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # what an agent prints must not get into the protocol
         orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        threading.Thread(target=_read, args=(orders,), daemon=True).start()
+        borrower = _Borrower(output)
+        threading.Thread(target=_read, args=(orders, borrower), daemon=True).start()
         while True:
             order = orders.get()
             manifest = Manifest.model_validate_json(order["manifest"])  # that which the parent process has checked
             vouch(manifest)
             with exporting(order["otel"]) as tracing:
-                answer = _play(RunFolder(Path(order["run"]), manifest), Amount(*order["budget"]), output)
+                answer = _play(RunFolder(Path(order["run"]), manifest), Amount(*order["limit"]), borrower, output)
             _send(output, answer | {"spans": tracing.counts if tracing is not None else None})
 
 
-def _read(orders: queue.SimpleQueue[dict[str, Any]]) -> None:
+def _read(orders: queue.SimpleQueue[dict[str, Any]], borrower: _Borrower) -> None:
     for line in sys.stdin.buffer:
-        orders.put(json.loads(line))
+        message = json.loads(line)
+        if "ticket" in message:
+            borrower.hear(message)
+        else:
+            orders.put(message)
     os._exit(0)
 
 
@@ -245,21 +345,18 @@ def _send(output: IO[bytes], message: dict[str, Any]) -> None:
         os._exit(0)
 
 
-def _play(run: RunFolder, left: Amount, output: IO[bytes]) -> dict[str, Any]:
-    """Play one run, which may take `left` more than it has already taken."""
+def _play(run: RunFolder, limit: Amount, borrower: _Borrower, output: IO[bytes]) -> dict[str, Any]:
+    """Play one run, under a limit of all processes."""
 
     def send_event(heard: RunEvent) -> None:
         _send(output, {"conversation": heard.conversation, "event": heard.event.model_dump(mode="json")})
 
+    async def play(plan: Plan) -> LongspanError | None:
+        return (await play_runs([(plan, run)], borrower.ledger(limit), listener=send_event, signals=True))[0].error
+
     error: LongspanError | None = None
-    before, dearest = NOTHING, NOTHING
     try:
-        if left != UNLIMITED:
-            before, dearest = spent_so_far([run])
-        plan = replan(run.manifest, run.manifest.agent, run.path.parent)
-        ledger = Ledger(left.plus(before), before, dearest)
-        error = trio.run(lambda: play_runs([(plan, run)], ledger, listener=send_event, signals=True))[0].error
+        error = trio.run(play, replan(run.manifest, run.manifest.agent, run.path.parent))
     except LongspanError as failure:
         error = failure
-    spent = astuple(spent_so_far([run])[0].minus(before)) if left != UNLIMITED else astuple(NOTHING)
-    return {"error": None if error is None else str(error), "stopped": isinstance(error, StoppedError), "spent": spent}
+    return {"error": None if error is None else str(error), "stopped": isinstance(error, StoppedError)}

@@ -1,12 +1,19 @@
-"""Rate limits that several processes share."""
+"""Rate limits, and limits of dollars and tokens, that several processes share."""
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, final
 
-__all__ = ["SHARED_LIMITS", "SharedLimits"]
+import trio
+
+from longspan.simulator.amounts import NOTHING, Amount
+from longspan.simulator.errors import AgentError
+from longspan.simulator.ledger import Account, Ledger, Rates, Unpriced, Worst
+
+__all__ = ["SHARED_LIMITS", "SharedLedger", "SharedLimits"]
 
 
 class SharedLimits(Protocol):
@@ -23,3 +30,33 @@ class SharedLimits(Protocol):
 
 SHARED_LIMITS: Final[ContextVar[SharedLimits | None]] = ContextVar("SHARED_LIMITS", default=None)
 """The limits shared with other processes; None where this process has limits of its own."""
+
+
+@final
+class SharedLedger(Ledger):
+    """What this process takes of a `limit` that it shares with others.
+
+    `reserve` asks whoever keeps the ledger of all for a ticket, and raises StoppedError. `release` returns the ticket with the amount that
+    was taken, None if that is unknown.
+    """
+
+    def __init__(
+        self, limit: Amount, reserve: Callable[[Worst], Awaitable[int]], release: Callable[[int, Amount | None], Awaitable[None]]
+    ) -> None:
+        super().__init__(limit)
+        self._reserve = reserve
+        self._release = release
+
+    @asynccontextmanager
+    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
+        ticket = await self._reserve(worst)
+        account, done = Account(models), False
+        try:
+            if isinstance(worst, Unpriced) and (problem := self._seen_of(worst).problem) is not None:
+                account.amount = NOTHING
+                raise AgentError(problem)
+            yield account
+            done = True
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._release(ticket, account.amount if done or account.amount == NOTHING else None)

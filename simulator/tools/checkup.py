@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple, final
 import trio
 from pydantic import ValidationError
 
-from longspan.simulator.agent import Agent, IdealReplyAgent, close, consolidates, has_snapshots, observes, rewinds, settle
+from longspan.simulator.agent import Agent, IdealReplyAgent, close, consolidates, has_snapshots, observes, rewinds
 from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.errors import LongspanError, first_problem, one_line
@@ -82,6 +82,11 @@ class _Subject:
         if reply.trace is not None:
             self.traces.append((message.turn_id, reply.trace))
         return reply
+
+    async def observe(self, message: Message) -> None:
+        took = await self.agent.observe(message, "Noted.")
+        if isinstance(took, Reply) and took.trace is not None:
+            self.traces.append((message.turn_id, took.trace))
 
     @property
     def turns(self) -> set[str]:
@@ -172,7 +177,7 @@ async def _repeated(subject: _Subject, _: AgentSpec) -> Finding:
 
 
 async def _observe(subject: _Subject, _: AgentSpec) -> Finding:
-    await subject.agent.observe(subject.message("The meeting is moved to the third floor."), "Noted.")
+    await subject.observe(subject.message("The meeting is moved to the third floor."))
     how = "takes turns without being asked" if observes(subject.agent) else "has no observe: it is asked, and its reply is dropped"
     return Finding("observe", "good" if observes(subject.agent) else "note", how)
 
@@ -218,7 +223,7 @@ async def _back(subject: _Subject, _: AgentSpec) -> Finding:
         async def go_back() -> None:
             await (agent.rewind() if rewinds(agent) else agent.load(folder))
 
-        await (settle(agent) if rewinds(agent) else agent.save(folder))
+        await (agent.mark() if rewinds(agent) else agent.save(folder))
         question = subject.message("What is the word for the attic?", timedelta(days=5, hours=2))
         first = await subject.reply(question)
         await go_back()
@@ -289,7 +294,7 @@ async def _lag(subject: _Subject) -> Finding:
 
     async def tell(number: int) -> None:
         told[number] = subject.message(f"The word for door {number} is {WORDS[number]}.", later)
-        await subject.agent.observe(told[number], "Noted.")
+        await subject.observe(told[number])
 
     async def finds(number: int) -> bool:
         reply = await subject.reply(subject.message(f"What is the word for door {number}? Is it {WORDS[number]}?", later))

@@ -138,7 +138,7 @@ async def _play(plan: Plan, folder: Path, add: Callable[[str, events.Event], obj
             await conversation.play()
             if setting.branched:
                 trunk = conversation.end()
-                trunk_agent = TrunkAgent(agent, snapshots, trunk.turns, tuple)
+                trunk_agent = TrunkAgent(agent, snapshots, trunk.turns, live.depth, tuple)
                 await live.end_trunk(trunk_agent)
                 trunks[id] = agent, trunk, trunk_agent
             await live.end_branch()

@@ -50,6 +50,24 @@ class Tidy(Plain):
         return {"items": None, "usage": {"input_tokens": 70, "output_tokens": 7}, "cost_usd": 0.5}
 
 
+class Billing(Tidy):
+    """The same, with models that cost money: each turn that is added, each search and each night."""
+
+    def add(self, turns: Any, at: Any) -> Any:
+        words = sum(len(turn.document.split()) for turn in turns)
+        return {"items": super().add(turns, at), "usage": {"input_tokens": words, "output_tokens": 3}, "cost_usd": words / 1000}
+
+    def search(self, query: str, k: int, at: Any) -> Any:
+        return {"items": super().search(query, k, at), "usage": {"input_tokens": 5, "output_tokens": 0}, "cost_usd": 0.0005}
+
+
+class Unsaved(Billing):
+    """The same, without snapshots. A search changes nothing."""
+
+    read_only_search = True
+    save = load = None  # type: ignore[assignment]
+
+
 class Slow(Plain):
     """The same under asyncio, without snapshots; it does not tell what it stored, and what it finds is text alone; with its usage."""
 

@@ -114,7 +114,10 @@ def test_turns_are_added_in_batches_and_all_of_them_before_a_search(batch: str, 
 def test_after_the_mark_nothing_is_added_and_each_question_finds_the_same() -> None:
     async def scenario() -> None:
         subject = agent("bm25", "answerer=none&batch=turn")
-        await tell(subject, [("Quentin lives in Lisbon.", ""), ("Rosa lives in Oslo.", "")])
+        told = [
+            await subject.observe(message(number, text), "")
+            for number, text in enumerate(("Quentin lives in Lisbon.", "Rosa lives in Oslo."))
+        ]
         await subject.mark()
         traces = []
         for _ in range(2):
@@ -123,8 +126,8 @@ def test_after_the_mark_nothing_is_added_and_each_question_finds_the_same() -> N
             await subject.rewind()
         assert [memory["turns"] for memory in traces[0]["read"]] == [["t0"], ["t1"]]
         assert traces[0]["read"] == traces[1]["read"]
-        assert [memory["turn"] for memory in traces[0]["written"]] == ["t0", "t1"]
-        assert "written" not in traces[1], "there is nothing new"
+        assert [[memory["turn"] for memory in each.trace["written"]] for each in told] == [["t0"], ["t1"]]
+        assert not any("written" in each for each in traces), "there is nothing new"
 
     trio.run(scenario)
 

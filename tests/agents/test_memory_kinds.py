@@ -52,10 +52,10 @@ def kind(request: pytest.FixtureRequest, served: str) -> str:
     return KINDS.get(request.param, served)
 
 
-async def _fill(agent: Any) -> None:
-    for number in range(20):
-        await agent.observe(message(number, f"Person {number} likes the colour number {number % 7}."), "I see.")
-    await agent.observe(message(20, "Brunhilde keeps an axolotl."), "")
+async def _fill(agent: Any) -> list[Any]:
+    texts = [f"Person {number} likes the colour number {number % 7}." for number in range(20)]
+    told = [await agent.observe(message(number, text), "I see.") for number, text in enumerate(texts)]
+    return [*told, await agent.observe(message(20, "Brunhilde keeps an axolotl."), "")]
 
 
 def test_what_it_is_told_is_found_and_a_restored_one_finds_the_same(kind: str, tmp_path: Path) -> None:
@@ -172,15 +172,17 @@ def test_it_is_ready_for_a_long_run(name: str) -> None:
     assert {verdict for _, verdict in trio.run(findings)} == {"good"}
 
 
-def test_what_a_memorys_own_models_take_is_told_with_the_next_reply_and_marked_ones_have_settled(openai_key: None) -> None:
+def test_what_a_memorys_own_models_take_is_told_with_each_batch_and_marked_ones_have_settled(openai_key: None) -> None:
     async def scenario() -> None:
         with Server().running() as server:
             agent = made(KINDS["asyncio"], f"answerer=openai/gpt-4o-mini&answerer.base_url={server.base_url('openai')}&batch=2")
-            await _fill(agent)
+            told = await _fill(agent)
+            assert [each is not None for each in told] == [number % 2 == 1 for number in range(21)]
             await agent.mark()
             reply = await agent.reply(message(21, "What does Brunhilde keep?"))
-            assert (reply.besides["memory"].input_tokens, reply.besides["memory"].output_tokens) == (1100, 110)
-            assert reply.cost_usd == {"memory": 2.75}
+            for each in (*told[1::2], reply):
+                assert (each.besides["memory"].input_tokens, each.besides["memory"].output_tokens) == (100, 10)
+                assert each.cost_usd == {"memory": 0.25}
             assert agent.models.keys() == {"agent"}
             assert "user: Person 3 likes" in server.asked[-1].texts[-1][1]
             assert agent.memory.inner.memory._object.settled
@@ -197,9 +199,9 @@ def test_embeddings_are_counted_and_priced(openai_key: None) -> None:
 
         with Service(say).running() as service:
             agent = made(f"chroma?embedder=openai/text-embedding-3-small&embedder_url={service.address}/v1")
-            await _fill(agent)
+            told = [each for each in await _fill(agent) if each is not None]
             reply = await agent.reply(message(21, "What does Brunhilde keep?"))
-            assert reply.besides["embedder"].input_tokens == 230
+            assert sum(each.besides["embedder"].input_tokens for each in (*told, reply)) == 230
             assert agent.models.keys() == {"embedder"}
             await agent.close()
 

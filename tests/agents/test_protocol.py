@@ -258,11 +258,12 @@ def test_missing_abilities_are_emulated(make: Make, tmp_path: Path) -> None:
     agent = make()
 
     async def script() -> None:
-        await agent.observe(message("told", "t-1"), "OK.")
+        told = await agent.observe(message("told", "t-1"), "OK.")
         reply = await agent.reply(message("asked", "t-2"))
         assert heard(reply) == ["told", "asked"]
         assert all(request["call"] == "reply" for request in json.loads(reply.text)["heard"])
-        assert reply.besides == {"dropped": Usage(100, 10, 1)}, "what the dropped reply cost is kept apart"
+        assert (told and told.besides) == {"dropped": Usage(100, 10, 1)}, "what the dropped reply cost is told with its turn"
+        assert reply.besides == {}
         assert (await agent.reply(message("x", "t-3"))).besides == {}
         await agent.reset()
         assert heard(await agent.reply(message("anew", "t-4"))) == ["anew"]

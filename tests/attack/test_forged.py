@@ -296,7 +296,7 @@ def on_a_cluster(planned: Plan, run: RunFolder) -> LongspanError | None:
 def in_a_process(planned: Plan, run: RunFolder) -> LongspanError | None:
     """Have another process play a run."""
     with locked(run.path.parent, "sweep") as lock:
-        return trio.run(lambda: play_in_processes([(planned, run)], 1, lock=lock))[0].error
+        return trio.run(lambda: play_in_processes([(planned, run)], 1, lock=lock, ledger=Ledger()))[0].error
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import trio
 
+from longspan.agents.memory.agent import AnsweringAgent
+from longspan.simulator.gate import admit
+from longspan.simulator.grading.grades import Result
 from longspan.simulator.journal import Journal
-from longspan.simulator.runner import play
+from longspan.simulator.planning import Plan, plan
+from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.runner import Outcome, play, replay, resume
+from longspan.simulator.settings import RunSettings
+from longspan.simulator.suite import Suite, load_suite
 from tests.agents.memories import Answering
 from tests.agents.test_memory_kinds import KINDS
 from tests.durability.test_crash import SHARE, copying, entries, only, planned, survives
@@ -37,3 +48,114 @@ def test_a_run_killed_at_an_event_is_resumed_to_the_same_journal(name: str, tmp_
             trio.run(lambda: play([planned(tmp_path / "again", agent, SPAN, 1)]))
         for place in sorted(places):
             assert survives(tmp_path / str(place), agent) == expected, f"killed at event {place}"
+
+
+# What a memory costs is told once, however often a run is killed.
+
+BILLING = "memory/python:tests.agents.memories:{}?answerer=none&batch={}"
+HISTORY = Suite(name="diary", tests=1, scenarios={"python:tests.diary:Diary": {"entries": 10}})
+
+
+def history(out: Path, agent: str) -> Plan:
+    return plan(RunSettings(suite=HISTORY, span=2_000, seed=4, agent=agent), out)
+
+
+def with_nights(out: Path, agent: str) -> Plan:
+    suite = load_suite("memory").changed([], [], ["forget"], 1)
+    return plan(RunSettings(suite=suite, span=2_000, seed=4, agent=agent, nights=3), out)
+
+
+def with_experiments(out: Path, agent: str) -> Plan:
+    suite = load_suite("ltm").changed([], [], ["colours"], 1)
+    return plan(RunSettings(suite=suite, span=2_000, seed=4, agent=agent, twins=1, lesion=500), out)
+
+
+def told(run: RunFolder, outcome: Outcome) -> dict[str, Any]:
+    """Return all that a run tells: its journals and its results, without what the clock measured, and its snapshots' events."""
+    assert outcome.error is None
+    assert outcome.result is not None
+    assert trio.run(replay, run).costs == outcome.result.costs
+
+    def essential(line: str) -> dict[str, Any]:
+        entry = {name: value for name, value in json.loads(line).items() if name not in ("measured", "repeated", "sum")}
+        if entry["type"] == "begin":
+            del entry["run"]  # each run has a name of its own
+            entry |= {"trunk": entry["trunk"] | {"sum": None}} if "trunk" in entry else {}
+        return entry
+
+    journals = {id: [essential(line) for line in run.journal(id).read_text().splitlines()] for id in run.manifest.played}
+    return {"journals": journals, "result": timeless(outcome.result)}
+
+
+def timeless(result: Result) -> dict[str, Any]:
+    fields = result.model_dump()
+    fields["metrics"] = {name: value for name, value in fields["metrics"].items() if "seconds" not in name and name != "add_growth"}
+    return fields
+
+
+def killed(out: Path, go: Callable[[], Outcome], places: dict[int, Path]) -> tuple[Outcome, int]:
+    """Play on in `out`, and copy the folder at events, by their numbers, half of each written. Return how many were written."""
+    append, written = Journal._append, 0
+
+    def copying(journal: Journal, line: bytes) -> None:
+        nonlocal written
+        if written in places:
+            shutil.copytree(out, places[written])
+            with (places[written] / journal.path.relative_to(out)).open("ab") as file:
+                file.write(line[: len(line) // 2])
+        written += 1
+        append(journal, line)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Journal, "_append", copying)
+        outcome = go()
+    return outcome, written
+
+
+def resumed(out: Path) -> Outcome:
+    run = only(out)
+    admit(run.path, run.manifest, trust=True)
+    return trio.run(lambda: resume(run, run.manifest.agent))
+
+
+@pytest.mark.parametrize(
+    ("planned", "memory", "batch", "rewinds"),
+    [
+        (history, "Billing", "4", True),
+        (history, "Billing", "turn", False),
+        (history, "Billing", "session", False),
+        (history, "Unsaved", "4", True),
+        (with_nights, "Billing", "4", True),
+        (with_nights, "Unsaved", "turn", True),
+        (with_experiments, "Billing", "3", True),
+        (with_experiments, "Unsaved", "3", True),
+    ],
+)
+def test_what_a_memory_took_is_told_once_however_often_it_is_killed(
+    planned: Callable[[Path, str], Plan], memory: str, batch: str, rewinds: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not rewinds:
+        monkeypatch.setattr(AnsweringAgent, "rewinds", False)
+    agent, whole = BILLING.format(memory, batch), tmp_path / "whole"
+    outcome, length = killed(whole, lambda: trio.run(lambda: play([planned(whole, agent)]))[0], {})
+    expected = told(only(whole), outcome)
+    assert expected["result"]["costs"]["memory"]["cost_usd"] > 0
+    if planned is history:
+        for id, journal in expected["journals"].items():
+            added = sum(entry.get("trace", {}).get("added", {}).get("turns", 0) for entry in journal)
+            assert added == 10 if id == "diary-d1" else added <= 1, "a history is added once for all its questions"
+
+    random = Random(f"{planned.__name__} {memory} {batch} {rewinds}")
+    for chain in range(2 if SHARE < 1 else 40):
+        half, out = length // 2, tmp_path / f"{chain}-0"
+        at = random.randrange(1, half) + chain % 2 * half
+        go: Callable[[], Outcome] = lambda: trio.run(lambda: play([planned(tmp_path / f"{chain}", agent)]))[0]  # noqa: B023, E731
+        killed(tmp_path / f"{chain}", go, {at: out})
+        for again in range(1, 4):
+            after = random.randrange(1, max(2, length // 4))
+            later = tmp_path / f"{chain}-{again}"
+            outcome, _ = killed(out, lambda: resumed(out), {after: later})  # noqa: B023
+            assert told(only(out), outcome) == expected, f"killed at event {at}, then after {again}"
+            if not later.exists():
+                break
+            out = later

@@ -12,6 +12,13 @@ from typing import Any, Self, final
 __all__ = ["Service"]
 
 
+class _Server(ThreadingHTTPServer):
+    """As many conversations may connect at once as longspan plays."""
+
+    daemon_threads = True
+    request_queue_size = 200
+
+
 @final
 class Service:
     """`say` returns the status and body for a request's JSON. `asked` holds the path, key and JSON of each request."""
@@ -41,8 +48,7 @@ class Service:
             def log_message(self, format: str, *args: Any) -> None:
                 """Log nothing."""
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
+        server = _Server(("127.0.0.1", 0), Handler)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         self.address = f"http://127.0.0.1:{server.server_port}"

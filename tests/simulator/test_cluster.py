@@ -21,6 +21,7 @@ from longspan.simulator.agent_spec import AgentSpec
 from longspan.simulator.amounts import Amount, limit_of
 from longspan.simulator.errors import InputError, JournalError, StoppedError
 from longspan.simulator.json_lines import JsonLines
+from longspan.simulator.ledger import Unpriced
 from longspan.simulator.messages import Message, Reply
 from longspan.simulator.planning import plan
 from longspan.simulator.run_folder import RunFolder
@@ -313,6 +314,22 @@ def test_dollars_are_shared_and_those_of_a_lost_owner_are_spent(limits: LimitSer
     with pytest.raises(StoppedError, match="exceed the limit"):
         third.result(10)
     limits.reserve(("a", 1), Amount(0.2)).result(10)
+
+
+def test_until_a_price_is_known_one_node_asks(limits: LimitServer) -> None:
+    call = Unpriced("agent", 100)
+    first = limits.reserve(("a", 1), call).result(10)
+    second, third = limits.reserve(("b", 1), call), limits.reserve(("c", 1), call)
+    known = limits.reserve(("b", 1), Amount(0.1)).result(10)
+    assert not second.done()
+    assert not third.done()
+    limits.release(first, Amount(0.3)).result(10)
+    second.result(10)
+    assert not third.done(), "each is taken to take as much: $1.20 in all"
+    limits.release(known, None).result(10)  # it failed
+    limits.revoke(("b", 1)).result(10)  # $0.90
+    with pytest.raises(StoppedError, match="exceed the limit"):
+        third.result(10)
 
 
 # Resources.

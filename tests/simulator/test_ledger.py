@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from longspan.simulator.amounts import Amount
 from longspan.simulator.errors import InputError, StoppedError
-from longspan.simulator.ledger import Ledger, Spending, check_priced, price, tally
+from longspan.simulator.ledger import Ledger, Spending, Unpriced, check_priced, price, tally
 from longspan.simulator.messages import Usage
 
 KNOWN = "openai/gpt-4o"
@@ -92,6 +93,69 @@ def test_concurrent_calls_never_exceed_the_limit(limit: float, calls: list[tuple
     trio.run(play)
     assert ledger.spent.dollars == pytest.approx(sum(paid))
     assert ledger.spent.dollars <= limit + 1e-9
+
+
+@given(
+    st.floats(0.01, 5),
+    st.lists(st.lists(st.tuples(st.integers(1, 300), st.floats(0, 1)), min_size=1, max_size=6), min_size=1, max_size=8),
+    st.floats(0.0001, 0.02),
+)
+def test_what_is_not_known_beforehand_exceeds_the_limit_by_one_call_at_most(
+    limit: float, conversations: list[list[tuple[int, float]]], rate: float
+) -> None:
+    """Of an agent whose replies take more the longer a conversation is, however many conversations are held at once."""
+    ledger = Ledger(Amount(limit, inf))
+    paid: list[float] = []
+
+    async def converse(said: list[tuple[int, float]]) -> None:
+        depth = 0
+        with suppress(StoppedError):
+            for length, share in said:
+                depth += length
+                async with ledger.paying(None, Unpriced("agent", depth)) as account:
+                    await trio.lowlevel.checkpoint()
+                    account.amount = Amount(rate * depth)
+                    paid.append(account.amount.dollars)
+                    for _ in range(int(10 * share)):
+                        await trio.lowlevel.checkpoint()
+
+    async def play() -> None:
+        async with trio.open_nursery() as nursery:
+            for said in conversations:
+                nursery.start_soon(converse, said)
+
+    trio.run(play)
+    assert ledger.spent.dollars == pytest.approx(sum(paid))
+    assert sum(paid) <= limit + max(paid) + 1e-9
+    wanted = sum(len(said) for said in conversations)
+    assert len(paid) == wanted or sum(paid) + max(paid) > limit - 1e-9, "none is stopped that there is money for"
+
+
+def test_until_a_price_is_known_one_call_is_made_at_a_time() -> None:
+    ledger = Ledger(Amount(1.0, inf))
+    at_once = [0]
+
+    async def call(depth: int) -> None:
+        async with ledger.paying(None, Unpriced("agent", depth)) as account:
+            at_once[0] += 1
+            for _ in range(5):
+                await trio.lowlevel.checkpoint()
+            most.append(at_once[0])
+            at_once[0] -= 1
+            account.amount = Amount(0.01)
+
+    async def calls(*depths: int) -> None:
+        async with trio.open_nursery() as nursery:
+            for depth in depths:
+                nursery.start_soon(call, depth)
+
+    most: list[int] = []
+    trio.run(calls, 30, 20, 10)
+    trio.run(calls, 40, 50)
+    assert max(most[:1] + most[3:]) == 1, "nor is that of longer conversations"
+    most.clear()
+    trio.run(calls, *range(10, 50, 5))
+    assert max(most) > 3, "what shorter ones take is known"
 
 
 def test_a_call_that_could_exceed_the_limit_is_stopped_with_a_remedy() -> None:

@@ -138,10 +138,26 @@ class MemoryAgent(BaseAgent):
             trace_fields["refusal"] = calls.refusal
         return Reply(answer, calls.usage, trace_fields, self._embedded(), refused=calls.refusal is not None)
 
-    async def observe(self, message: Message, reply: str) -> None:
+    @property
+    def pays_to_observe(self) -> bool:
+        """Whether its embedder costs money."""
+        return bool(self._embedder.model)
+
+    async def observe(self, message: Message, reply: str) -> Reply | None:
         if self._history.find(message.turn_id) is None:
             await self._archive(self._history.make_room(self._size(self._display(message))))
             self._history.add(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply)))
+        return self._account()
+
+    async def settle(self) -> Reply | None:
+        """Embed what is stored. Return what that took."""
+        await self.memories.flush()
+        return self._account()
+
+    def _account(self) -> Reply | None:
+        """Return what the embedder has used and no reply has told."""
+        used = self._embedded()
+        return Reply("", besides=used) if used else None
 
     async def reset(self) -> None:
         self._history.clear()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 from longspan.simulator.amounts import Amount
+from longspan.simulator.ledger import Worst
 from longspan.simulator.sweeps.ray.limit_server import LimitServer
 from longspan.simulator.sweeps.ray.segment_store import SegmentStore
 from longspan.simulator.sweeps.ray.segments import Answer, Segment
@@ -21,9 +22,9 @@ Owner = tuple[str, int]
 class Coordinator:
     """An asyncio front, as Ray's actors need, to a `SegmentStore` and a `LimitServer`, which document its methods."""
 
-    def __init__(self, folders: Mapping[str, Path], limit: Amount, spent: Amount) -> None:
+    def __init__(self, folders: Mapping[str, Path], limit: Amount, spent: Amount, dearest: Amount) -> None:
         self._store = SegmentStore(folders)
-        self._limits = LimitServer(limit, spent)
+        self._limits = LimitServer(limit, spent, dearest)
 
     async def grant(self, name: str, lease: int, why: str | None) -> int:
         """Grant a new lease of a run, whose last one was `lease` (0: none)."""
@@ -53,7 +54,7 @@ class Coordinator:
     async def enter(self, owner: Owner, key: tuple[str, ...], limiter: type, limits: tuple[float, ...], slot: Any) -> int:
         return await asyncio.wrap_future(self._limits.enter(owner, key, limiter, limits, slot))
 
-    async def reserve(self, owner: Owner, worst: Amount) -> int:
+    async def reserve(self, owner: Owner, worst: Worst) -> int:
         return await asyncio.wrap_future(self._limits.reserve(owner, worst))
 
     async def release_ticket(self, ticket: int, outcome: Any) -> None:

@@ -57,12 +57,18 @@ def import_ray() -> Any:
 
 
 def play_on_ray(
-    pairs: Sequence[tuple[Plan, RunFolder]], *, listener: Listener | None = None, limit: Amount = UNLIMITED, spent: Amount = NOTHING
+    pairs: Sequence[tuple[Plan, RunFolder]],
+    *,
+    listener: Listener | None = None,
+    limit: Amount = UNLIMITED,
+    spent: Amount = NOTHING,
+    dearest: Amount = NOTHING,
 ) -> list[Outcome]:
     """Play runs from where their journals end as tasks of a Ray cluster, and grade them.
 
     The cluster is the one at RAY_ADDRESS or the one that runs on this machine. If there is none, one is started that only this
-    machine can reach. At most `limit` is taken in all, including what the sweep has `spent` already.
+    machine can reach. At most `limit` is taken in all, including what the sweep has `spent` already; `dearest` is what a call is taken to
+    take at least, if it cannot say.
     SIGINT, SIGTERM and SIGHUP stop the runs as they stop `play`.
 
     Raises InputError if Ray is not installed, no cluster answers, or the cluster lacks the resources for a run.
@@ -74,7 +80,7 @@ def play_on_ray(
         coordinator = (
             ray.remote(Coordinator)
             .options(num_cpus=0, max_concurrency=MAX_CALLS, scheduling_strategy=affinity)
-            .remote({run.path.name: run.path.resolve() for _, run in pairs}, limit, spent)
+            .remote({run.path.name: run.path.resolve() for _, run in pairs}, limit, spent, dearest)
         )
         failure: BaseException | None = None
         try:

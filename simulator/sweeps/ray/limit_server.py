@@ -13,7 +13,7 @@ import trio
 
 from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
 from longspan.simulator.errors import LongspanError, StoppedError
-from longspan.simulator.ledger import Ledger
+from longspan.simulator.ledger import Ledger, Worst
 
 __all__ = ["LimitServer"]
 
@@ -41,8 +41,8 @@ class LimitServer:
     `revoke` releases all that a lost owner had. Its amounts count as spent, since the provider may have charged for them.
     """
 
-    def __init__(self, limit: Amount = UNLIMITED, spent: Amount = NOTHING) -> None:
-        self._ledger = Ledger(limit, spent)
+    def __init__(self, limit: Amount = UNLIMITED, spent: Amount = NOTHING, dearest: Amount = NOTHING) -> None:
+        self._ledger = Ledger(limit, spent, dearest)
         self._limiters: dict[tuple[str, ...], Any] = {}
         self._acquired: dict[int, _Acquired] = {}
         self._revoked: set[Owner] = set()
@@ -55,12 +55,12 @@ class LimitServer:
         """Return a ticket once the limiter `key` has let a request through (see `longspan.simulator.sweeps.shared_limits.SharedLimits`)."""
         return self._ask(lambda: self._acquire(owner, lambda: self._slot(key, limiter, limits, slot)))
 
-    def reserve(self, owner: Owner, worst: Amount) -> Future[int]:
+    def reserve(self, owner: Owner, worst: Worst) -> Future[int]:
         """Return a ticket for a call that may take `worst`. Raises StoppedError if that may exceed the limit."""
         return self._ask(lambda: self._acquire(owner, lambda: self._budget(worst)))
 
     def release(self, ticket: int, outcome: Any) -> Future[None]:
-        """Release a ticket. `outcome` is the slot as the request left it, or the amount that was taken."""
+        """Release a ticket. `outcome` is the slot as the request left it, or the amount that was taken, None if that is unknown."""
         return self._ask(lambda: self._release(ticket, outcome))
 
     def revoke(self, owner: Owner) -> Future[None]:
@@ -126,7 +126,7 @@ class LimitServer:
             yield lambda outcome: own.copy_outcome(outcome) if outcome is not None else None
 
     @asynccontextmanager
-    async def _budget(self, worst: Amount) -> AsyncIterator[Callable[[Any], None]]:
+    async def _budget(self, worst: Worst) -> AsyncIterator[Callable[[Any], None]]:
         async with self._ledger.paying({}, worst) as account:
 
             def settle(amount: Amount | None) -> None:
@@ -138,7 +138,7 @@ class LimitServer:
         acquired = self._acquired.get(ticket)
         if acquired is None:
             raise LongspanError(f"ticket {ticket} is unknown or already released")
-        acquired.outcome = outcome
+        acquired.outcome = _UNKNOWN if outcome is None else outcome
         acquired.released.set()
 
     async def _revoke(self, owner: Owner) -> None:

@@ -17,16 +17,16 @@ import trio
 
 from longspan.simulator.agent import repeatable
 from longspan.simulator.agent_spec import inspected
-from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
+from longspan.simulator.amounts import UNLIMITED, Amount
 from longspan.simulator.errors import LongspanError, StoppedError
 from longspan.simulator.gate import vouch
-from longspan.simulator.ledger import Account, Ledger, Rates
+from longspan.simulator.ledger import Ledger, Worst
 from longspan.simulator.manifest import Manifest
 from longspan.simulator.planning import replan
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import RunEvent, play_runs, spent_so_far
+from longspan.simulator.runner import RunEvent, play_runs
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, Shipper
-from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
+from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS, SharedLedger
 from longspan.simulator.transcript import Turn
 
 __all__ = ["Order", "answer_of", "play"]
@@ -131,15 +131,18 @@ class _Playing:
             planned = replan(run.manifest, run.manifest.agent, run.path.parent)
             with inspected(planned.agent) as agent:
                 ships_messages = not repeatable(agent)
-            ledger = (
-                Ledger()
-                if order.limit == UNLIMITED
-                else _SharedLedger(order.limit, spent_so_far([run])[1], coordinator=self._coordinator, owner=(order.run, order.lease))
-            )
+            ledger = Ledger() if order.limit == UNLIMITED else SharedLedger(order.limit, self._reserve, self._release)
             listener = self._ship_message if ships_messages else None
             return (await play_runs([(planned, run)], ledger, listener=listener, stop=self._stop))[0].error
         except LongspanError as failure:
             return failure
+
+    async def _reserve(self, worst: Worst) -> int:
+        ticket: int = await answer_of(self._coordinator.reserve.remote((self._order.run, self._order.lease), worst))
+        return ticket
+
+    async def _release(self, ticket: int, amount: Amount | None) -> None:
+        await answer_of(self._coordinator.release_ticket.remote(ticket, amount))
 
     def _ship_message(self, heard: RunEvent) -> None:
         """Ship a message before the agent gets it, so that a second delivery after a loss is known and marked."""
@@ -188,23 +191,3 @@ class _RemoteLimits:
         finally:
             with trio.CancelScope(shield=True):
                 await answer_of(self._coordinator.release_ticket.remote(ticket, slot))
-
-
-class _SharedLedger(Ledger):
-    """What all runs of the sweep may take together, through the coordinator."""
-
-    def __init__(self, limit: Amount, dearest: Amount, *, coordinator: Any, owner: tuple[str, int]) -> None:
-        super().__init__(limit, dearest=dearest)
-        self._coordinator = coordinator
-        self._owner = owner
-
-    @asynccontextmanager
-    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Amount = NOTHING) -> AsyncIterator[Account]:
-        ticket = await answer_of(self._coordinator.reserve.remote(self._owner, worst))
-        account = Account(models)
-        try:
-            yield account
-        finally:
-            amount = worst if account.amount is None else account.amount
-            with trio.CancelScope(shield=True):
-                await answer_of(self._coordinator.release_ticket.remote(ticket, amount))
