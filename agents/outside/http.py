@@ -9,6 +9,7 @@ of a server built on Python's standard library, which comes in two packets, woul
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
@@ -90,6 +91,11 @@ class HttpAgent(RemoteAgent):
             raise _RetryableError(f"cannot be reached: {one_line(error)}; is it running?", may_be_processed=False) from None
         except httpx2.NetworkError as error:
             raise _RetryableError(f"closed the connection: {one_line(error)}", may_be_processed=True) from None
+        except httpx2.RemoteProtocolError as error:
+            problem = f"gave an unreadable answer: {printable(one_line(error))}"
+            if not re.search("closed connection|disconnected", str(error)):  # it does not speak HTTP
+                raise AgentError(problem) from None
+            raise _RetryableError(problem, may_be_processed=True) from None
         except Exception as error:  # dropped as cause and context: it holds the request, which holds the key
             raise AgentError(f"gave an unreadable answer: {printable(one_line(error))}") from None
         if response.is_success:

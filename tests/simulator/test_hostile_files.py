@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -184,3 +187,24 @@ def copy(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     other.journal("main").write_bytes(run.journal("main").read_bytes())
     (path / "manifest.json").write_bytes((run.path / "manifest.json").read_bytes())
     return other
+
+
+UNPACKING = """
+import sys
+from pathlib import Path
+from longspan.simulator.errors import InputError
+from longspan.simulator.files import read_packed
+
+try:
+    read_packed(Path(sys.argv[1]), 200 * 2**20)
+except InputError as error:
+    print(error)
+print(int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024)
+"""
+
+
+def test_what_gzip_expands_to_is_measured_before_it_takes_memory(tmp_path: Path) -> None:
+    (path := tmp_path / "data.json.gz").write_bytes(gzip.compress(bytes(10 * 2**20)) * 30)
+    told = subprocess.run([sys.executable, "-c", UNPACKING, path], capture_output=True, check=True, text=True).stdout.splitlines()
+    assert told[:-1] == [f"{path}: larger than 209,715,200 bytes; split it"]
+    assert int(told[-1]) < 100, "MiB"
