@@ -553,26 +553,26 @@ class Conversation:
             name = _turn_name(self._fork.point.conversation)
         message = Message(utterance.text, self.now, f"{name}-{number}")
         sent_before = self._journal.replaying
-        self._write(
-            events.Message(
-                turn=number,
-                turn_id=message.turn_id,
-                kind=utterance.kind,
-                test=utterance.test,
-                needle=utterance.needle,
-                text=utterance.text,
-                tokens=utterance.tokens,
-                start=start,
-                dealt=self._dealt,
-                sent_at=message.sent_at,
-                needs=utterance.needs and [turn for turn in utterance.needs if turn not in self._replaced],
-            )
+        sent = events.Message(
+            turn=number,
+            turn_id=message.turn_id,
+            kind=utterance.kind,
+            test=utterance.test,
+            needle=utterance.needle,
+            text=utterance.text,
+            tokens=utterance.tokens,
+            start=start,
+            dealt=self._dealt,
+            sent_at=message.sent_at,
+            needs=utterance.needs and [turn for turn in utterance.needs if turn not in self._replaced],
         )
-        event = await self._reply(message, utterance, sent_before)
+        self._write(sent)
+        given = self._fork.gives(sent) if self._fork is not None else None
+        event = await self._reply(message, utterance, sent_before) if given is None else self._given(message, utterance, given)
         self._write(event)
         self._position = event.end
         self._dealt += utterance.tokens + (utterance.ready.tokens if utterance.ready else CHARGE)
-        turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, event.asked)
+        turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, (given or event).asked)
         self._history.append(turn)
         self._clock.tick()
         await self._show(turn)
@@ -592,7 +592,11 @@ class Conversation:
             return recorded.model_copy(
                 update={"turn": self.turns, "text": text, "tokens": tokens, "end": end + tokens, "asked": ready is None}
             )
-        await self._agent.catch_up()
+        lesion = self._fork if self._lesioned else None
+        if lesion is None:
+            await self._agent.catch_up()
+        else:
+            await self._agent.recall(lesion.known([turn.start for turn in self._history], self._position))
         began = time.monotonic()
         if ready:
             took, costs = await self._agent.observe(message, ready.text)
@@ -600,6 +604,8 @@ class Conversation:
         else:
             reply, costs = await self._agent.reply(message, ideal)
             tokens = self._count(reply.text)
+            if lesion is not None:
+                self._agent.remember(message, reply)
         return self._as_read(
             events.Reply,
             "reply",
@@ -613,6 +619,17 @@ class Conversation:
             measured={**reply.measured, "latency_s": round(time.monotonic() - began, 6)},
             **_told(reply, costs),
         )
+
+    @property
+    def _lesioned(self) -> bool:
+        return self._fork is not None and self._fork.experiment.kind == "lesion"
+
+    def _given(self, message: Message, utterance: _Utterance, reply: events.Reply) -> events.Reply:
+        """Return the reply of a lesion's turn in which nothing is asked again: that of the other conversation."""
+        self._agent.replay(message, Reply(reply.text, trace=reply.trace), reply.asked)
+        tokens = self._count(reply.text)
+        end = self._position + utterance.tokens + tokens
+        return events.Reply(turn=self.turns, text=reply.text, tokens=tokens, end=end, asked=False)
 
     def _as_read(self, kind: type[Told], what: str, **fields: Any) -> Told:
         """Return what the agent told as the event that is read back from the journal. Raises AgentError if it cannot be journaled."""
@@ -633,6 +650,9 @@ class Conversation:
         recorded = self._journal.recorded()
         if isinstance(recorded, events.Night):
             event = recorded.model_copy(update={"turn": self.turns, "to": morning})
+            self._agent.replay_nights([morning] if event.consolidated else [])
+        elif self._fork is not None and self._lesioned:
+            event = events.Night(turn=self.turns, to=morning, consolidated=self.turns in self._fork.nights)
             self._agent.replay_nights([morning] if event.consolidated else [])
         else:
             work, costs = await self._agent.consolidate(morning)

@@ -16,7 +16,7 @@ class Experiment(BaseModel):
     """A conversation that goes the same way as `conversation` at first, and on its own from a turn of `test` until that test has ended.
 
     A `twin` leaves it at the test's first needle: where the test would say a needle, something else is said. A `lesion` leaves it at
-    the test's last question, which is asked of an agent that knows nothing but the last `tokens` tokens before it.
+    the test's first question; each of its questions is asked of an agent that knows nothing but the last `tokens` tokens before it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

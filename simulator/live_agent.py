@@ -48,8 +48,9 @@ class LiveAgent:
     turns after that, with the nights between them: a snapshot before a turn has the night before that turn. Any exception of the
     agent becomes an AgentError that names the turn.
 
-    In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`. It is not shown the turns before
-    number `since`. An experiment shares its first turns, `shared` of them, with another conversation.
+    In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`. In a lesion, turns are only counted;
+    before it is asked, `recall` brings it to where it knows the last of them alone.
+    An experiment shares its first turns, `shared` of them, with another conversation.
 
     What the agent takes is told once, with the turn for which it took it. What it takes again, when it is shown turns whose account the
     journal has, counts against the ledger's limit alone. So does what it takes for turns of another conversation, except when an
@@ -65,7 +66,6 @@ class LiveAgent:
         give_ideal: Callable[[str], None] | None = None,
         spans: Spans = SILENT,
         trunk: TrunkAgent | None = None,
-        since: int = 0,
         shared: int = 0,
         payer: str = "",
     ) -> None:
@@ -75,7 +75,6 @@ class LiveAgent:
         self._give_ideal = give_ideal
         self._spans = spans
         self._trunk = trunk
-        self._since = since
         self._shared = shared
         self._payer = payer
         self.depth = trunk.depth if trunk is not None else 0
@@ -116,7 +115,7 @@ class LiveAgent:
             return
         self._caught_up = True
         with self._spans.catch_up(self._turns) if self._turns else nullcontext():
-            first, restored = 0, self._since
+            first = restored = 0
             if self._trunk is not None:
                 first = restored = await self._reach(self._trunk)
             elif self._snapshots is not None:
@@ -130,6 +129,16 @@ class LiveAgent:
             self._untold.clear()
         self._replayed.clear()
         self._nights.clear()
+
+    async def recall(self, since: int) -> None:
+        """Bring the agent to where it knows nothing but the turns from number `since` on, all of which were counted by `replay`."""
+        with self._spans.catch_up(self._turns - since) if self._turns > since else nullcontext():
+            if self._caught_up:
+                await self._call(self.agent.reset())
+            self._caught_up = True
+            await self._show_all(self._replayed[since:], since)
+            if since < self._turns:
+                await self._repeat(self._nights)
 
     async def _reach(self, trunk: TrunkAgent) -> int:
         """Bring the agent to the end of the trunk. Return the number of the turn after it."""
@@ -243,6 +252,11 @@ class LiveAgent:
         self._turns += 1
         self.depth += len(message.text) + len(reply.text)
         return self._with_untold(reply, costs)
+
+    def remember(self, message: Message, reply: Reply) -> None:
+        """Keep a turn in which the agent was asked, for `recall`."""
+        self._replayed.append(PastTurn(message, reply, True, tuple(self._nights)))
+        self._nights.clear()
 
     async def save(self) -> bool:
         """Take a snapshot. Return whether there is one: not all agents support snapshots, and not all conversations keep them."""

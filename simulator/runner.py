@@ -408,7 +408,6 @@ class _Player:
             give_ideal=_ideal_channel(plan.agent, agent),
             spans=_spans(plan, run, id, agent),
             trunk=group.trunk_agent,
-            since=fork.since if fork is not None else 0,
             shared=fork.point.turn if fork is not None else 0,
             payer=str(plan.agent),
         )

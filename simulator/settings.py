@@ -30,7 +30,7 @@ class Conditions(BaseModel):
     folder of published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: what
     models are sent is kept. `branch`: each question about a history is asked from the state at the history's end (on), one after the
     other in an order drawn by the seed (off), or after a telling of its own (retell). `twins`: how many tests are played a second time
-    without their needles; `lesion`: the tokens before its last question that are left of the conversation when a test is asked it again
+    without their needles; `lesion`: the tokens before a test's questions that are left of the conversation when these are asked again
     (see `Experiment`). `label`: what tells these runs from others of the same agent. `nights`: how many
     virtual nights fall in every span, in which an agent may put its memory in order. `score_farewells`: after a farewell, the test's last
     question is asked once more, where its scenario allows that (`Scenario.asks_again`).

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, final
 from longspan.simulator.analysis.graded_runs import Column, Graded
 from longspan.simulator.analysis.statistics import Difference, Interval, effect_interval
 from longspan.simulator.analysis.units import Key, Units, keys
-from longspan.simulator.grading.effects import TestEffect
+from longspan.simulator.grading.effects import TestEffect, is_shown
 
 __all__ = ["EXPERIMENTS", "Pooled", "experiment_rows", "pooled_effects"]
 
@@ -49,8 +49,9 @@ class Pooled(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """The difference as a share of the score; None if that is 0."""
-        return self.difference / self.score if self.score else None
+        """The difference as a share of the score; None where the interval includes 0."""
+        shown = is_shown((self.interval.low, self.interval.high))
+        return self.difference / self.score if self.score and shown else None
 
 
 def experiment_rows(runs: Sequence[Graded]) -> Iterator[dict[str, Any]]:

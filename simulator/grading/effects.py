@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.ledger import Spending
 
-__all__ = ["Effect", "TestEffect", "effect_of", "paired_interval"]
+__all__ = ["Effect", "TestEffect", "effect_of", "is_shown", "paired_interval"]
 
 LEVEL: Final = 0.95
 """The confidence level of intervals."""
@@ -47,8 +47,8 @@ class Effect(_Frozen):
     """What the experiments of a kind show. `tokens`: those that a lesion leaves. `tests` of them `paired` have both scores; `score`,
     `score_without` and `difference` are their means, None if there are none, and `interval` is the difference's, 95%.
 
-    `share`: the difference as a share of the score, None if that is 0. `turns` and `conversation_tokens` are those that were played,
-    `costs` what they took, by part.
+    `share`: the difference as a share of the score, None where the interval includes 0, since nothing is then shown. `turns` and
+    `conversation_tokens` are those that were played, `costs` what they took, by part.
     """
 
     tokens: int | None = None
@@ -86,19 +86,26 @@ def effect_of(
     pairs = [(each.score, each.score_without) for each in tests if each.score is not None and each.score_without is not None]
     score, without = (fmean(column) for column in zip(*pairs, strict=True)) if pairs else (None, None)
     difference = score - without if score is not None and without is not None else None
+    interval = paired_interval([score - without for score, without in pairs]) if pairs else None
     return Effect(
         tokens=tokens,
         paired=len(pairs),
         score=_rounded(score),
         score_without=_rounded(without),
         difference=_rounded(difference),
-        interval=paired_interval([score - without for score, without in pairs]) if pairs else None,
-        share=_rounded(difference / score) if difference is not None and score else None,
+        interval=interval,
+        share=_rounded(difference / score) if difference is not None and score and interval and is_shown(interval) else None,
         turns=turns,
         conversation_tokens=conversation_tokens,
         costs=costs,
         tests=list(tests),
     )
+
+
+def is_shown(interval: tuple[float, float]) -> bool:
+    """Return whether an interval does without 0, so that there is an effect to speak of."""
+    low, high = interval
+    return low > 0 or high < 0
 
 
 def paired_interval(differences: Sequence[float]) -> tuple[float, float]:

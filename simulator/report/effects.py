@@ -29,7 +29,7 @@ def effects(result: Result) -> Iterator[ShownEffect]:
         yield ShownEffect("Twins", how, result.twins.sentence, _table("Twins", "without needles", result.twins))
     if result.lesions is not None:
         left = f"the last {result.lesions.tokens or 0:,} tokens"
-        how = f"Each of these tests was asked its last question again, of an agent that knew {left} before it and nothing else."
+        how = f"Each question of these tests was asked again, of an agent that knew {left} before it and nothing else."
         yield ShownEffect("Lesions", how, result.lesions.sentence, _table("Lesions", "with these alone", result.lesions))
 
 

@@ -195,7 +195,8 @@ def _effects(comparison: Comparison) -> list[Table]:
                 for each in comparison.effects
                 if each.name == name
             ],
-            note="Left is what they score so; the difference is that from their score in the run, of which it is the share.",
+            note="Left is what they score so; the difference is that from their score in the run, of which it is the share. "
+            "Where the interval includes 0, nothing is shown, and there is no share.",
         )
         for name in dict.fromkeys(each.name for each in comparison.effects)
     ]

@@ -151,7 +151,7 @@ async def _play_experiments(plan: Plan, folder: Path, add: Callable[[str, events
         snapshots = Snapshots(trunk / "snapshots", copied=True, until=fork.point.turn) if experiment.kind == "twin" else None
         agent = _stand_in(plan)
         give_ideal = agent.prompt if isinstance(agent, IdealReplyAgent) else None
-        live = LiveAgent(agent, snapshots=snapshots, give_ideal=give_ideal, since=fork.since)
+        live = LiveAgent(agent, snapshots=snapshots, give_ideal=give_ideal)
         with Journal(folder / id / "journal.jsonl", shared=fork.shared) as journal:
             setting, tests = setting_of(plan.manifest, id), plan.tests[experiment.conversation]
             await Conversation(setting, tests, live, journal, listener=partial(add, id), fork=fork).play()

@@ -83,6 +83,25 @@ class Codes(Scenario):
         return Grade(score=float(facts["code"] in record.answer.reply), reason=record.answer.reply)
 
 
+class Twice(Codes):
+    """The code of a depot and a question about it, and the same of another depot; each answer is worth a half."""
+
+    name = "twice"
+
+    def make(self, random: Random) -> Script:
+        lines: list[Line] = []
+        depots = random.sample(range(100_000), 2)
+        for number, depot in enumerate(depots):
+            told = Line(f"The code of depot {depot} is {code(depot)}.", at=0.5 * number)
+            asked = Line(f"What is the code of depot {depot}?", ideal=code(depot), asks=True, needs=(number,), at=0.35 + 0.5 * number)
+            lines += [told, asked]
+        return Script(facts={"codes": [code(depot) for depot in depots]}, lines=lines)
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        right = [code in answer.reply for code, answer in zip(facts["codes"], record.answers, strict=True)]
+        return Grade(score=fmean(right), reason=str(right))
+
+
 class Broken(Codes):
     """A code, and an error before anything is said of it."""
 
@@ -144,8 +163,8 @@ class Shown(agents.Forgetful):
         super().observe(message, reply)
 
 
-def codes(agent: str, tests: int = 6, **more: Any) -> RunSettings:
-    suite = Suite(name="codes", tests=tests, scenarios={f"{HERE}:Codes": {}})
+def codes(agent: str, tests: int = 6, scenario: str = "Codes", **more: Any) -> RunSettings:
+    suite = Suite(name="codes", tests=tests, scenarios={f"{HERE}:{scenario}": {}})
     return RunSettings(suite=suite, span=2_000, seed=1, agent=agent if agent.islower() or ":" in agent else f"{HERE}:{agent}", **more)
 
 
@@ -207,7 +226,8 @@ def test_who_is_given_the_answers_or_has_none_has_no_memory(agent: str, score: f
     twins = result.twins
     assert twins is not None
     assert {(row.score, row.score_without) for row in twins.tests} == {(score, score)}
-    assert (twins.difference, twins.share) == (0, 0 if score else None)
+    assert (twins.difference, twins.share) == (0, None)
+    assert "%" not in twins.sentence, "nothing is shown"
 
 
 def test_a_twin_begins_from_the_agents_state_at_its_needle(tmp_path: Path, seen: type[Seen]) -> None:
@@ -237,13 +257,47 @@ def test_a_lesion_leaves_the_last_tokens_alone(tmp_path: Path) -> None:
     assert 0 < result.lesions.score_without < 1  # type: ignore[operator]
 
 
+def test_every_question_of_a_test_is_asked_again(tmp_path: Path, seen: type[Seen]) -> None:
+    """What lies between them is not: it has the replies that it had, so that a lesion costs no more than its questions."""
+    run, result = run_of(codes("Planted", tests=4, scenario="Twice", lesion=500), tmp_path / "short")
+    lesions = result.lesions
+    assert lesions is not None
+    assert {row.score for row in lesions.tests} == {1.0}
+    messages = {entry["turn"]: entry for entry in entries(run, "main") if entry["type"] == "message"}
+    replies = {entry["turn"]: entry for entry in entries(run, "main") if entry["type"] == "reply"}
+    for row, test in zip(lesions.tests, sorted(result.tests, key=lambda test: test.id), strict=True):
+        near = [messages[pair.question_turn]["start"] - messages[pair.needle_turn]["start"] <= 500 for pair in test.evidence]
+        assert row.turn == test.evidence[0].question_turn
+        assert row.score_without == fmean(near)
+        own = entries(run, row.conversation)
+        questions = {pair.question_turn for pair in test.evidence}
+        assert {entry["turn"] for entry in own if entry["type"] == "reply" and entry["asked"]} == questions
+        for entry in own:
+            if entry["type"] == "reply" and entry["turn"] not in questions:
+                assert entry["text"] == replies[entry["turn"]]["text"]
+        assert [entry["test"] for entry in own if entry["type"] == "end"][-1] == row.test
+        assert own[-1]["type"] == "close"
+    assert lesions.score_without == 0  # of each answer, what it needs is further back
+    assert trio.run(lambda: replay(run)) == result
+
+
+@pytest.mark.parametrize("tokens", [300, 900])
+def test_a_lesion_costs_nothing_if_and_only_if_the_agent_knows_no_more(tokens: int, tmp_path: Path) -> None:
+    """All needles are within its window and the lesion, or in neither."""
+    asked = codes(f"Planted?window={tokens}", tests=4, scenario="Twice", lesion=tokens + 50, nights=2)
+    run, result = run_of(asked, tmp_path)
+    assert result.lesions is not None
+    assert [row.difference for row in result.lesions.tests] == [0] * 4
+    assert trio.run(lambda: replay(run)) == result
+
+
 def test_a_memory_that_is_shorter_than_a_lesion_loses_nothing_by_it(tmp_path: Path) -> None:
     _, result = run_of(codes("Planted?window=700", tests=8, lesion=1_200), tmp_path)
     lesions = result.lesions
     assert lesions is not None
     assert 0 < (lesions.score or 0) < 1, "its window is all that it has"
     assert lesions.difference == 0
-    assert lesions.share == 0
+    assert lesions.share is None
 
 
 def test_the_planted_share_of_memory_is_within_the_interval(tmp_path: Path) -> None:
@@ -261,7 +315,7 @@ def test_the_planted_share_of_memory_is_within_the_interval(tmp_path: Path) -> N
 @pytest.mark.parametrize(("agent", "killed_at"), [("Keeper", (9, 29, 44)), ("Forgetful", (37,))])
 def test_a_run_killed_anywhere_is_resumed_to_the_same_journals(agent: str, killed_at: Sequence[int], tmp_path: Path) -> None:
     """A run is played, and its folder copied at some of the events, half of each written: what a kill leaves."""
-    asked = codes(f"python:tests.durability.agents:{agent}", tests=3, twins=2, lesion=500)
+    asked = codes(f"python:tests.durability.agents:{agent}", tests=3, scenario="Twice", twins=2, lesion=500)
     append, written, copies = Journal._append, 0, dict[int, Path]()
 
     def append_and_copy(journal: Journal, line: bytes) -> None:
@@ -378,9 +432,11 @@ def test_the_report_and_show_have_both_scores_of_a_test(tmp_path: Path, capsys: 
     assert f"without its needles: {row.score_without:.2f}; " in capsys.readouterr().out
 
 
-def test_runs_are_compared_by_what_their_twins_show_together(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("known", "share"), [(0, "100%"), (50, "")])
+def test_runs_are_compared_by_what_their_twins_show_together(known: int, share: str, tmp_path: Path) -> None:
+    """Where the interval includes 0 nothing is shown, and there is no share."""
     for seed in (1, 2):
-        run_of(codes("Planted?known=50", tests=3, twins=3).model_copy(update={"seed": seed}), tmp_path)
+        run_of(codes(f"Planted?known={known}", tests=3, twins=3).model_copy(update={"seed": seed}), tmp_path)
     comparison = load_comparison([tmp_path])
     (effect,) = comparison.effects
     rows = longspan.load(tmp_path).experiments
@@ -389,7 +445,7 @@ def test_runs_are_compared_by_what_their_twins_show_together(tmp_path: Path) -> 
     assert effect.interval.low <= effect.difference <= effect.interval.high
     assert effect.interval.by == "conversations"
     (table,) = [table for table in tables(comparison) if table.title == "The same tests without needles"]
-    assert table.rows[0][-1] == f"{effect.share:.0%}"
+    assert table.rows[0][-1] == share
 
 
 @pytest.mark.parametrize("conversations", [1, 3, 8])
