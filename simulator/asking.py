@@ -78,7 +78,7 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
 def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | None:
     """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's. None if the turn is of no test that
     is graded. What a dynamic test would have said next is not played."""
-    number, id = past.turn.message.turn, past.turn.message.test
+    id = past.turn.message.test
     if past.turn.reply is None or id is None:
         return None
 
@@ -86,7 +86,7 @@ def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | N
         book = Gradebook(run.manifest)
 
         def add(conversation: str, event: events.Event) -> Change:
-            again = text is not None and conversation == past.conversation and isinstance(event, events.Reply) and event.turn == number
+            again = text is not None and conversation == past.conversation and event == past.turn.reply
             return book.add(conversation, event.model_copy(update={"text": text}) if again else event)
 
         trunk = run.manifest.trunks.get(past.conversation)

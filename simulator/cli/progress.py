@@ -93,7 +93,7 @@ class Progress:
         run, ended = self.standings.heard(heard)
         if self._console.is_terminal:
             return
-        if run.first_reply(heard.event):
+        if run.first_reply(heard.change):
             besides = f", and {count} experiment{'s' * (count != 1)}" if (count := run.status.experiments) else ""
             self._console.say(f"{run.name}: {run.total} {'test' if run.total == 1 else 'tests'} to play{besides}")
         if ended and run.milestone():

@@ -10,10 +10,10 @@ from typing import final
 
 from longspan.simulator.analysis.distances import short
 from longspan.simulator.dry_run import Length, dry_run
-from longspan.simulator.events import Event, Reply
 from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.planning import Plan, setting_of
 from longspan.simulator.runner import RunEvent
+from longspan.simulator.transcript import Change, Turn
 
 __all__ = ["Standing", "Standings", "duration"]
 
@@ -68,9 +68,9 @@ class Standing:
         """Whether all its tests have ended, and all experiments with them."""
         return self.ended == self.total and self.status.experiments_ended == self.status.experiments
 
-    def first_reply(self, event: Event) -> bool:
-        """Whether an event is the run's first reply, after which its agent is known to answer."""
-        first = isinstance(event, Reply) and not self._answered
+    def first_reply(self, change: Change) -> bool:
+        """Whether a change is the run's first reply, after which its agent is known to answer."""
+        first = isinstance(change, Turn) and change.reply is not None and not self._answered
         self._answered = self._answered or first
         return first
 
