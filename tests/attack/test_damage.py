@@ -61,7 +61,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         lines = cut.journal("main").read_bytes().splitlines(keepends=True)
         cut.journal("main").write_bytes(b"".join(lines[: len(lines) * 3 // 4]))
         for text in ("Hm?", "And now?"):
-            PromptLog(cut.prompts("main")).add("a/b", "reply", [PromptMessage("user", text)])
+            PromptLog(cut.prompts("main"), cut.owner("main")).add("a/b", "reply", [PromptMessage("user", text)])
         for each in (run, cut):
             assert _commanded("score", each.path)[0] == 0
             (each.path / "report.html").unlink()
