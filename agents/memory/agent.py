@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, Final, Literal, final
+from weakref import finalize
 
 import trio
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -259,7 +260,8 @@ class AnsweringAgent(BaseAgent):
         self._unmark()
         if self.memory.has_snapshots and not self.memory.read_only_search:
             self._pending.spend(self.memory.used())  # so that what is saved does not tell it for each question
-            self._marked = TemporaryDirectory(prefix="longspan-")
+            self._marked = marked = TemporaryDirectory(prefix="longspan-")
+            finalize(self, marked.cleanup)  # where nobody closes the agent
             await self.memory.save(Path(self._marked.name))
 
     async def _bring_back(self) -> None:

@@ -151,6 +151,12 @@ for _command in (listing.scenarios, listing.agents, listing.suites, listing.runs
 app.add_typer(listed, name="list", cls=_Group, rich_help_panel="Look")
 
 
+FULL: Final = "the memory is full; play fewer runs or conversations at once, or give smaller files"
+
+UNMAPPED: Final = "failed to map segment"
+"""What the dynamic loader says where the memory is too full for a library."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit: with code 0 if it succeeded, 1 if it failed, 2 if its input is invalid, 130 if it was interrupted."""
     sys.exit(_main(arguments))
@@ -183,7 +189,9 @@ def _main(arguments: Sequence[str] | None) -> int:
                 give_up_output()
                 return 1 if isinstance(cause, BrokenPipeError) else _fail(f"{where}: cannot be read or written: {why}", 1)
             case MemoryError():
-                return _fail("the memory is full; play fewer runs or conversations at once, or give smaller files", 1)
+                return _fail(FULL, 1)
+            case ImportError() if UNMAPPED in str(cause):  # a library that is loaded late finds no room
+                return _fail(FULL, 1)
             case RecursionError():
                 return _fail("something is nested too deeply to be read; look for thousands of brackets in a row in the files given", 1)
         if _hides_interrupt(cause):
@@ -232,7 +240,7 @@ def _cause(error: BaseException) -> BaseException:
     """Return the error that matters in a group: an interrupt, else a LongspanError, else one of the system, else the group itself."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    kinds = (KeyboardInterrupt, LongspanError, (OSError, MemoryError, RecursionError))
+    kinds = (KeyboardInterrupt, LongspanError, (OSError, MemoryError, RecursionError, ImportError))
     first: BaseException | None = next((group for kind in kinds if (group := error.subgroup(kind))), None)
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]

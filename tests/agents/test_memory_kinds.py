@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import trio
@@ -162,6 +162,10 @@ def test_each_memory_tells_truly_whether_its_search_only_reads(kind: str) -> Non
     trio.run(scenario)
 
 
+UNUSUAL: Final = {"mcp, files": {"more than k": "note"}}
+"""What `check` finds that is not good: this server's tool has no argument for how many it is to find."""
+
+
 @pytest.mark.parametrize("name", ["chroma", "elsewhere", "mcp, files"])
 def test_it_is_ready_for_a_long_run(name: str) -> None:
     async def findings() -> list[tuple[str, str]]:
@@ -169,7 +173,7 @@ def test_it_is_ready_for_a_long_run(name: str) -> None:
         found = checkup(AgentSpec.parse(f"memory/{spec}{'&' if '?' in spec else '?'}answerer=none"))
         return [(finding.check, finding.verdict) async for finding in found]
 
-    assert {verdict for _, verdict in trio.run(findings)} == {"good"}
+    assert {check: verdict for check, verdict in trio.run(findings) if verdict != "good"} == UNUSUAL.get(name, {})
 
 
 def test_what_a_memorys_own_models_take_is_told_with_each_batch_and_marked_ones_have_settled(openai_key: None) -> None:

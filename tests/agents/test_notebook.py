@@ -163,9 +163,9 @@ def test_the_trace_shows_whether_a_needle_was_stored_retrieved_and_used() -> Non
     def fate(needle: int, question: int) -> Fate:
         return traces.fate(needle, says[needle], says[question], replies[question].text, replies[question].trace)
 
-    assert fate(0, 3) == Fate(stored=True, retrieved=True, used=True, rank=1)
-    assert fate(1, 3) == Fate(stored=True, retrieved=False, used=False)
-    assert fate(2, 4) == Fate(stored=False, retrieved=False, used=False), "a question is not stored"
+    assert fate(0, 3) == Fate(stored=True, retrieved=True, echoed=True, rank=1, k=1)
+    assert fate(1, 3) == Fate(stored=True, retrieved=False, echoed=False, k=1)
+    assert fate(2, 4) == Fate(stored=False, retrieved=False, echoed=False, k=0), "a question is not stored"
 
 
 def test_beyond_the_window_it_remembers_nothing() -> None:

@@ -344,7 +344,7 @@ def test_suites_that_ask_for_summaries_can_be_compared(tmp_path: Path, suite: st
         with pytest.raises(InputError, match="found 0 summaries"):
             gather([tmp_path])
         return
-    one, both = gather([tmp_path / f"{suite}-{agent}-seed1" for agent in ("oracle", "silent")]), gather([tmp_path])
+    one, both = gather([tmp_path / f"{suite}-made-up-{agent}-seed1" for agent in ("oracle", "silent")]), gather([tmp_path])
     assert (one.systems, len(one.sources)) == (["oracle", "silent"], sources)
     assert {each["silent"].summary for each in one.sources.values()} == {"OK."}
     assert all(len(each["oracle"].summary) > 100 for each in one.sources.values())

@@ -482,6 +482,10 @@ def test_the_papers_rules_place_needles_as_the_paper_does(options: dict[str, Any
     ("error", "told"),
     [
         (MemoryError(), "the memory is full; play fewer runs or conversations at once, or give smaller files"),
+        (
+            ImportError("libm.so.6: failed to map segment from shared object"),
+            "the memory is full; play fewer",
+        ),
         (RecursionError("maximum recursion depth exceeded"), "something is nested too deeply to be read; look for thousands of brackets"),
         (OSError(ENAMETOOLONG, "File name too long", "x"), "x: cannot be read or written: File name too long"),
         (OSError(ENOSPC, "No space left on device"), "standard output: cannot be read or written: No space left on device"),

@@ -272,7 +272,7 @@ def test_max_cost_requires_known_prices(tmp_path: Path, monkeypatch: pytest.Monk
         ("spans: [0]", "sweep s.yaml: spans.0: a size must be a whole number of tokens"),
         ("runs: []", "sweep s.yaml: runs: expected a list of overrides"),
         ("runs: [{seeds: [one]}]", "sweep s.yaml: runs.0: seeds: expected one whole number in plain digits, such as 7; got 'one'"),
-        ("runs: [{agents: [gpt-9]}]", "there is no kind of agent 'gpt-9'"),
+        ("runs: [{agents: [oracel-9]}]", "there is no kind of agent 'oracel-9'"),
         ("suites: [elsewhere]", "there is no suite 'elsewhere'"),
         ("set: [colours.size=3]", "there is no parameter 'colours.size'"),
         ("definitions: nowhere", "nowhere: folder does not exist"),
