@@ -76,7 +76,7 @@ def test_a_run_tells_its_label_its_date_and_the_commit_of_its_agent(
     assert told == {
         f"{base}-seed0": (None, None),
         f"{base}-new-prompt-seed0": ("new prompt", head),
-        f"{base}-Gr-er-..-x-seed0": ("Größer/../x", f"{head}-dirty"),
+        f"{base}-Groer-..-x-5fb01c36-seed0": ("Größer/../x", f"{head}-dirty"),
     }
     for manifest in found.values():
         assert manifest.created is not None

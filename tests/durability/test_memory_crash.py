@@ -88,7 +88,7 @@ def told(run: RunFolder, outcome: Outcome) -> dict[str, Any]:
 
 
 def timeless(result: Result) -> dict[str, Any]:
-    fields = result.model_dump()
+    fields = result.model_dump(exclude={"run"})
     fields["metrics"] = {name: value for name, value in fields["metrics"].items() if "seconds" not in name and name != "add_growth"}
     return fields
 

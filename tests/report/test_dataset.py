@@ -17,7 +17,9 @@ from longspan import BaseAgent, Message, Reply
 from longspan.simulator.analysis.graded_runs import load
 from longspan.simulator.cli import main
 from longspan.simulator.interop.dataset import export_datasets
+from longspan.simulator.manifest import ImportSource
 from longspan.simulator.planning import plan
+from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play
 from longspan.simulator.scenario import Scenario, Skill
 from longspan.simulator.script import Line, Script, Segment
@@ -203,9 +205,11 @@ def of_0_2(run: Path, to: Path) -> Path:
 
 
 def imported(run: Path, to: Path) -> Path:
-    copy = altered(run, to, lambda entries: None)
     source = {"kind": "log", "file": "log.json", "sha256": "0" * 64}
+    manifest = RunFolder(run).manifest.model_copy(update={"imported": ImportSource.model_validate(source)})
+    copy = altered(run, to, lambda entries: entries[0].update(run=manifest.run_name))
     change_json(copy / "manifest.json", lambda manifest: manifest.update(imported=source))
+    change_json(copy / "result.json", lambda result: result.update(run=manifest.run_name))
     return copy
 
 

@@ -224,7 +224,7 @@ def test_suites_are_joined(tmp_path: Path) -> None:
 def test_data_goes_to_the_parameter_that_takes_a_path(tmp_path: Path) -> None:
     made = suite("Pages").changed([], [f"source={tmp_path}"], [], None)
     assert made.scenarios[f"{HERE}:Pages"]["source"] == str(tmp_path)
-    with pytest.raises(InputError, match="no scenario takes data called 'pages'; known names: source"):
+    with pytest.raises(InputError, match="no scenario of made takes data called 'pages'; known names: source"):
         suite("Pages").changed([], ["pages=x"], [], None)
 
 

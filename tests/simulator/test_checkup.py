@@ -174,7 +174,7 @@ def test_what_an_agent_cannot_take_back_is_told(named: type[Plain] | str, verdic
         (Unreadable, "note", "cannot be read: written.0: must be an object"),
         (Numbered, "note", "names '7', which is no turn_id that it was sent"),
         (Invented, "note", "read a memory with the id 'm9', and wrote none; `turns` names the turns"),
-        (Misspelt, "note", "has none of written, read, recent, forgotten, until, answers, beyond_k, prompt_tokens, calls"),
+        (Misspelt, "note", "has none of written, read, recent, forgotten, until, answers, k, beyond_k, prompt_tokens, calls"),
     ],
 )
 def test_a_trace_that_cannot_be_read_is_told(cls: type[Plain], verdict: str, part: str) -> None:
