@@ -208,9 +208,9 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
         console.say(result.refused_sentence, "yellow")
     if result.leaks:
         console.say(LEAKS, "yellow")
-    for sentence in result.changed[:MAX_NAMED]:
+    for sentence in result.data_changes[:MAX_NAMED]:
         console.say(f"data    {sentence}", "dim")
-    if more := len(result.changed) - MAX_NAMED if len(result.changed) > MAX_NAMED else 0:
+    if more := len(result.data_changes) - MAX_NAMED if len(result.data_changes) > MAX_NAMED else 0:
         console.say(f"data    {more} more changes: in the report", "dim")
     for sentence in result.damage:
         console.say(sentence, "red")

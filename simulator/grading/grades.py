@@ -157,7 +157,7 @@ class Result(_Frozen):
 
     `measure` and `remarks`: what `score` is called wherever it is shown, and what is said with it (see `Scenario.measure`).
 
-    `changed`: what was changed in the data, in sentences (see `Scenario.changed`).
+    `data_changes`: what was changed in the data, in sentences (see `Scenario.changed`).
 
     `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins` and `lesions`
     are what experiments show, None without any: nothing else counts them.
@@ -187,7 +187,7 @@ class Result(_Frozen):
     tests: list[TestResult]
     left_out: list[str]
     damage: list[str] = []
-    changed: list[str] = []
+    data_changes: list[str] = []
     refused: int = 0
     leaks: bool = False
     twins: Effect | None = None
@@ -397,7 +397,7 @@ class Gradebook:
             tests=tests,
             left_out=list(manifest.left_out),
             damage=list(self.damage.values()),
-            changed=self._changed(),
+            data_changes=self._changed(),
             refused=sum(t.refused for t in transcripts),
             leaks=manifest.asked == "off",
             twins=self._effect("twin", tests, answers),

@@ -19,7 +19,7 @@ from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.scoring import score
 from tests.browser import PHONE, Open
 from tests.report.pages import altered, journal, replying
-from tests.sealing import change_json
+from tests.sealing import change_json, read_lines, write_lines
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 from tests.view.serving import Server, serving
 
@@ -142,6 +142,11 @@ def test_runs_are_sorted_and_seeds_shown_together(visit: Open, made: Path, tmp_p
         copy = Path(shutil.copytree(made / ORACLE, runs / name))
         for file in ("manifest.json", "result.json"):
             change_json(copy / file, lambda content, seed=seed: content.update(seed=seed))
+        run = RunFolder(copy)
+        named = {"run": run.manifest.run_name}
+        change_json(copy / "result.json", lambda content, named=named: content.update(named))
+        first, *others = read_lines(run.journal("main"))
+        write_lines(run.journal("main"), [first | named, *others])
     with serving(runs) as server:
         seen = visit(server.at())
         page = seen.page

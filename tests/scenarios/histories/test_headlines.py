@@ -80,7 +80,7 @@ def test_what_was_changed_in_the_data_is_shown(
     name, files = small("beam")
     files["chat.json"][0]["turns"][0].append({"role": "assistant", "id": 9, "content": "Oliver ->-> 3,8"})
     folder = play_one(tmp_path, suite_of(name, data=str(write(files))))
-    (line,) = [line for line in json.loads((folder / "result.json").read_text("utf-8"))["changed"] if "assistant" in line]
+    (line,) = [line for line in json.loads((folder / "result.json").read_text("utf-8"))["data_changes"] if "assistant" in line]
     assert line.endswith("markers such as ->-> 1,3 that were cut from what the assistant says: 1")
     assert line in call("score", folder)[1]
     assert line.partition(": ")[2].replace(">", "&gt;") in (folder / "report.html").read_text("utf-8")
