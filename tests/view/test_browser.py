@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,10 +59,10 @@ def gated_run(runs: Path, folder: Path, reply: str = "OK.") -> Iterator[GatedRun
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     with subprocess.Popen(start, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout is not None
-            first = process.stdout.readline()
-            assert ": 2 " in first, first
-            yield GatedRun(process, pipe, first.partition(":")[0])
+            while not (journals := list(runs.glob("*-gated-agent-*/conversations/main/journal.jsonl"))):
+                assert process.poll() is None  # a run says that it has begun once its agent has replied
+                time.sleep(0.02)
+            yield GatedRun(process, pipe, journals[0].parents[2].name)
         finally:
             process.kill()
             process.communicate()
