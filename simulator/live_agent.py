@@ -48,9 +48,9 @@ class LiveAgent:
     turns after that, with the nights between them: a snapshot before a turn has the night before that turn. Any exception of the
     agent becomes an AgentError that names the turn.
 
-    In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`. In a lesion, turns are only counted;
-    before it is asked, `recall` brings it to where it knows the last of them alone.
-    An experiment shares its first turns, `shared` of them, with another conversation.
+    In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`. An experiment shares its
+    first turns, `shared` of them, with another conversation. In a lesion, turns are only counted; before the agent is asked, `recall`
+    brings it to where it knows the last of them alone.
 
     What the agent takes is told once, with the turn for which it took it. What it takes again, when it is shown turns whose account the
     journal has, counts against the ledger's limit alone. So does what it takes for turns of another conversation, except when an

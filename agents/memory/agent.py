@@ -73,7 +73,8 @@ class AnsweringAgent(BaseAgent):
         self.options = options
         self.memory = memory
         self._answerer = answerer
-        self._marked: TemporaryDirectory[str] | None = None
+        self._marked: Path | None = None
+        self._discard_marked: finalize[[], AnsweringAgent] | None = None
         self._clear()
 
     def _clear(self) -> None:
@@ -260,19 +261,19 @@ class AnsweringAgent(BaseAgent):
         self._unmark()
         if self.memory.has_snapshots and not self.memory.read_only_search:
             self._pending.spend(self.memory.used())  # so that what is saved does not tell it for each question
-            self._marked = marked = TemporaryDirectory(prefix="longspan-")
-            finalize(self, marked.cleanup)  # where nobody closes the agent
-            await self.memory.save(Path(self._marked.name))
+            folder = TemporaryDirectory(prefix="longspan-")
+            self._marked, self._discard_marked = Path(folder.name), finalize(self, folder.cleanup)  # also where nobody closes the agent
+            await self.memory.save(self._marked)
 
     async def _bring_back(self) -> None:
         """Load the memory as it was marked, unless a search leaves it so."""
         if self._marked is not None:
-            await self.memory.load(Path(self._marked.name))
+            await self.memory.load(self._marked)
 
     def _unmark(self) -> None:
-        if self._marked is not None:
-            self._marked.cleanup()
-            self._marked = None
+        if self._discard_marked is not None:
+            self._discard_marked()
+        self._marked = self._discard_marked = None
 
     async def _settle(self) -> None:
         await self._add([*self._batches.take(), *(self._since or ())])
