@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,10 +58,10 @@ def gated_run(runs: Path, folder: Path, reply: str = "OK.") -> Iterator[GatedRun
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     with subprocess.Popen(start, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
-            while not (journals := list(runs.glob("*-gated-agent-*/conversations/main/journal.jsonl"))):
-                assert process.poll() is None  # a run says that it has begun once its agent has replied
-                time.sleep(0.02)
-            yield GatedRun(process, pipe, journals[0].parents[2].name)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "asked\n", "a run says that it has begun once its agent has replied"
+            (folder_of_run,) = runs.glob("*-gated-agent-*")
+            yield GatedRun(process, pipe, folder_of_run.name)
         finally:
             process.kill()
             process.communicate()
