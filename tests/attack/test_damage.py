@@ -9,7 +9,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from itertools import product
 from pathlib import Path
@@ -25,7 +25,7 @@ from longspan.simulator.prompt_log import PromptLog, PromptMessage
 from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.runner import play
 from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.suite import Suite, load_suite
 from longspan.simulator.view.following import LiveRuns
 from longspan.simulator.view.pages import Pages
 from longspan.simulator.view.run_list import RunList
@@ -45,30 +45,41 @@ JUDGED, CUT = "judged", "cut"
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder with the runs."""
     out = tmp_path_factory.mktemp("whole")
-    with pytest.MonkeyPatch.context() as patched, Server(reply=judgement).running() as server:
-        patched.setenv("OPENAI_API_KEY", "sk-nothing")
-        suite = load_suite("summhay").changed(["documents=20", "words=150", "subtopics=2", "grading=judge"], [], [], None)
-        _played(out, JUDGED, RunSettings(suite=suite, span=2000, seed=1, agent="oracle", judge=server.model()))
-        suite = load_suite("ltm").changed([], [], ["colours", "jokes"], 2)
-        _played(out, CUT, RunSettings(suite=suite, span=2000, seed=1, agent="notebook"))
+    with judging() as (suite, judge):
+        played(out, JUDGED, RunSettings(suite=suite, span=2000, seed=1, agent="oracle", judge=judge))
+        mixed = load_suite("ltm").changed([], [], ["colours", "jokes"], 2)
+        played(out, CUT, RunSettings(suite=mixed, span=2000, seed=1, agent="notebook"))
         run = RunFolder(out / JUDGED)
-        run.incident(conversation="", type="moved", error="made up")
-        for test, sheet in sheets(run).items():
-            for claim in sheet.claims:
-                annotate(run, sheets(run), Annotation(test=test, claim=claim, coverage="none", bullet=None, by="Ada"))
-        assert _commanded("correct", run.path, "summhay-1-1", "--score", "0.25", "--why", "so", "--by", "Ada")[0] == 0
+        work_on(run)
         cut = RunFolder(out / CUT)
         lines = cut.journal("main").read_bytes().splitlines(keepends=True)
         cut.journal("main").write_bytes(b"".join(lines[: len(lines) * 3 // 4]))
         for text in ("Hm?", "And now?"):
             PromptLog(cut.prompts("main"), cut.owner("main")).add("a/b", "reply", [PromptMessage("user", text)])
         for each in (run, cut):
-            assert _commanded("score", each.path)[0] == 0
+            assert commanded("score", each.path)[0] == 0
             (each.path / "report.html").unlink()
         yield out
 
 
-def _played(out: Path, name: str, settings: RunSettings) -> None:
+@contextmanager
+def judging() -> Iterator[tuple[Suite, str]]:
+    """A suite of summaries, two of them, and the spec of a judge that grades them."""
+    with pytest.MonkeyPatch.context() as patched, Server(reply=judgement).running() as server:
+        patched.setenv("OPENAI_API_KEY", "sk-nothing")
+        yield load_suite("summhay").changed(["documents=20", "words=150", "subtopics=2", "grading=judge"], [], [], None), server.model()
+
+
+def work_on(run: RunFolder) -> None:
+    """Put into a judged run what people do, and an incident."""
+    run.incident(conversation="", type="moved", error="made up")
+    for test, sheet in sheets(run).items():
+        for claim in sheet.claims:
+            annotate(run, sheets(run), Annotation(test=test, claim=claim, coverage="none", bullet=None, by="Ada"))
+    assert commanded("correct", run.path, "summhay-1-1", "--score", "0.25", "--why", "so", "--by", "Ada")[0] == 0
+
+
+def played(out: Path, name: str, settings: RunSettings) -> None:
     (outcome,) = trio.run(lambda: play([plan(settings, out)]))
     assert outcome.error is None
     outcome.folder.rename(out / name)
@@ -134,7 +145,7 @@ class Seen(NamedTuple):
     told: bool
 
 
-def _commanded(*arguments: object) -> tuple[int, str, str]:
+def commanded(*arguments: object) -> tuple[int, str, str]:
     """Run a command. Return its exit code, what it printed, and its errors, of which there is at most one line."""
     out, err = StringIO(), StringIO()
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as leaving:
@@ -143,7 +154,7 @@ def _commanded(*arguments: object) -> tuple[int, str, str]:
 
 
 def _graded(*arguments: object) -> Seen:
-    code, out, err = _commanded(*arguments, "--json")
+    code, out, err = commanded(*arguments, "--json")
     if code and err:
         assert re.fullmatch(r"longspan: [^\n]+\n", err), err
         return Seen(None, told=True)
@@ -171,13 +182,13 @@ def _resume(run: Path) -> Seen:
 
 
 def _compare(run: Path) -> Seen:
-    code, out, err = _commanded("compare", run, "--format", "csv")
+    code, out, err = commanded("compare", run, "--format", "csv")
     return Seen(out, told=code != 0 and err.count("\n") == 1)
 
 
 def _export(run: Path) -> Seen:
     out = run.parent / "exported"
-    code, said, err = _commanded("export", run, "--format", "csv", "--out", out)
+    code, said, err = commanded("export", run, "--format", "csv", "--out", out)
     if code:
         return Seen(None, told=err.count("\n") == 1)
     with (out / "tests.csv").open(encoding="utf-8", newline="") as file:
@@ -185,7 +196,7 @@ def _export(run: Path) -> Seen:
 
 
 def _list(run: Path) -> Seen:
-    code, out, _ = _commanded("list", "runs", run.parent)
+    code, out, _ = commanded("list", "runs", run.parent)
     return Seen(re.findall(r"\d\.\d\d of \d|incomplete", out), told=code == 0 and "unreadable" in out)
 
 

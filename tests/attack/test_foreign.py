@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,18 +12,12 @@ from typing import Final, NamedTuple
 import pytest
 import trio
 
-from longspan.simulator.cli import main
 from longspan.simulator.gate import vouch
-from longspan.simulator.judging.annotation import Annotation, annotate, sheets
-from longspan.simulator.planning import plan
 from longspan.simulator.prompt_log import PromptLog, PromptMessage
 from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
 from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
 from tests.attack import ALL, tried
-from tests.attack.test_damage import judgement, page
-from tests.loopback import Server
+from tests.attack.test_damage import commanded, judging, page, played, work_on
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 
@@ -54,15 +46,10 @@ FILES: Final = (
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Finished runs of two conversations, each with a judge's answers, prompts, a correction, annotations and an incident."""
     out = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patched, Server(reply=judgement).running() as server:
-        patched.setenv("OPENAI_API_KEY", "sk-nothing")
-        suite = load_suite("summhay").changed(["documents=20", "words=150", "subtopics=2", "grading=judge"], [], [], None)
+    with judging() as (suite, judge):
         for name, changed in {MINE: {}, **OTHERS}.items():
             given = {"seed": 1, "agent": "oracle", "keep_prompts": True} | changed
-            settings = RunSettings(suite=suite, span=2000, judge=server.model(), **given)
-            (outcome,) = trio.run(lambda settings=settings: play([plan(settings, out)]))
-            assert outcome.error is None
-            outcome.folder.rename(out / name)
+            played(out, name, RunSettings(suite=suite, span=2000, judge=judge, **given))
             _work_on(RunFolder(out / name))
         yield out
 
@@ -70,22 +57,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def _work_on(run: RunFolder) -> None:
     """Put into a run what people and models do."""
     vouch(run.manifest)
-    run.incident(conversation="", type="moved", error="made up")
     for id in run.manifest.conversations:
         PromptLog(run.prompts(id), run.owner(id)).add("a/b", "reply", [PromptMessage("user", "Hm?")])
-    for test, sheet in sheets(run).items():
-        for claim in sheet.claims:
-            annotate(run, sheets(run), Annotation(test=test, claim=claim, coverage="none", bullet=None, by="Ada"))
-    assert _commanded("correct", run.path, "summhay-1-1", "--score", "0.25", "--why", "so", "--by", "Ada")[0] == 0
+    work_on(run)
     assert _commanded("publish", run.path, "--out", run.path.parent / f"{run.path.name}.json")[0] == 0
 
 
 def _commanded(*arguments: object) -> tuple[int, str]:
     """Run a command. Return its exit code and what it printed."""
-    said = StringIO()
-    with redirect_stdout(said), redirect_stderr(said), pytest.raises(SystemExit) as leaving:
-        main(list(map(str, arguments)))
-    return int(leaving.value.code or 0), said.getvalue()
+    code, out, err = commanded(*arguments)
+    return code, out + err
 
 
 def _viewed(run: Path) -> tuple[int, str]:
