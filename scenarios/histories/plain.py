@@ -164,12 +164,12 @@ def read(path: Path) -> Iterator[History]:
 
 def _values(source: Source) -> Iterator[tuple[str, Any]]:
     """Yield the values on a file's lines or, if the file is one value, the items in it, each with where it is. Raises InputError."""
-    content = source.content().removeprefix(MARK).strip()
-    whole = _whole(content, source.where)
+    content = source.content().removeprefix(MARK)
+    whole = _whole(content.strip(), source.where)
     if whole is not None:
         yield from ((f"{source.where}, item {number}", item) for number, item in enumerate(whole, 1))
         return
-    for number, line in enumerate(BytesIO(source.content().removeprefix(MARK)), 1):
+    for number, line in enumerate(BytesIO(content), 1):
         if line.strip():
             where = f"{source.where}, line {number}"
             yield where, parse_json(line, where, unique=True)
