@@ -17,6 +17,12 @@ from longspan.simulator.tools import checkup as checkup_module
 from longspan.simulator.tools.checkup import Finding, checkup
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not found at once is not waited for."""
+    monkeypatch.setattr("longspan.simulator.tools.lag.MOST_SECONDS", 0.1)
+
+
 class Plain:
     def __init__(self) -> None:
         self.log: dict[str, str] = {}
@@ -166,6 +172,7 @@ def test_what_an_agent_cannot_take_back_is_told(named: type[Plain] | str, verdic
     assert part in (finding.what if finding else "")
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     ("cls", "verdict", "part"),
     [
@@ -217,6 +224,7 @@ def test_a_lag_that_is_not_known_in_time_is_told_and_the_agent_is_not_ready(monk
     assert "cost of filler" in found, "what takes no time is told"
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     ("cls", "verdict", "part"),
     [
