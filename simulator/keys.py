@@ -170,8 +170,14 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def _secrets() -> Sequence[_Secret]:
-    held = ((name, value.strip()) for name, value in os.environ.items() if name in _noted or NAMES.search(name))
+    held = ((name, os.environ.get(name, "").strip()) for name in os.environ if name in _noted or _is_of_key(name))
     return _spelled(tuple(sorted((name, key) for name, key in held if _is_key(key) and key not in name)))
+
+
+@lru_cache(maxsize=1024)
+def _is_of_key(name: str) -> bool:
+    """Return whether a variable is named as keys are. Cached, since each text is redacted with the keys that are set by then."""
+    return NAMES.search(name) is not None
 
 
 def _is_key(value: str) -> bool:
