@@ -142,7 +142,8 @@ class _Ready(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Trunk:
     """The end of a conversation that others branch from: before turn `turns`, at virtual time `now`, at a position in tokens as said and
-    as charged (`dealt`). `needles` are the turns of its tests' needles, `sum` is its journal's last checksum."""
+    as charged (`dealt`). `needles` are the turns of its tests' needles, `opened` how these tests opened, by id; `sum` is its journal's last
+    checksum."""
 
     conversation: str
     turns: int
@@ -150,6 +151,7 @@ class Trunk:
     dealt: int
     now: datetime
     needles: Mapping[str, Sequence[int]]
+    opened: Mapping[str, events.Open]
     sum: str
 
     @property
@@ -251,6 +253,7 @@ class Conversation:
         self._nights = setting.schedule_nights()
         self._stopping = False
         self._tasks = {test.id: TestTask(test, self) for test in tests}
+        self._opened = {} if trunk is None else dict(trunk.opened)
         self._conductor = setting.conductor(tests)
         self._conductor.passes(self._dealt)
 
@@ -265,7 +268,7 @@ class Conversation:
     def end(self) -> Trunk:
         """Return where others branch from it, once it has been played to its end."""
         needles = {id: task.needles for id, task in self._tasks.items()}
-        return Trunk(self._setting.id, self.turns, self._position, self._dealt, self.now, needles, self._journal.sum)
+        return Trunk(self._setting.id, self.turns, self._position, self._dealt, self.now, needles, self._opened, self._journal.sum)
 
     def stop(self) -> None:
         """Make `play` save the agent and raise StoppedError before the next turn."""
@@ -426,15 +429,15 @@ class Conversation:
         return self._tasks[test].needles if test in self._tasks or self._trunk is None else self._trunk.needles[test]
 
     def _open(self, test: Test) -> None:
-        self._write(
-            events.Open(
-                **test.definition(),
-                skills=list(test.scenario.skills),
-                chance=test.scenario.chance(test.script.facts),
-                uninterrupted=test.scenario.uninterrupted,
-                position=self._position,
-            )
+        opened = events.Open(
+            **test.opening(),
+            skills=list(test.scenario.skills),
+            chance=test.scenario.chance(test.script.facts),
+            uninterrupted=test.scenario.uninterrupted,
+            position=self._position,
         )
+        self._opened[test.id] = opened
+        self._write(opened if test.trunk is None else opened.besides(self._opened[test.trunk]))
 
     def _jump(self, test: Test, to: datetime | None) -> None:
         """Move the clock for a test, unless that time has come."""

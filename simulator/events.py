@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, final
@@ -85,18 +86,22 @@ class Begin(_Event):
 class Open(_Event):
     """The start of a test at token `position`, with all that its grading needs. `facts` is None if what was expected is unknown.
 
-    `trunk`: the test that tells the history that this one asks about. `tags` and `counts` are its script's.
+    `trunk`: the test that tells the history that this one asks about. `tags` and `counts` are its script's. What a journal says once is
+    not repeated: of a test that tells a history and nothing else, the turns say the `lines`, and the event has `lines_sha256` in their
+    place; what the trunk's event says is not in a branch's (see `besides`).
     """
 
     type: Literal["open"] = "open"
     test: str
     scenario: str
-    skills: list[str]
+    skills: list[str] = []
     chance: float
     uninterrupted: bool
-    parameters: dict[str, Any]
+    parameters: dict[str, Any] = {}
     facts: dict[str, Any] | None = None
+    own_facts: dict[str, Any] | None = None
     lines: list[dict[str, Any]]
+    lines_sha256: str | None = None
     outline: list[dict[str, Any]]
     farewell: str | None = None
     alone: bool = False
@@ -104,6 +109,24 @@ class Open(_Event):
     tags: list[str] | None = None
     counts: Literal[False] | None = None
     position: int
+
+    def besides(self, trunk: Open) -> Open:
+        """Return what a branch's event says besides its trunk's: neither `skills` nor `parameters`, which are the scenario's, and of the
+        facts its `own_facts`, if it has all of the trunk's or others in their place."""
+        leaves: dict[str, Any] = {"skills": [], "parameters": {}}
+        if self.facts is not None and trunk.facts and self.facts.keys() >= trunk.facts.keys():
+            own = {name: fact for name, fact in self.facts.items() if name not in trunk.facts or not _same(fact, trunk.facts[name])}
+            leaves |= {"facts": None, "own_facts": own}
+        return self.model_copy(update=leaves)
+
+    def with_trunk(self, trunk: Open) -> Open:
+        """Return the whole event of a branch, whose journal has what it says besides its trunk's. Raises ValueError if it cannot be."""
+        if trunk.scenario != self.scenario:
+            raise ValueError(f"test {self.test!r:.80} asks about {trunk.test!r:.80}, which is of another scenario")
+        whole: dict[str, Any] = {"skills": self.skills or trunk.skills, "parameters": self.parameters or trunk.parameters}
+        if self.own_facts is not None:
+            whole |= {"facts": {**(trunk.facts or {}), **self.own_facts}, "own_facts": None}
+        return self.model_copy(update=whole)
 
     def ideal_replies(self, messages: Iterable[Message]) -> dict[int, str]:
         """Return the ideal replies to a scripted test's questions, by turn. `messages` are the test's own, in order."""
@@ -290,5 +313,14 @@ def parse_json(line: bytes) -> Event:
 
 
 def as_json(event: Event) -> bytes:
-    """Return an event as JSON, without fields that are None or `measured`. Raises ValueError for text that is not valid Unicode."""
-    return _EVENTS.dump_json(event, exclude={name for name, value in vars(event).items() if value is None or name == "measured"})
+    """Return an event as JSON, without fields that are None or `measured`, and without what a branch's leaves to its trunk's. Raises
+    ValueError for text that is not valid Unicode."""
+    left_out = {name for name, value in vars(event).items() if value is None or name == "measured"}
+    if isinstance(event, Open) and event.trunk is not None:
+        left_out |= {name for name in ("skills", "parameters") if not getattr(event, name)}
+    return _EVENTS.dump_json(event, exclude=left_out)
+
+
+def _same(one: object, other: object) -> bool:
+    """Return whether two values are the same as JSON, in which 1 is neither 1.0 nor true."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

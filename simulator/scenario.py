@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -19,7 +20,7 @@ from longspan.simulator.script import Line, Script, Segment
 from longspan.simulator.stage import Stage
 from longspan.simulator.tables import Table
 
-__all__ = ["Award", "Exchange", "Grade", "Measure", "Record", "Scenario", "Skill", "Test", "description", "measured"]
+__all__ = ["Award", "Exchange", "Grade", "Measure", "Record", "Scenario", "Skill", "Test", "description", "measured", "without_lines"]
 
 Skill = Literal[
     "recall",
@@ -180,7 +181,7 @@ class Test:
         return None if self.script.trunk is None else f"{self.scenario.name}-{self.script.trunk}"
 
     def definition(self) -> dict[str, Any]:
-        """Return the complete test as JSON, as its `open` event records it and a run's commitment covers it."""
+        """Return the complete test as JSON, which a run's commitment covers."""
         script = self.script
         content = {
             "test": self.id,
@@ -196,6 +197,17 @@ class Test:
         content |= {name: value for name, value in branching.items() if value not in (None, [], True)}
         definition: dict[str, Any] = json.loads(json.dumps(content))  # as it is read back: tuples become lists
         return definition
+
+    def opening(self) -> dict[str, Any]:
+        """Return its definition as its `open` event has it: the turns say the lines of a history that is told."""
+        definition = self.definition()
+        return without_lines(definition) if self.script.tells_alone else definition
+
+
+def without_lines(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the definition of a test that tells a history and nothing else, with a digest of its lines in their place."""
+    lines = json.dumps(definition["lines"], sort_keys=True, separators=(",", ":"))
+    return {**definition, "lines": [], "lines_sha256": hashlib.sha256(lines.encode()).hexdigest()}
 
 
 def _plain(item: Line | Segment) -> dict[str, Any]:

@@ -149,14 +149,15 @@ class PlayedTest:
     @property
     def tells(self) -> bool:
         """Whether it tells a history that others ask about, and is not graded."""
-        lines = self.definition.lines
-        return self.definition.alone and bool(lines) and all("reply" in line for line in lines)
+        lines = self.definition.lines  # in runs of 0.3, an event has the lines that are told
+        told = self.definition.lines_sha256 is not None or (bool(lines) and all("reply" in line for line in lines))
+        return self.definition.alone and told
 
     @property
     def told(self) -> bool:
         """Whether it tells a history, or asks about one, in a conversation of the history's own."""
         definition = self.definition
-        return definition.trunk is not None or (definition.alone and any("reply" in line for line in definition.lines))
+        return self.tells or definition.trunk is not None or (definition.alone and any("reply" in line for line in definition.lines))
 
     def certified(self, span: int) -> bool | None:
         """Return whether it kept its span, in charged tokens. A test with a conversation to itself has no span to keep. None for one
@@ -347,9 +348,16 @@ class Transcript:
     def _opened(self, event: events.Open, begin: events.Begin) -> PlayedTest:
         if event.test in self.tests:
             raise ValueError(f"test {event.test!r:.80} opens again")
+        if event.trunk is not None:
+            event = event.with_trunk(self._opened_by(event.trunk))
         test = self.tests[event.test] = PlayedTest(event, begin.conversation, begin.isolated)
         self.open.append(event.test)
         return test
+
+    def _opened_by(self, id: str) -> events.Open:
+        """Return how the test that tells a history opened: here, or in the trunk."""
+        tests = self.tests if self._trunk is None or id in self.tests else self._trunk.tests
+        return tests[id].definition
 
     def _ended(self, id: str) -> PlayedTest:
         test = self._open(id)

@@ -8,7 +8,6 @@ from typing import Any, Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from longspan.simulator import events
 from longspan.simulator.checksums import checked
 from longspan.simulator.definitions import tests_of
 from longspan.simulator.errors import InputError, first_problem
@@ -16,6 +15,8 @@ from longspan.simulator.files import read_packed, write_json
 from longspan.simulator.grading.grades import Gradebook, Result, ScenarioResult, grade_run
 from longspan.simulator.manifest import Manifest, commit
 from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.scenario import without_lines
+from longspan.simulator.transcript import PlayedTest
 
 __all__ = ["Check", "Published", "publish", "read_published", "verify"]
 
@@ -110,8 +111,8 @@ def verify(published: Published, run: RunFolder) -> Iterator[Check]:
     opened = commit(manifest.nonce, manifest.seed, [definitions[id] for id in ids]) if known else "tests unknown to this version"
     yield Check("commitment", opened == published.commitment, f"published {published.commitment[:16]}..., the run gives {opened[:16]}...")
     gradebook = Gradebook.of(run)
-    played = [test.definition for transcript in gradebook.transcripts.values() for test in transcript.tests.values()]
-    others = [event.test for event in played if not _matches(event, definitions.get(event.test))]
+    played = [test for transcript in gradebook.transcripts.values() for test in transcript.tests.values()]
+    others = [test.id for test in played if not _matches(test, definitions.get(test.id))]
     finding = f"not as committed to: {', '.join(others)}" if others else f"{len(played)} tests were played as committed to"
     yield Check("tests", not others, finding)
     current = _published(manifest, gradebook.result(run))
@@ -139,6 +140,14 @@ def _published(manifest: Manifest, result: Result) -> Published:
     )
 
 
-def _matches(event: events.Open, definition: dict[str, Any] | None) -> bool:
-    """Return whether the test that opened has this definition."""
-    return definition is not None and {name: getattr(event, name) for name in definition} == definition
+def _matches(test: PlayedTest, definition: dict[str, Any] | None) -> bool:
+    """Return whether a test that was played has this definition, and the turns that it told are its lines."""
+    if definition is None:
+        return False
+    if test.tells:
+        lines = [(line["text"], line.get("reply")) for line in definition["lines"]]
+        if lines[: len(test.exchanges)] != [(exchange.text, exchange.reply) for exchange in test.exchanges]:
+            return False
+    if test.definition.lines_sha256 is not None:
+        definition = without_lines(definition)
+    return {name: getattr(test.definition, name) for name in definition} == definition

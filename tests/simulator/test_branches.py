@@ -6,26 +6,32 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pytest
 import trio
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.diary import ASKED, BEGAN, Diary
 from tests.sealing import change_lines, nameless
 
 from longspan.agents.base import AgentError, BaseAgent, Reply
 from longspan.simulator.agent_spec import AgentSpec
+from longspan.simulator.analysis.commitment import publish, verify
 from longspan.simulator.analysis.comparing import load_comparison
 from longspan.simulator.asking import past_of
 from longspan.simulator.checksums import sealed
+from longspan.simulator.definitions import tests_of as planned_tests
 from longspan.simulator.dry_run import dry_run
 from longspan.simulator.errors import InputError, JournalError, ScenarioError
+from longspan.simulator.events import Open, as_json, parse_json
 from longspan.simulator.gate import admit
 from longspan.simulator.grading import run_status
 from longspan.simulator.grading.grades import Result, grade_run
 from longspan.simulator.grading.run_status import RunStatus
-from longspan.simulator.journal import Journal
+from longspan.simulator.journal import Journal, last_sum
 from longspan.simulator.messages import Message
 from longspan.simulator.planning import plan, plan_some, setting_of
 from longspan.simulator.run_folder import RunFolder
@@ -330,6 +336,87 @@ def test_a_run_killed_at_any_event_is_resumed_to_the_same_journals(tmp_path: Pat
         resumed = result_of(trio.run(lambda run=run: resume(run, "notebook")))
         assert journals(run) == expected, f"killed at {copy.name}"
         assert resumed.tests == result.tests
+
+
+def made_up(out: Path, questions: int = 8) -> RunFolder:
+    """A made-up history that is told and asked about."""
+    suite = Suite(name="locomo", tests=1, scenarios={"locomo": {"tokens": 5_000, "questions": questions}})
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=0, agent="notebook"), out)]))
+    result_of(outcome)
+    return RunFolder(outcome.folder)
+
+
+def test_what_is_told_and_what_all_questions_share_is_in_one_journal_once(tmp_path: Path) -> None:
+    run = made_up(tmp_path)
+    trunk, *branches = run.manifest.conversations
+    told = [exchange.text for exchange in run.transcripts()[trunk].history]
+    files = {id: run.journal(id).read_text("utf-8") for id in run.manifest.conversations}
+    assert len(told) > 50
+    assert [text for text in told if files[trunk].count(json.dumps(text, ensure_ascii=False)) != 1] == []
+    asked = {id: [line for line in files[id].splitlines() if json.loads(line)["type"] != "reply"] for id in branches}  # replies may quote
+    assert [(id, text) for id, lines in asked.items() for text in told if json.dumps(text, ensure_ascii=False) in "".join(lines)] == []
+    around = [line for line in files[trunk].splitlines() if json.loads(line)["type"] not in ("message", "reply", "jump")]
+    assert sum(map(len, around)) < sum(map(len, told)) / 4, "beside the turns it says next to nothing"
+    shared = {"benchmark", "history", "sha256", "sessions", "parameters", "skills"}
+    assert all(f'"{name}":' in files[trunk] for name in shared)
+    assert [(id, name) for id in branches for name in shared if f'"{name}":' in files[id]] == []
+    played = {id: test.definition for transcript in run.transcripts().values() for id, test in transcript.tests.items()}
+    for id, test in planned_tests(run.manifest).items():
+        definition = test.opening() if id == trunk else test.definition()
+        assert {name: getattr(played[id], name) for name in definition} == definition, "together they say all"
+        assert played[id].skills == list(test.scenario.skills)
+
+
+def test_turns_that_were_not_committed_to_are_told_from_those_that_were(tmp_path: Path) -> None:
+    run = made_up(tmp_path, questions=1)
+    trunk, branch = run.manifest.conversations
+    published = publish(run, tmp_path / "published.json")
+    assert [check.name for check in verify(published, run) if not check.holds] == []
+
+    def change(entries: list[dict[str, Any]]) -> None:
+        message = next(entry for entry in entries if entry["type"] == "message")
+        message["text"] = f"{message['text'][:-1]}!"
+
+    change_lines(run.journal(trunk), change)
+    change_lines(run.journal(branch), lambda entries: entries[0]["trunk"].update(sum=last_sum(run.journal(trunk))))
+    failed = {check.name: check.found for check in verify(published, RunFolder(run.path)) if not check.holds}
+    assert failed == {"tests": f"not as committed to: {trunk}"}
+
+
+def test_journals_that_say_it_twice_as_earlier_versions_wrote_them_are_read(tmp_path: Path) -> None:
+    run = made_up(tmp_path, questions=2)
+    expected = grade_run(run)
+    trunk, *branches = run.manifest.conversations
+    tests = planned_tests(run.manifest)
+
+    def whole(id: str, entries: list[dict[str, Any]]) -> None:
+        for name in ("lines_sha256", "own_facts"):
+            entries[1].pop(name, None)
+        entries[1].update(tests[id].definition(), skills=list(tests[id].scenario.skills))
+        if id != trunk:
+            entries[0]["trunk"]["sum"] = last_sum(run.journal(trunk))
+
+    for id in (trunk, *branches):
+        change_lines(run.journal(id), partial(whole, id))
+    again = RunFolder(run.path)
+    assert grade_run(again).tests == expected.tests
+    assert again.transcripts()[trunk].tests[trunk].tells
+
+
+FACTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from([None, 0, 1, 1.0, True, "", "x", [1], [True], {"a": 1}, {"a": 1.0}]))
+
+
+@given(of_trunk=FACTS, of_branch=st.none() | FACTS)
+def test_a_branch_and_its_trunk_say_all_of_the_branchs_facts(of_trunk: dict[str, Any], of_branch: dict[str, Any] | None) -> None:
+    said: dict[str, Any] = {"scenario": "s", "chance": 0.0, "uninterrupted": False, "lines": [], "outline": [], "position": 0}
+    common: dict[str, Any] = said | {"skills": ["recall"], "parameters": {"n": 1}}
+    trunk = Open(test="s-1", facts=of_trunk, **common)
+    branch = Open(test="s-2", trunk="s-1", facts=of_branch, **common)
+    written = parse_json(as_json(branch.besides(trunk)))
+    assert isinstance(written, Open)
+    assert json.dumps(written.with_trunk(trunk).facts, sort_keys=True) == json.dumps(of_branch, sort_keys=True)
+    assert (written.with_trunk(trunk).skills, written.with_trunk(trunk).parameters) == (["recall"], {"n": 1})
+    assert b"skills" not in as_json(branch.besides(trunk))
 
 
 def test_a_finished_run_asks_and_tells_nothing_when_it_is_resumed(tmp_path: Path, seen: type[Seen]) -> None:
