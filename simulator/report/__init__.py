@@ -19,6 +19,7 @@ from longspan.simulator.judging.calibration import calibration_notes
 from longspan.simulator.ledger import total_cost
 from longspan.simulator.report.chart import chart
 from longspan.simulator.report.effects import effects
+from longspan.simulator.report.folded import fold
 from longspan.simulator.report.memory import OUTCOMES, memory_map, split, stages
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.prompts import add_prompts
@@ -69,6 +70,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
     shown = [test for group in tests.values() for test in group]
     losses = MemoryLosses.of(result.tests, result.span)
     kinds = by_kind(result.tests)
+    more = environment().get_template("more.html.j2")
     page = environment().get_template("run.html.j2")
     pieces = page.stream(
         home=home,
@@ -77,6 +79,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         result=result,
         chance=result.chance,
         scenarios=tests,
+        folded=fold((test.result.id, more.render(test=test, result=result)) for test in shown),
         bounds={name: _bounds(group) for name, group in tests.items()},
         intervals={name: score_interval(run.manifest, [test.result for test in group]) for name, group in tests.items()},
         evidence={name: Distances.of([test.result for test in group], result.span) for name, group in tests.items()},

@@ -22,5 +22,12 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a run with several kinds of test and mixed scores."""
+    folder = played(tmp_path_factory.mktemp("mixed"), "colours", "jokes", "shopping", "prospective_memory", agent="notebook", tests=1)
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="session")
 def page(woven: Path) -> Page:
     return report(woven)

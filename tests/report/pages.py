@@ -155,8 +155,10 @@ def answering(folder: Path, to: Path, text: str) -> Page:
 
 def data_of(page: Page, conversation: str = "main") -> dict[str, Any]:
     """The JSON of a conversation in the report."""
-    plain = [script.text for script in page.root.all("script", type="application/json")]
-    deflated = [zlib.decompress(b64decode(script.text), -15) for script in page.root.all("script", class_="deflated")]
+    sections = page.root.all("section", class_="conversation")
+    plain = [script.text for section in sections for script in section.all("script", type="application/json")]
+    packed = [script.text for section in sections for script in section.all("script", class_="deflated")]
+    deflated = [zlib.decompress(b64decode(text), -15) for text in packed]
     found = [each for data in map(json.loads, [*plain, *deflated]) for each in (data, *data.pop("branches"))]
     (data,) = (data for data in found if data["id"] == conversation)
     return data

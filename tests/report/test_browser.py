@@ -20,14 +20,7 @@ from longspan.simulator.settings import RunSettings
 from longspan.simulator.suite import load_suite
 from tests.browser import PHONE, Open, Visit
 from tests.report.pages import Page as PlainPage
-from tests.report.pages import altered, data_of, journal, played, question, replying
-
-
-@pytest.fixture(scope="session")
-def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a run with several kinds of test and mixed scores."""
-    folder = played(tmp_path_factory.mktemp("mixed"), "colours", "jokes", "shopping", "prospective_memory", agent="notebook", tests=1)
-    return folder / "report.html"
+from tests.report.pages import altered, data_of, journal, question, replying
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ const Conversations = (() => {
   const OPEN = 3; // branches that are shown open, if there are no more
   const NEAR = "1500px 0px"; // what is no further from the window is rendered
 
-  /** The JSON of a conversation, which may be deflated (excerpts.py). A browser that cannot open it says so and goes on waiting. */
+  /** The JSON in a script, which may be deflated (excerpts.py). A browser that cannot open it says so and goes on waiting. */
   async function read(script) {
     if (!script.matches(".deflated")) return JSON.parse(script.textContent);
     if (!("DecompressionStream" in window)) {
@@ -361,5 +361,5 @@ const Conversations = (() => {
   near(tools, () => { if (!listed) show(); });
   follow(location.hash);
 
-  return { all, get: (id) => known.get(id), near };
+  return { all, get: (id) => known.get(id), near, read };
 })();

@@ -7,7 +7,25 @@
   const openerOf = (test) => test.querySelector("details.opener");
   const conversationOf = (test) => Conversations.get(test.dataset.conversation);
   const raw = new WeakMap(); // replies that are shown as rendered Markdown: what they were before
+  const packed = document.querySelector("#folded script"); // what rows fold, if there is much of it (folded.py)
+  let folded = null; // the same, by the row, once it is read
   let current = null;
+
+  /** What a row folds as nodes. */
+  const grown = (node) => (typeof node === "string" ? node : Turns.make(node[0], node[1], node.slice(2).map(grown)));
+
+  /** Give a row what it folds, if that has been read. */
+  function unfold(test) {
+    if (!folded?.has(test)) return;
+    test.append(...folded.get(test).map(grown));
+    folded.delete(test);
+  }
+
+  const reading = packed && Conversations.read(packed).then((rows) => {
+    const tests = table.querySelectorAll("tbody.test");
+    folded = new Map(rows.map((row, i) => [tests[i], row]));
+    document.getElementById("no-rows").hidden = true;
+  });
 
   /** Show the replies of an open test as they are, or rendered. */
   async function showReplies(test) {
@@ -79,8 +97,13 @@
     for (const test of tests) test.hidden = Boolean(target.value) && !(test.dataset.tags ?? "").split("\n").includes(target.value);
     place.textContent = target.value ? `${Turns.number(tests.filter(({ hidden }) => !hidden).length)} of ${Turns.number(tests.length)} tests` : "";
   });
-  table.addEventListener("toggle", ({ target }) => {
-    if (target.matches("details.opener") && target.open) showReplies(target.closest(".test"));
+  table.addEventListener("toggle", async ({ target }) => {
+    if (target.matches("details.opener") && target.open) {
+      const test = target.closest(".test");
+      await reading;
+      unfold(test);
+      showReplies(test);
+    }
     if (target.matches("details.whole") && target.open && !target.querySelector("ol")) fill(target);
   }, true);
   table.addEventListener("click", (event) => {
@@ -102,6 +125,7 @@
     for (const whole of table.querySelectorAll("details.whole[open]")) fill(whole);
     for (const whole of table.querySelectorAll("details.whole:not([open]) > ol")) whole.remove();
   });
+  addEventListener("beforeprint", () => { for (const test of table.querySelectorAll("tbody.test:not(.full)")) unfold(test); });
   addEventListener("hashchange", () => follow(location.hash));
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#test-']");
