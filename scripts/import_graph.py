@@ -34,6 +34,7 @@ FLOORS: Final = (
 
 FOUNDATION: Final = frozenset(
     {
+        "address_space",
         "cache",
         "checksums",
         "clock",

@@ -571,8 +571,16 @@ class Conversation:
         )
         self._write(sent)
         given = self._fork.gives(sent) if self._fork is not None else None
-        event = await self._reply(message, utterance, sent_before) if given is None else self._given(message, utterance, given)
-        self._write(event)
+        event = None
+        try:
+            event = await self._reply(message, utterance, sent_before) if given is None else self._given(message, utterance, given)
+            self._write(event)
+        except MemoryError:
+            size = f" of {len(event.text):,} characters" if event is not None else ""
+            raise AgentError(
+                f"turn {number}: the memory is full: it has no room for the agent's reply{size}; limit how long replies may be, or give "
+                "longspan more memory, and resume the run"
+            ) from None
         self._position = event.end
         self._dealt += utterance.tokens + (utterance.ready.tokens if utterance.ready else CHARGE)
         turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, (given or event).asked)

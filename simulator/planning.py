@@ -14,6 +14,7 @@ from secrets import token_hex
 from typing import Any, Final, final
 from unicodedata import normalize
 
+from longspan.simulator.address_space import check_room
 from longspan.simulator.agent import Agent, has_snapshots, lacking, observes, rewinds
 from longspan.simulator.agent_spec import AgentSpec, inspected, source
 from longspan.simulator.agent_spec import resolved as resolved_spec
@@ -98,6 +99,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
 
     Raises InputError for invalid settings, and if no test fits in the span.
     """
+    check_room()
     spec = resolved_spec(AgentSpec.parse(settings.agent))
     with inspected(spec) as agent:
         planned = _planned_for(spec, settings, out)
@@ -171,6 +173,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     Raises InputError for a run of 0.2, if this version of longspan generates different tests, for an imported run, and for anything
     in the manifest that the user has not allowed (see `gate`).
     """
+    check_room()
     if manifest.format == 1:
         made = manifest.versions.get("longspan", "0.2")
         raise InputError(

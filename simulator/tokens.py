@@ -28,8 +28,14 @@ EncodingName = Literal["cl100k_base", "o200k_base"]
 
 RANKS = Path(__file__).parent / "data" / "ranks"
 
-BLANKS = 500_000
-"""The longest run of white space passed to tiktoken at once, whose regular expressions fail at a million characters."""
+PIECE: Final = 100_000
+LONGEST: Final = 500_000
+"""Characters that are passed to tiktoken at once, if the text can be cut there without changing its tokens, and at most. Its memory grows
+with what it is passed, its process dies when there is no more, and its regular expressions fail at a million characters."""
+
+_CERTAIN: Final = re.compile(r"(?s:.*)\S(?= )")
+"""A text up to its last place before a space that follows something else. No token of either encoding reaches over such a place, and none
+before it depends on what follows it."""
 
 _PATTERNS: Final[dict[EncodingName, str]] = {
     "cl100k_base": (
@@ -95,12 +101,19 @@ class Tokenizer:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield `text` in pieces that have at most BLANKS characters of white space in a row."""
+    """Yield `text` in pieces that have, one after another, the tokens of the whole.
+
+    But where LONGEST characters have no space after a word, as in a picture written as text, they are cut anyway, which
+    changes their number by a few.
+    """
     begin = 0
-    for run in re.finditer(r"\s+", text) if len(text) > BLANKS else ():
-        for cut in range(run.start() + BLANKS, run.end(), BLANKS):
-            yield text[begin:cut]
-            begin = cut
+    while len(text) - begin > PIECE:
+        found = _CERTAIN.match(text, begin, begin + PIECE) or _CERTAIN.match(text, begin, begin + LONGEST)
+        if found is None and len(text) - begin <= LONGEST:
+            break
+        end = found.end() if found is not None else begin + LONGEST
+        yield text[begin:end]
+        begin = end
     yield text[begin:]
 
 

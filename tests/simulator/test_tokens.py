@@ -9,6 +9,7 @@ import sys
 import threading
 from base64 import b64encode
 from pathlib import Path
+from random import Random
 from types import ModuleType
 from typing import Any, get_args
 
@@ -104,10 +105,45 @@ def test_a_megabyte_of_white_space_is_counted(tokenizer: Tokenizer, blank: str) 
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_long_text_is_not_split_unnecessarily(tokenizer: Tokenizer) -> None:
-    text = ("word " * 20 + "\n\n" + " " * 300) * 2000
-    assert len(text) > tokens.BLANKS
-    assert tokenizer.encode(text) == tokenizer._encoding.encode_ordinary(text)
+WORDS = st.sampled_from(
+    ["word", "Don't", "it'S", "漢字", "e\u0301", "é", "İ", "12345", "!?", "/", "\ud800", "\U00013080", "_", "\x1c", "ſ"]
+)
+BLANKS = st.sampled_from([" ", " ", "  ", "\n", "\r\n", "\t", "\u3000", "\xa0", "\x1c", "\u2028", ""])
+TEXTS = st.lists(st.one_of(WORDS, BLANKS, st.characters()), min_size=10, max_size=120).map("".join)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(text=TEXTS, piece=st.integers(2, 12))
+def test_a_text_counted_in_pieces_has_the_tokens_of_the_whole(name: EncodingName, text: str, piece: int) -> None:
+    whole = Tokenizer(name)._encoding.encode_ordinary(text)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tokens, "PIECE", piece)
+        assert len(list(tokens._pieces(f"{text} word end"))) > 1
+        assert Tokenizer(name).encode(text) == whole
+        assert Tokenizer(name).count(text) == len(whole)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(text=st.text("ab漢!1\n", min_size=30, max_size=100), longest=st.integers(3, 12))
+def test_a_text_without_spaces_is_cut_and_is_still_the_text(name: EncodingName, text: str, longest: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tokens, "PIECE", 2)
+        patched.setattr(tokens, "LONGEST", longest)
+        encoded = Tokenizer(name).encode(text)
+        assert max(map(len, tokens._pieces(text))) <= longest
+    assert Tokenizer(name).decode(encoded) == text
+
+
+def test_a_cut_where_there_is_no_space_changes_a_count_by_hardly_anything(tokenizer: Tokenizer) -> None:
+    text = b64encode(Random(1).randbytes(3 * tokens.LONGEST)).decode()
+    whole = len(tokenizer._encoding.encode_ordinary(text))
+    assert abs(tokenizer.count(text) - whole) <= len(text) // tokens.LONGEST * 3
+
+
+def test_what_is_passed_to_tiktoken_at_once_is_short() -> None:
+    assert max(map(len, tokens._pieces("hello world " * 100_000))) <= tokens.PIECE
+    assert max(map(len, tokens._pieces("x" * 2_000_000))) == tokens.LONGEST
+    assert list(tokens._pieces("x" * tokens.LONGEST)) == ["x" * tokens.LONGEST]
 
 
 @pytest.mark.parametrize("name", ["", "gpt2", "CL100K_BASE", "cl100k_base/../x", None])
