@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from longspan.simulator.checksums import sealed
 from longspan.simulator.errors import InputError, one_line
@@ -111,8 +112,25 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 
 def write_json(path: Path, model: BaseModel) -> None:
-    """Write a pydantic model as a JSON file with a checksum, see `checksums`. Raises OSError as `write_text` does."""
-    write_text(path, sealed(model.model_dump_json(indent=1)))
+    """Write a pydantic model as a JSON file with a checksum, see `checksums`: indented, but for the objects in a list, which have a line
+    each. Raises OSError as `write_text` does."""
+    write_text(path, sealed(_indented(model.model_dump(mode="json"), "\n")))
+
+
+def _indented(value: Any, line: str) -> str:
+    """Return JSON whose lines begin with `line`, each row of a list in one of them."""
+    inner = f"{line} "
+    if isinstance(value, dict) and value:
+        fields = (f"{_json(name)}: {_indented(field, inner)}" for name, field in value.items())
+        return f"{{{inner}{f',{inner}'.join(fields)}{line}}}"
+    if isinstance(value, list) and value:
+        rows = (_json(each) if isinstance(each, dict) else _indented(each, inner) for each in value)
+        return f"[{inner}{f',{inner}'.join(rows)}{line}]"
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return to_json(value, inf_nan_mode="null").decode()
 
 
 @contextmanager

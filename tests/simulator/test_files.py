@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
 
+from longspan.simulator.checksums import checked
 from longspan.simulator.cli import main
-from longspan.simulator.files import write_text
+from longspan.simulator.files import write_json, write_text
 
 
 def full(*_: object) -> NoReturn:
@@ -54,3 +59,39 @@ def test_a_full_disk_for_temporary_files_is_named(monkeypatch: pytest.MonkeyPatc
     sys.stdout.close()
     assert error.startswith("longspan: /nowhere/tmp")
     assert error.endswith(": cannot be read or written: No such file or directory\n")
+
+
+class Row(BaseModel):
+    name: str
+    parts: list[dict[str, Any]]
+
+
+class Content(BaseModel):
+    rows: list[Row]
+    groups: dict[str, list[Row]]
+    nothing: list[str]
+    interval: tuple[float, float]
+    text: str
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+ROWS = st.lists(
+    st.builds(Row, name=TEXTS, parts=st.lists(st.dictionaries(TEXTS, st.integers() | TEXTS | st.none()), max_size=2)), max_size=3
+)
+
+
+@given(
+    rows=ROWS, groups=st.dictionaries(TEXTS, ROWS, max_size=2), interval=st.tuples(st.floats(0, 1), st.floats(allow_nan=False)), text=TEXTS
+)
+def test_a_row_of_a_file_is_one_line_and_is_read_as_it_was(
+    rows: list[Row], groups: dict[str, list[Row]], interval: tuple[float, float], text: str
+) -> None:
+    content = Content(rows=rows, groups=groups, nothing=[], interval=interval, text=text)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "content.json"
+        write_json(path, content)
+        written = checked(path.read_bytes(), path, "")
+        assert json.loads(written) == json.loads(content.model_dump_json())
+        lines = path.read_text("utf-8").split("\n")
+    assert len([line for line in lines if line.startswith('  {"name":')]) == len(rows)
+    assert len([line for line in lines if line.startswith('   {"name":')]) == sum(map(len, groups.values()))
