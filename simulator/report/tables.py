@@ -429,8 +429,8 @@ def _p(value: float | None) -> str:
 
 
 def as_markdown(comparison: Comparison) -> str:
-    """The tables and notes in Markdown. Untrusted text is escaped: it cannot become HTML or break a table."""
-    parts = [f"# {comparison.suite}: {len(comparison.agents)} agents, {comparison.runs} runs"]
+    """The tables and notes in Markdown. Untrusted text is escaped: it is shown as it is, and is no HTML, no link and no mention."""
+    parts = [f"# {_escaped(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"]
     for table in tables(comparison):
         rules = ["---:" if right else "---" for right in table.numeric]
         lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (table.columns, *table.rows)]
@@ -440,9 +440,20 @@ def as_markdown(comparison: Comparison) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+_MARKED: Final = re.compile(
+    r"[\\`*\[\]<>|~&#@$]"
+    r"|(?<![^\W_])_|_(?![^\W_])"  # one inside a word means nothing
+    r"|:(?=//)|(?<=www)\.|^[-+=](?=\s|[-+=]|$)",
+    re.IGNORECASE,
+)
+"""Characters that mean something in Markdown, GitHub's too, where they stand."""
+
+_NUMBERED: Final = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
+"""What begins an item of a numbered list."""
+
+
 def _escaped(text: str) -> str:
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*\[\]|~])", r"\\\1", text)
+    return _NUMBERED.sub(r"\1\\\2", _MARKED.sub(r"\\\g<0>", one_line(text)))
 
 
 # ---- CSV

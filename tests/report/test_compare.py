@@ -5,14 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import pstdev
+from xml.etree import ElementTree
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from playwright.sync_api import expect
 
 from longspan.simulator.analysis.comparing import Comparison, load_comparison
@@ -23,7 +28,7 @@ from longspan.simulator.cli import main
 from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
-from longspan.simulator.report.tables import CSV_COLUMNS, as_csv, as_markdown, notes, tables
+from longspan.simulator.report.tables import CSV_COLUMNS, _escaped, as_csv, as_markdown, notes, one_line, tables
 from longspan.simulator.run_folder import RunFolder
 from tests.browser import PHONE, Open
 from tests.made_runs import SKILLS, made_run
@@ -486,8 +491,25 @@ def test_no_agent_name_breaks_the_markdown_tables(comparison: Comparison) -> Non
     assert len(heads) >= 6
     for start, end in zip(heads, [*heads[1:], len(lines) + 1], strict=True):
         assert len(set(widths[start - 1 : end - 1])) == 1
-    assert "<" not in text
+    assert not re.search(r"(?<!\\)<", text)
     assert "[a](" not in text
+
+
+MARKED = st.text(st.sampled_from([*"ab1 _*`~<>[]()|\\&#@$:/.!-+=^{}\"'é\n"]), max_size=30)
+
+
+@example("<b>&amp;&lt; ![x](http://a.b) `c` ~~d~~ **e** _f_ sally_anne $x$ @you #1 http://a.b www.a.b me@a.b\\")
+@example("1. one")
+@example("- - -")
+@given(MARKED)
+def test_markdown_shows_every_text_as_it_is(text: str) -> None:
+    markdown = MarkdownIt("gfm-like")
+    assert markdown.linkify is not None
+    markdown.linkify.set({"fuzzy_link": False})  # on GitHub, an address begins with http or www
+    lines = ["| agent |", "| --- |", f"| {_escaped(text)} |", "", f"- {_escaped(text)}"]
+    page = ElementTree.fromstring(f"<page>{markdown.render(chr(10).join(lines))}</page>")  # noqa: S314
+    assert {part.tag for part in page.iter()} <= {"page", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
+    assert ["".join(part.itertext()).strip() for tag in ("td", "li") for part in page.iter(tag)] == [one_line(text)] * 2
 
 
 def test_the_csv_has_all_figures_under_one_header_and_no_formula(comparison: Comparison) -> None:
