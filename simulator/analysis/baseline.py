@@ -39,7 +39,7 @@ class Fall:
     `p`: the probability of such a fall, or a greater one, if the true one were `margin`. `detectable`: the true fall that would be shown
     in four of five cases, None if that cannot be estimated. Tests without a score count as 0; `unscored` is how many there are.
     `conversations`: how many are independent; if `recorded`, they are recorded histories, each of which counts once however often it is
-    played. `warnings`: what else differs, and what was left out.
+    played. `measured`: what the scores measure. `warnings`: what else differs, and what was left out.
     """
 
     old: float
@@ -53,6 +53,7 @@ class Fall:
     scenarios: list[ScenarioFall]
     warnings: list[str]
     recorded: bool = False
+    measured: str = "score"
 
     @property
     def verdict(self) -> Verdict:
@@ -67,7 +68,8 @@ class Fall:
         beyond = f"by more than {self.margin:.1%} of full marks " if self.margin else ""
         unit = ("history", "histories") if self.recorded else ("conversation", "conversations")
         paired = f"{self.conversations} paired {unit[self.conversations != 1]}"
-        scores = f"{self.new:.1%} of full marks, {self.old:.1%} before, in {self.tests:,} tests"
+        by = f" by {self.measured}" if self.measured != "score" else ""
+        scores = f"{self.new:.1%} of full marks{by}, {self.old:.1%} before, in {self.tests:,} tests"
         if self.unscored:
             scores += f", {self.unscored:,} of them without a score in one or the other, which counts as 0"
         if self.verdict == "undecided":
@@ -131,6 +133,7 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
         detectable=_detectable(apart, margin, len(scenarios)),
         scenarios=scenarios,
         recorded=any(each.recorded for each in both),
+        measured="; ".join(dict.fromkeys(run.result.measured for run in [*new, *old])),
         warnings=[
             *differences([*new, *old]),
             *pooled(new),

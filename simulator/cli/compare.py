@@ -147,7 +147,10 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
     console = Console()
     if fall.scenarios:
         rows = [[each.name, f"{each.old:.2f}", f"{each.new:.2f}", f"{each.new - each.old:+.2f}"] for each in fall.scenarios]
-        print_table(console, Table(title="Mean scores in the tests that both have", columns=["scenario", "before", "now", ""], rows=rows))
+        measured = f", {fall.measured}," if fall.measured != "score" else ""
+        print_table(
+            console, Table(title=f"Mean scores{measured} in the tests that both have", columns=["scenario", "before", "now", ""], rows=rows)
+        )
     for warning in fall.warnings:
         console.say(warning, "yellow")
     console.say(fall.sentence, "bold")

@@ -84,13 +84,14 @@ def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None)
         from longspan.simulator.report.junit import write_junit
 
         write_junit(junit, graded)
-    shares: dict[str, list[float]] = {}
+    shares: dict[tuple[str, str], list[float]] = {}
     for run, result in graded if fail_under is not None else []:
         where = result.agent if run.manifest.alone else f"{result.agent} at {result.span:,} tokens"
-        shares.setdefault(where, []).append(result.score_bounds[0] / max(1, result.max_score))
-    below = {where: share for where, found in shares.items() if (share := sum(found) / len(found)) < (fail_under or 0) - 1e-9}
-    for where, share in below.items():
-        complain(f"longspan: {where} scores {share:.1%} of full marks, less than --fail-under {fail_under:g}")
+        by = f" by {result.measured}" if result.measured != "score" else ""
+        shares.setdefault((where, by), []).append(result.score_bounds[0] / max(1, result.max_score))
+    below = {what: share for what, found in shares.items() if (share := sum(found) / len(found)) < (fail_under or 0) - 1e-9}
+    for (where, by), share in below.items():
+        complain(f"longspan: {where} scores {share:.1%} of full marks{by}, less than --fail-under {fail_under:g}")
     return 1 if below else 0
 
 

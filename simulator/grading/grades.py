@@ -203,6 +203,10 @@ class Result(_Frozen):
         """What the score measures, with remarks in brackets: "token F1 (no judge)"."""
         return f"{self.measure}{self._remarks}"
 
+    def named(self, score: float) -> str:
+        """A test's score and what it measures: "token F1 0.29 (no judge)"."""
+        return f"{self.measure} {score:.2f}{self._remarks}"
+
     @property
     def headline(self) -> str:
         """The score of full marks and what it measures: "token F1 0.29 of 1 (no judge)"."""

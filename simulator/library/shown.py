@@ -97,7 +97,7 @@ class ShownTest:
     @property
     def summary(self) -> str:
         """The reason, the needles, and the questions with replies and ideal replies."""
-        return visible(failure_text(self._test))
+        return visible(failure_text(self._test, self._run.result))
 
     @cached_property
     def _test(self) -> Test:

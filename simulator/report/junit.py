@@ -39,6 +39,8 @@ def _add_suite(root: ElementTree.Element, run: RunFolder, result: Result) -> Non
     conversations = Reading.of(run).conversations
     suite = ElementTree.SubElement(root, "testsuite", name=visible(run.path.name), tests=str(len(result.tests)))
     suite.set("time", _seconds(turn for conversation in conversations.values() for turn in conversation.turns))
+    properties = ElementTree.SubElement(suite, "properties")
+    ElementTree.SubElement(properties, "property", name="measure", value=visible(result.measured))
     counts = {"failure": 0, "error": 0, "skipped": 0}
     for test in result.tests:
         case = ElementTree.SubElement(suite, "testcase", classname=visible(f"{result.suite}.{test.scenario}"), name=visible(test.id))
@@ -47,7 +49,7 @@ def _add_suite(root: ElementTree.Element, run: RunFolder, result: Result) -> Non
         if (outcome := _outcome(test)) is not None:
             counts[outcome] += 1
             found = ElementTree.SubElement(case, outcome, message=visible(test.reason))
-            found.text = visible(failure_text(Test.of(test, conversations)))
+            found.text = visible(failure_text(Test.of(test, conversations), result))
     suite.set("failures", str(counts["failure"]))
     suite.set("errors", str(counts["error"]))
     suite.set("skipped", str(counts["skipped"]))
@@ -65,9 +67,9 @@ def _outcome(test: TestResult) -> str | None:
     return None if test.score == 1 else "failure"
 
 
-def failure_text(test: Test) -> str:
-    """Return what a developer needs of a test that did not pass: needles, questions with replies and ideal replies, and the reason."""
-    score = "no score" if test.result.score is None else f"score {test.result.score:.2f}"
+def failure_text(test: Test, run: Result) -> str:
+    """Return what a developer needs of a test that did not pass: its score in `run`, needles, questions with replies and ideal replies."""
+    score = "no score" if test.result.score is None else run.named(test.result.score)
     lines = [f"{score}: {test.result.reason}"]
     lines += [f"needle, turn {turn.number}: {_whole(turn.text)}" for turn in test.needles]
     for turn in test.questions:

@@ -225,7 +225,7 @@ def test_a_run_below_what_is_wanted_fails_and_its_tests_are_in_the_junit_file(tm
     (folder,) = (tmp_path / "runs").iterdir()
     result = read_result(RunFolder(folder))
     (suite,) = ElementTree.parse(junit).getroot()  # noqa: S314
-    cases = {case.get("name"): case for case in suite}
+    cases = {case.get("name"): case for case in suite.iter("testcase")}
     assert {test.id for test in result.tests} == cases.keys()
     for test in result.tests:
         failures = cases[test.id].findall("failure")

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import trio
@@ -65,6 +66,23 @@ def test_token_f1_is_called_so_wherever_it_is_shown(runs: Path, tmp_path: Path, 
     assert {row["measure"] for row in csv.DictReader((tmp_path / "csv" / "tests.csv").read_text("utf-8").splitlines())} == {F1}
     assert longspan.load(oracle).measured == F1
     assert F1.partition(" (")[0] in repr(longspan.load(oracle))
+
+
+def test_gates_say_that_they_judge_token_f1(tmp_path: Path, write: Write, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = str(write({"locomo10.json": LOCOMO}))
+    monkeypatch.chdir(tmp_path)
+    wanted = ["run", "locomo", "--data", f"locomo={data}", "--agent", "silent"]
+    code, said = call(*wanted, "--out", "runs", "--junit", "junit.xml", "--fail-under", "0.9")
+    assert (code, "longspan: silent scores 0.0% of full marks by token F1 (no judge), less than --fail-under 0.9" in said) == (1, True)
+    suite = ElementTree.parse("junit.xml").getroot()[0]  # noqa: S314
+    assert [(each.get("name"), each.get("value")) for each in suite.iter("property")] == [("measure", F1)]
+    assert {(each.text or "").partition(":")[0] for each in suite.iter("failure")} == {"token F1 0.00 (no judge)"}
+
+    said = call("compare", "runs", "--baseline", "runs")[1].replace("\n", " ")
+    assert "Mean scores, token F1 (no judge), in the tests that both have" in said
+    assert "0.0% of full marks by token F1 (no judge), 0.0% before" in said
+    with pytest.raises(AssertionError, match=r"token F1 0\.00 \(no judge\): "):
+        longspan.check("silent", suite="locomo", data={"locomo": data}, at_least=0.5)
 
 
 def test_made_up_data_are_called_made_up(tmp_path: Path, call: Call) -> None:
