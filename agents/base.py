@@ -15,11 +15,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from longspan.simulator.agent import Agent
-from longspan.simulator.errors import AgentError, InputError
-from longspan.simulator.ledger import Rates
-from longspan.simulator.messages import Message, Reply, Usage
-from longspan.simulator.sizes import Tokens
+from longspan.simulator.base.errors import AgentError, InputError
+from longspan.simulator.base.sizes import Tokens
+from longspan.simulator.contract.agent import Agent
+from longspan.simulator.contract.messages import Message, Reply, Usage
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["Agent", "AgentError", "AgentOptions", "BaseAgent", "InputError", "MemorylessAgent", "Message", "Reply", "Tokens", "Usage"]
 

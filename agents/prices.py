@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from longspan.agents.base import AgentOptions
-from longspan.simulator.ledger import Rates
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["PriceOptions"]
 

@@ -37,16 +37,16 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
     """
     import trio
 
-    from longspan.simulator import events
+    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.base.tokens import Tokenizer
     from longspan.simulator.grading.grades import Result
-    from longspan.simulator.journal import read_journal
-    from longspan.simulator.planning import plan
+    from longspan.simulator.journal import events
+    from longspan.simulator.journal.journal import read_journal
     from longspan.simulator.report import write_report
-    from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.runner import Outcome, play
-    from longspan.simulator.settings import RunSettings
-    from longspan.simulator.suite import load_suite
-    from longspan.simulator.tokens import Tokenizer
+    from longspan.simulator.running.planning import plan
+    from longspan.simulator.running.runner import Outcome, play
+    from longspan.simulator.suite.settings import RunSettings
+    from longspan.simulator.suite.suite import load_suite
 
     if agent.startswith(STUB):
         agent = agent.removeprefix(STUB)

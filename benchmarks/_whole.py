@@ -10,9 +10,9 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import TypeVar
 
+from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.filler.filler import Filler
 from longspan.simulator.filler.talk import Talk
-from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["tokenizer_pass", "whole"]
 

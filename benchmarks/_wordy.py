@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longspan.agents.base import BaseAgent
-from longspan.simulator.messages import Message, Reply
+from longspan.simulator.contract.messages import Message, Reply
 
 __all__ = ["Wordy"]
 

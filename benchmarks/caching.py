@@ -9,12 +9,12 @@ from typing import Final
 import trio
 
 from benchmarks._loopback import base_url, provider
-from longspan.simulator import events
-from longspan.simulator.journal import read_journal
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 __all__ = ["SPAN", "measure"]
 

@@ -15,17 +15,17 @@ import trio
 
 from benchmarks._loopback import base_url, provider
 from longspan.agents.base import Message
-from longspan.simulator import events
-from longspan.simulator.agent import Agent
-from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.conversation import Conversation, Setting
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.contract.agent import Agent
 from longspan.simulator.filler.filler import Filler
 from longspan.simulator.filler.talk import Talk
-from longspan.simulator.journal import Journal
-from longspan.simulator.live_agent import LiveAgent
-from longspan.simulator.snapshots import Snapshots
-from longspan.simulator.suite import load_suite, make_tests
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import Journal
+from longspan.simulator.play.conversation import Conversation, Setting
+from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.subject.snapshots import Snapshots
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.suite import load_suite, make_tests
 
 __all__ = ["SPAN", "measure"]
 

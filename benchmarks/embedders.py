@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import trio
 
-from longspan.simulator.errors import InputError, LongspanError
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.terminal import complain
+from longspan.simulator.base.errors import InputError, LongspanError
+from longspan.simulator.base.terminal import complain
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 __all__ = ["OPTIONS", "SPAN", "measure"]
 

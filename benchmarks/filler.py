@@ -22,10 +22,10 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import expit
 
+from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.filler.filler import Distraction, Filler, Source
 from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.trivia import Trivia
-from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["OPTIONS", "SPAN", "Figures", "figures", "measure", "said_in_tests"]
 
@@ -128,13 +128,13 @@ def said_in_tests() -> Said:
     """Play conversations and return what their tests said."""
     import trio
 
-    from longspan.simulator import events
-    from longspan.simulator.journal import read_journal
-    from longspan.simulator.planning import plan
-    from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.runner import play
-    from longspan.simulator.settings import RunSettings
-    from longspan.simulator.suite import load_suite
+    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.journal import events
+    from longspan.simulator.journal.journal import read_journal
+    from longspan.simulator.running.planning import plan
+    from longspan.simulator.running.runner import play
+    from longspan.simulator.suite.settings import RunSettings
+    from longspan.simulator.suite.suite import load_suite
 
     lines, needles, questions = [], [], defaultdict(list)
     with TemporaryDirectory() as folder:

@@ -12,15 +12,15 @@ from typing import Any, Final, NamedTuple, final
 import trio
 
 from longspan.agents.reference.silent import Silent
-from longspan.simulator import events
-from longspan.simulator.conversation import Conversation
-from longspan.simulator.journal import Journal
-from longspan.simulator.live_agent import LiveAgent
-from longspan.simulator.planning import plan, setting_of
-from longspan.simulator.script import Placement
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.transcript import Transcript
+from longspan.simulator.contract.script import Placement
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import Journal
+from longspan.simulator.journal.transcript import Transcript
+from longspan.simulator.play.conversation import Conversation
+from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.running.planning import plan, setting_of
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 __all__ = ["OPTIONS", "SPAN", "Weave", "measure", "weave"]
 

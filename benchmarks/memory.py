@@ -21,8 +21,8 @@ from longspan.agents.memory.ltm.embedders import HashEmbedder
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.options import LtmOptions
 from longspan.agents.models.core import ChatMessage, Completion
-from longspan.simulator.snapshots import Snapshots
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.subject.snapshots import Snapshots
 
 __all__ = ["OPTIONS", "measure"]
 

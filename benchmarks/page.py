@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 import trio
 from playwright.sync_api import Page, sync_playwright
 
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 __all__ = ["measure"]
 

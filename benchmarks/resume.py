@@ -10,14 +10,14 @@ from typing import TypeVar
 
 import trio
 
-from longspan.simulator import events
-from longspan.simulator.journal import read_journal
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, play, replay, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import Outcome, play, replay, resume
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 __all__ = ["measure"]
 

@@ -55,10 +55,10 @@ def _measured(tokens: int, questions: int, agent: str, data: str | None = None) 
 
     import trio
 
-    from longspan.simulator.planning import Plan, plan
-    from longspan.simulator.runner import play
-    from longspan.simulator.settings import RunSettings
-    from longspan.simulator.suite import Suite
+    from longspan.simulator.running.planning import Plan, plan
+    from longspan.simulator.running.runner import play
+    from longspan.simulator.suite.settings import RunSettings
+    from longspan.simulator.suite.suite import Suite
 
     def planned(tokens: int, questions: int, out: Path) -> Plan:
         own = out / f"{tokens}-{questions}.jsonl"

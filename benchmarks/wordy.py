@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 import trio
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import grade_run
-from longspan.simulator.planning import plan
 from longspan.simulator.report import write_report
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 __all__ = ["AGENT", "measure"]
 

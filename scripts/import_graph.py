@@ -17,51 +17,23 @@ from xml.sax.saxutils import escape
 ROOT: Final = Path(__file__).parents[1]
 
 FLOORS: Final = (
-    ("foundation",),
-    ("filler",),
-    ("engine",),
-    ("grading", "tracing"),
-    ("judging",),
-    ("analysis",),
+    ("base",),
+    ("files",),
+    ("contract", "filler"),
+    ("subject",),
+    ("journal", "tracing"),
+    ("suite",),
+    ("archive",),
+    ("play",),
+    ("grading",),
+    ("analysis", "judging"),
     ("report",),
-    ("runner",),
-    ("interop", "sweeps", "tools"),
-    ("arena", "view"),
-    ("cli", "scenarios", "agents"),
-    ("library",),
+    ("arena", "running", "view"),
+    ("exchange", "preflight", "sweeps"),
+    ("agents", "cli", "scenarios"),
+    ("api",),
 )
 """The rooms from the ground up. A room imports only from floors below its own."""
-
-FOUNDATION: Final = frozenset(
-    {
-        "address_space",
-        "cache",
-        "checksums",
-        "clock",
-        "errors",
-        "faults",
-        "files",
-        "folders",
-        "gather",
-        "installed",
-        "json_lines",
-        "keys",
-        "locks",
-        "messages",
-        "moment",
-        "owners",
-        "queries",
-        "sizes",
-        "suggestions",
-        "tables",
-        "templating",
-        "terminal",
-        "tokens",
-        "wording",
-    }
-)
-RUNNER: Final = frozenset({"asking", "coherence", "grid", "planning", "runner", "scoring"})
-"""Modules of the flat folder `simulator/` that are below and above the engine proper."""
 
 BOX, GAP, FLOOR, EDGE = 130, 60, 64, 16
 STYLE = """
@@ -109,19 +81,15 @@ def graph() -> dict[str, set[str]]:
 def room(module: str) -> str:
     """Return the room of a module."""
     top, *rest = module.split(".")
-    if top != "simulator":
-        return top
-    if rest and (len(rest) > 1 or (ROOT / "simulator" / rest[0]).is_dir()):
-        return rest[0]
-    name = rest[0] if rest else ""
-    return "foundation" if not name or name in FOUNDATION else "runner" if name in RUNNER else "engine"
+    return top if top != "simulator" or not rest else rest[0]
 
 
 def rooms() -> dict[str, set[str]]:
     """Return the rooms that each room's modules import from."""
     found: dict[str, set[str]] = {name: set() for floor in FLOORS for name in floor}
     for module, others in graph().items():
-        found[room(module)] |= {room(other) for other in others} - {room(module)}
+        if module != "simulator":
+            found[room(module)] |= {room(other) for other in others} - {room(module)}
     return found
 
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.archive.turns_shown import turns_of
 from longspan.simulator.grading.grades import Result, read_result
-from longspan.simulator.grid import Grid
-from longspan.simulator.past import turns_of
-from longspan.simulator.planning import plan
+from longspan.simulator.journal.transcript import Turn
 from longspan.simulator.report.figures import agent_lines, draw_legend, line_look, render
 from longspan.simulator.report.styles import styles
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.transcript import Turn
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.grid import Grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

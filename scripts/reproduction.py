@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from longspan.scenarios.elitr.marks import shown
 from longspan.scenarios.summhay.printed import SAMPLES, bias
-from longspan.simulator.interop.papers import Cell, Rules, paper
-from longspan.simulator.templating import environment
+from longspan.simulator.base.templating import environment
+from longspan.simulator.exchange.papers import Cell, Rules, paper
 
 PAGES: Final = ("reproduction.md", "comparability.md")
 TEMPLATES: Final = Path(__file__).parent / "pages"

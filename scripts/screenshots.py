@@ -29,18 +29,18 @@ from tests.view.serving import serving
 
 from longspan.simulator.analysis.comparing import load_comparison
 from longspan.simulator.analysis.graded_runs import load
-from longspan.simulator.answer_store import AnswerStore
+from longspan.simulator.archive.answer_store import AnswerStore
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.arena.evaluate import judge_and_rank
 from longspan.simulator.arena.page import as_html as arena_page
 from longspan.simulator.arena.results import Rules
 from longspan.simulator.arena.summaries import gather
-from longspan.simulator.planning import plan
 from longspan.simulator.report.card import draw_card
 from longspan.simulator.report.comparison import as_html as comparison_page
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 __all__ = ["FOLDER", "PICTURES", "WINDOW", "Studio"]
 

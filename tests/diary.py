@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any, ClassVar
 
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 
 __all__ = ["ASKED", "BEGAN", "Diary"]
 

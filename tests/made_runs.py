@@ -8,14 +8,14 @@ from random import Random
 from typing import Any
 
 from longspan.simulator.analysis.statistics import total
-from longspan.simulator.files import write_json
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.contract.scenario import Skill
+from longspan.simulator.files.reading import write_json
 from longspan.simulator.grading.grades import Result, TestResult, read_result, scenario_result
-from longspan.simulator.ledger import Spending
-from longspan.simulator.manifest import Manifest, PlannedTest, versions
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.scenario import Skill
-from longspan.simulator.suite import Suite
-from longspan.simulator.transcript import Evidence
+from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.subject.ledger import Spending
+from longspan.simulator.suite.manifest import Manifest, PlannedTest, versions
+from longspan.simulator.suite.suite import Suite
 
 __all__ = ["SKILLS", "interrupt", "made_run"]
 

@@ -12,17 +12,17 @@ from typing import ClassVar, final
 import trio
 
 from longspan.agents.base import BaseAgent
-from longspan.simulator import events
-from longspan.simulator.conversation import Conversation, Setting
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.contract.messages import Message, Reply
+from longspan.simulator.contract.scenario import Scenario, Skill, Test
+from longspan.simulator.contract.script import Line, Placement, Script, Segment
+from longspan.simulator.contract.stage import Stage
 from longspan.simulator.filler.filler import Filler, Pair
-from longspan.simulator.journal import Journal
-from longspan.simulator.live_agent import LiveAgent
-from longspan.simulator.messages import Message, Reply
-from longspan.simulator.scenario import Scenario, Skill, Test
-from longspan.simulator.script import Line, Placement, Script, Segment
-from longspan.simulator.stage import Stage
-from longspan.simulator.tokens import Tokenizer
-from longspan.simulator.transcript import Transcript
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import Journal
+from longspan.simulator.journal.transcript import Transcript
+from longspan.simulator.play.conversation import Conversation, Setting
+from longspan.simulator.play.live_agent import LiveAgent
 
 __all__ = ["Babbler", "Made", "Waiting", "made_test", "play", "setting"]
 

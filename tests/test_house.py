@@ -67,18 +67,18 @@ def test_the_engine_imports_neither_scenarios_nor_agents() -> None:
 
 def test_scenarios_import_neither_agents_nor_the_engines_loop() -> None:
     engine = (
-        "agent",
-        "agent_spec",
-        "clock",
-        "conductor",
-        "conversation",
+        "contract.agent",
+        "suite.agent_spec",
+        "base.clock",
+        "play.conductor",
+        "play.conversation",
         "grading.grades",
-        "journal",
-        "manifest",
-        "planning",
-        "plugins",
-        "runner",
-        "suite",
+        "journal.journal",
+        "suite.manifest",
+        "running.planning",
+        "suite.plugins",
+        "running.runner",
+        "suite.suite",
     )
     forbidden = {"time", "trio", *(f"longspan.simulator.{name}" for name in engine)}
     assert [(path, name) for path, name in imports("scenarios") if name in forbidden or name.startswith("longspan.agents")] == []
@@ -103,10 +103,10 @@ def checks_type(node: ast.AST) -> bool:
 def test_only_the_transcript_and_what_writes_events_examine_their_types() -> None:
     modules = (path for folder in ("simulator", "scenarios", "agents", "scripts") for path in (ROOT / folder).rglob("*.py"))
     found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(checks_type, nodes(path)))}
-    assert found == {f"simulator/{name}.py" for name in ("transcript", "journal", "conversation")}
+    assert found == {f"simulator/{name}.py" for name in ("journal/transcript", "journal/journal", "play/conversation")}
 
 
-PRINTING = {"simulator/terminal.py", "agents/outside/bridge.py", "agents/models/gguf/trial.py"}
+PRINTING = {"simulator/base/terminal.py", "agents/outside/bridge.py", "agents/models/gguf/trial.py"}
 """The modules that print: the one that all others print through, and two that run in a process of their own, whose output is read."""
 
 
@@ -131,22 +131,22 @@ def test_all_that_is_printed_goes_through_one_module() -> None:
 
 
 EXECUTORS = {
-    "make_agent": "agent_spec asking cli/chat judging/cached_model runner tools/checkup tools/estimate",
-    "inspected": "cli/runs planning runner sweeps/ray/driver sweeps/ray/node tools/estimate",
-    "CachedModel": "arena/evaluate cli/runs interop/data_writers judging/calibrate runner",
-    "check_model": "arena/evaluate interop/data_writers judging/calibrate planning runner",
-    "scenario_class": "cli/listing gate interop/imports plugins suite view/annotating",
-    "make_scenario": "grading/grades interop/imports planning plugins suite",
-    "scenarios_in": "definitions suite",
-    "read_definitions": "cli/importing definitions grid planning",
-    "Trivia": "planning",
-    "Plan": "planning",
-    "admit": "cli/runs library/playing sweeps/sweep",
-    "vouch": "gate planning sweeps/processes sweeps/ray/node",
-    "allow": "gate",
+    "make_agent": "suite/agent_spec running/asking cli/chat judging/cached_model running/runner preflight/checkup preflight/estimate",
+    "inspected": "cli/runs running/planning running/runner sweeps/ray/driver sweeps/ray/node preflight/estimate",
+    "CachedModel": "arena/evaluate cli/runs exchange/data_writers judging/calibrate running/runner",
+    "check_model": "arena/evaluate exchange/data_writers judging/calibrate running/planning running/runner",
+    "scenario_class": "cli/listing suite/trust exchange/imports suite/plugins suite/suite view/annotating",
+    "make_scenario": "grading/grades exchange/imports running/planning suite/plugins suite/suite",
+    "scenarios_in": "suite/definitions suite/suite",
+    "read_definitions": "cli/importing suite/definitions suite/grid running/planning",
+    "Trivia": "running/planning",
+    "Plan": "running/planning",
+    "admit": "cli/runs api/playing sweeps/sweep",
+    "vouch": "suite/trust running/planning sweeps/processes sweeps/ray/node",
+    "allow": "suite/trust",
 }
 """Where what a text names is run, called or read, and where it is allowed. Each of these places gets its text from the user's own
-settings or from a Plan, or has it cleared by the gate (simulator/gate.py). Make sure of that before you add a place."""
+settings or from a Plan, or has it cleared by the gate (simulator/suite/trust.py). Make sure of that before you add a place."""
 
 
 def called(node: ast.AST) -> str:
@@ -173,17 +173,17 @@ def callers(*names: str) -> set[str]:
 
 
 def test_folders_are_deleted_in_one_place() -> None:
-    assert callers("rmtree") == {"simulator/folders.py"}
+    assert callers("rmtree") == {"simulator/files/folders.py"}
 
 
 def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> None:
     """Another module may be added here only if what it opens was named by the user, is longspan's own, or is being made."""
-    named = {"analysis/commitment", "arena/summaries", "filler/trivia", "judging/labels", "suite"}
-    own = {"cache", "filler/draws", "filler/wordnet", "report/page", "terminal", "tokens", "view/pages"}
-    made = {"analysis/export", "cli/compare", "cli/plot", "files", "report/outcome", "snapshots", "sweeps/ray/node"}
+    named = {"analysis/commitment", "arena/summaries", "filler/trivia", "judging/labels", "suite/suite"}
+    own = {"base/cache", "filler/draws", "filler/wordnet", "report/page", "base/terminal", "base/tokens", "view/pages"}
+    made = {"analysis/export", "cli/compare", "cli/plot", "files/reading", "report/outcome", "subject/snapshots", "sweeps/ray/node"}
     openers = callers("open", "opened", "read_bytes", "read_text", "read_packed", "write_bytes")
     found = {path for path in openers if path.startswith("simulator/")}
-    assert found == {f"simulator/{name}.py" for name in named | own | made | {"folders"}}
+    assert found == {f"simulator/{name}.py" for name in named | own | made | {"files/folders"}}
 
 
 def test_the_transcript_does_not_import_grading() -> None:
@@ -207,6 +207,11 @@ def test_a_room_imports_from_lower_floors_only() -> None:
         if (here := import_graph.room(module)) != (there := import_graph.room(other)) and level[here] <= level[there]
     ]
     assert up == []
+
+
+def test_every_module_has_a_room() -> None:
+    flat = [path.name for path in (ROOT / "simulator").glob("*.py")]
+    assert flat == ["__init__.py"]
 
 
 def test_the_picture_of_the_rooms_is_that_of_the_code() -> None:

@@ -11,18 +11,18 @@ import trio
 from benchmarks.interleaving import weave
 
 from longspan.agents.base import BaseAgent
-from longspan.simulator import events
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.contract.messages import Message, Reply
+from longspan.simulator.contract.scenario import Scenario
+from longspan.simulator.contract.script import Placement
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.journal import read_journal
-from longspan.simulator.messages import Message, Reply
-from longspan.simulator.planning import Plan, plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.scenario import Scenario
-from longspan.simulator.script import Placement
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite, make_tests
-from longspan.simulator.transcript import Transcript
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.transcript import Transcript
+from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite, make_tests
 from tests.rig import Babbler, setting
 from tests.rig import play as play_tests
 from tests.sealing import nameless

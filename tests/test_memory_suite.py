@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import trio
 
+from longspan.simulator.contract.script import Placement
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.script import Placement
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 SPANS = [2_000, 500_000]
 PLACEMENTS: list[Placement] = ["spread", "uniform", "early"]

@@ -16,13 +16,13 @@ import pytest
 import trio
 
 from longspan.scenarios.ltm.wording import Wording
-from longspan.simulator.planning import plan
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.runner import play
-from longspan.simulator.scenario import Scenario
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.contract.scenario import Scenario
+from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 OURS = Wording.folder
 OTHER = Path(__file__).parent / "wording"

@@ -30,8 +30,8 @@ from longspan.agents.memory.reader import Reader
 from longspan.agents.memory.turns import Turn, as_turn
 from longspan.agents.models.core import Core, clean
 from longspan.agents.models.dry import DryCore
-from longspan.simulator.errors import first_problem
-from longspan.simulator.ledger import Rates
+from longspan.simulator.base.errors import first_problem
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["AnsweringAgent", "MemoryAgent"]
 

@@ -14,8 +14,8 @@ from longspan.agents.memory.calls import Calls
 from longspan.agents.memory.memory import MemoryItem
 from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, OnRefusal, clean, stamped
 from longspan.agents.models.thinking import traced
-from longspan.simulator.ledger import Rates
-from longspan.simulator.templating import environment
+from longspan.simulator.base.templating import environment
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["Answer", "Answerer"]
 

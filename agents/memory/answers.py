@@ -13,7 +13,7 @@ from longspan.agents.memory.memory import MemoryItem, Used
 from longspan.agents.models.core import clean
 from longspan.agents.outside.counts import Counts, Dollars, sum_of
 from longspan.agents.outside.protocol import Answer
-from longspan.simulator.ledger import Rates
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["ROLE", "AddAnswer", "SearchAnswer", "Spent"]
 

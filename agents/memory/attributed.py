@@ -16,8 +16,8 @@ from longspan.agents.base import AgentError
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.sources import Sources
 from longspan.agents.memory.turns import Turn, read_turns, write_turns
-from longspan.simulator.errors import one_line
-from longspan.simulator.ledger import Rates
+from longspan.simulator.base.errors import one_line
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["Attributed"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, final
 from pydantic import PlainValidator
 
 from longspan.agents.memory.turns import Turn
-from longspan.simulator.integers import parse_integer
+from longspan.simulator.base.integers import parse_integer
 
 __all__ = ["Batch", "Batches"]
 

@@ -16,7 +16,7 @@ from typing import Final, final
 from pydantic import Field
 
 from longspan.agents.base import AgentOptions
-from longspan.agents.memory.kept import KeptTurns, item_of
+from longspan.agents.memory.baseline_memories import KeptTurns, item_of
 from longspan.agents.memory.memory import MemoryItem
 from longspan.agents.memory.turns import Turn
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, final
 
 from longspan.agents.base import AgentError, Usage
 from longspan.agents.models.core import ChatMessage, Completion, Core, OnRefusal, RefusalError, as_sent, clean
-from longspan.simulator.prompt_log import note_prompt
+from longspan.simulator.subject.prompt_log import note_prompt
 
 __all__ = ["Calls"]
 

@@ -17,9 +17,9 @@ from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.memory import Memories
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.turns import Turn, read_turns, write_turns
-from longspan.simulator.errors import first_problem, one_line
-from longspan.simulator.ledger import Rates
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.errors import first_problem, one_line
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["Chroma"]
 

@@ -15,11 +15,11 @@ from longspan.agents.memory.batches import Batch
 from longspan.agents.memory.memory import Memory
 from longspan.agents.memory.reader import WORDS, Reader
 from longspan.agents.models.core import OnRefusal, core_environment, make_core
-from longspan.simulator.errors import first_problem
-from longspan.simulator.fields import is_option, option_names, validated
-from longspan.simulator.installed import installed
-from longspan.simulator.plugins import load
-from longspan.simulator.suggestions import meant
+from longspan.simulator.base.errors import first_problem
+from longspan.simulator.base.fields import is_option, option_names, validated
+from longspan.simulator.base.installed import installed
+from longspan.simulator.base.suggestions import meant
+from longspan.simulator.suite.plugins import load
 
 __all__ = ["MEMORIES", "MemoryOptions", "answerer_environment", "answerer_of", "make_memory"]
 

@@ -24,7 +24,7 @@ from longspan.agents.memory.turns import Turn
 from longspan.agents.models.core import Tool, clean, stamped
 from longspan.agents.tools.kept_server import KeptServer, ServerCall
 from longspan.agents.tools.server import McpServer
-from longspan.simulator.errors import first_problem
+from longspan.simulator.base.errors import first_problem
 
 __all__ = ["McpMemory"]
 

@@ -22,8 +22,8 @@ from typing import ClassVar, NamedTuple, final
 
 from longspan.agents.base import AgentOptions, InputError, Usage
 from longspan.agents.memory.turns import Turn
-from longspan.simulator.agent import saved_size
-from longspan.simulator.ledger import Rates
+from longspan.simulator.contract.agent import saved_size
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["Memory", "MemoryItem", "Used"]
 

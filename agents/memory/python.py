@@ -36,8 +36,8 @@ from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import read
 from longspan.agents.outside.python import PythonOptions, check_arguments
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
-from longspan.simulator.errors import one_line
-from longspan.simulator.plugins import find_class
+from longspan.simulator.base.errors import one_line
+from longspan.simulator.suite.plugins import find_class
 
 __all__ = ["PythonMemory"]
 

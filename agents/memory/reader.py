@@ -15,7 +15,7 @@ from longspan.agents.memory.memory import MemoryItem
 from longspan.agents.memory.turns import message_in
 from longspan.agents.models.core import clean
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.ledger import Rates
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["WORDS", "Reader"]
 

@@ -17,11 +17,11 @@ from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.agents.models.thinking import split_thinking
 from longspan.agents.models.web import refusal_in
-from longspan.simulator.keys import redacted, redacted_in
-from longspan.simulator.ledger import Rates
-from longspan.simulator.replies import KeptCall, KeptReply, kept_replies, key_of
-from longspan.simulator.telemetry import model_call
-from longspan.simulator.tokens import EncodingName, Tokenizer
+from longspan.simulator.base.keys import redacted, redacted_in
+from longspan.simulator.base.tokens import EncodingName, Tokenizer
+from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.subject.replies import KeptCall, KeptReply, kept_replies, key_of
+from longspan.simulator.subject.telemetry import model_call
 
 __all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "merged", "parse_usage"]
 

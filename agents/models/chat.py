@@ -25,9 +25,9 @@ from longspan.agents.models.core import (
 from longspan.agents.models.dry import DryCore
 from longspan.agents.models.thinking import traced
 from longspan.agents.models.window import Eviction, Window
-from longspan.simulator.errors import first_problem
-from longspan.simulator.ledger import Rates
-from longspan.simulator.prompt_log import note_prompt
+from longspan.simulator.base.errors import first_problem
+from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.subject.prompt_log import note_prompt
 
 __all__ = ["ChatAgent", "ChatOptions", "cut_middle"]
 

@@ -15,7 +15,7 @@ from longspan.agents.models.api import dig
 from longspan.agents.models.core import clean
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
-from longspan.simulator.integers import is_finite
+from longspan.simulator.base.integers import is_finite
 
 __all__ = ["COHERE", "CohereReranker"]
 

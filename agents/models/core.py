@@ -11,11 +11,11 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 from pydantic import BaseModel, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, InputError, Usage
-from longspan.simulator.errors import first_problem
-from longspan.simulator.fields import is_option, option_names, validated
-from longspan.simulator.ledger import Rates
-from longspan.simulator.plugins import load
-from longspan.simulator.suggestions import meant
+from longspan.simulator.base.errors import first_problem
+from longspan.simulator.base.fields import is_option, option_names, validated
+from longspan.simulator.base.suggestions import meant
+from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.suite.plugins import load
 
 __all__ = [
     "CORES",

@@ -12,7 +12,7 @@ from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
 from longspan.agents.models.web import stream_error
-from longspan.simulator.tokens import EncodingName
+from longspan.simulator.base.tokens import EncodingName
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

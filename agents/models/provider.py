@@ -18,10 +18,10 @@ from longspan.agents.models.core import CoreOptions
 from longspan.agents.models.limits import DEFAULT_AT_ONCE, Limiter, SharedLimiter, Slot
 from longspan.agents.models.web import check_header, check_url, http_client, is_loopback, translate_error
 from longspan.agents.prices import PriceOptions
-from longspan.simulator.agent import will_be_asked
-from longspan.simulator.keys import note_key, redacted
-from longspan.simulator.processes import share
-from longspan.simulator.replies import kept_replies
+from longspan.simulator.base.keys import note_key, redacted
+from longspan.simulator.base.processes import share
+from longspan.simulator.contract.agent import will_be_asked
+from longspan.simulator.subject.replies import kept_replies
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
 
 __all__ = ["Provider", "ProviderOptions", "Vendor"]

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.core import ContextOverflowError
 from longspan.agents.models.limits import TransientError
-from longspan.simulator.errors import one_line
-from longspan.simulator.keys import redacted
+from longspan.simulator.base.errors import one_line
+from longspan.simulator.base.keys import redacted
 
 if TYPE_CHECKING:
     import httpx2

@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from longspan.agents.base import Reply, Usage
-from longspan.simulator.ledger import DROPPED, MAX_DOLLARS, MAX_TOKENS, Rates, price, stated_by, total_cost, used_by
+from longspan.simulator.subject.ledger import DROPPED, MAX_DOLLARS, MAX_TOKENS, Rates, price, stated_by, total_cost, used_by
 
 __all__ = ["Counts", "Dollars", "dropped", "models_at", "priced", "sum_of"]
 

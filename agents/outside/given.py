@@ -22,7 +22,7 @@ from longspan.agents.outside.in_process import Home
 from longspan.agents.outside.loop_thread import LoopThread, wait
 from longspan.agents.outside.object_agent import ObjectAgent
 from longspan.agents.outside.remote import RemoteOptions
-from longspan.simulator.given import Given, find
+from longspan.simulator.subject.in_memory_agents import Given, find
 
 __all__ = ["GivenAgent"]
 

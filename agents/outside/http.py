@@ -20,8 +20,8 @@ from longspan.agents.base import AgentError, AgentOptions, InputError
 from longspan.agents.models.web import check_url, is_loopback, retry_after
 from longspan.agents.outside.protocol import MAX_BYTES, printable
 from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request
-from longspan.simulator.errors import one_line
-from longspan.simulator.telemetry import traceparent
+from longspan.simulator.base.errors import one_line
+from longspan.simulator.subject.telemetry import traceparent
 
 if TYPE_CHECKING:
     import httpx2

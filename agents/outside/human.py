@@ -15,8 +15,8 @@ from typing import ClassVar, Final, final
 import trio
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply
-from longspan.simulator.errors import StoppedError
-from longspan.simulator.terminal import visible
+from longspan.simulator.base.errors import StoppedError
+from longspan.simulator.base.terminal import visible
 
 __all__ = ["Human"]
 

@@ -14,8 +14,8 @@ from longspan.agents.base import AgentError, Reply
 from longspan.agents.outside.bridge import plain, with_usage
 from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read
 from longspan.agents.outside.remote import OutsideAgent, RemoteOptions, too_slow
-from longspan.simulator.errors import one_line
-from longspan.simulator.faults import at_line, is_fault
+from longspan.simulator.base.blame import at_line, is_fault
+from longspan.simulator.base.errors import one_line
 
 __all__ = ["Home", "InProcess", "InProcessAgent"]
 

@@ -14,7 +14,7 @@ from longspan.agents.outside.counts import dropped, priced
 from longspan.agents.outside.in_process import Home, InProcessAgent
 from longspan.agents.outside.protocol import WorkAnswer
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
-from longspan.simulator.agent import has_snapshots
+from longspan.simulator.contract.agent import has_snapshots
 
 __all__ = ["ObjectAgent"]
 

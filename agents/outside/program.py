@@ -15,7 +15,7 @@ from trio.abc import ReceiveStream, SendStream
 
 from longspan.agents.base import AgentError
 from longspan.agents.outside.protocol import MAX_BYTES, printable
-from longspan.simulator.agent_log import CRASH, agent_log, telling
+from longspan.simulator.subject.agent_log import CRASH, agent_log, telling
 
 __all__ = ["ADVICE", "Program"]
 

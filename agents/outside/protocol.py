@@ -14,11 +14,11 @@ from typing import Any, Final, Literal, NoReturn, Self, TypeVar, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from longspan.agents.outside.counts import Counts, Dollars, priced
-from longspan.simulator.errors import AgentError, first_problem
-from longspan.simulator.keys import MAX_LENGTH, redacted, redacted_in
-from longspan.simulator.ledger import Rates
-from longspan.simulator.messages import Reply
-from longspan.simulator.traces import Trace, TracePart
+from longspan.simulator.base.errors import AgentError, first_problem
+from longspan.simulator.base.keys import MAX_LENGTH, redacted, redacted_in
+from longspan.simulator.contract.messages import Reply
+from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.subject.traces import Trace, TracePart
 
 __all__ = [
     "MAX_BYTES",

@@ -4,7 +4,7 @@
         def reply(self, message):            # or `async def`, under asyncio
             return message.text              # or a dict with text, usage, cost_usd and trace, or a Reply
 
-`message` is a `longspan.simulator.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
+`message` is a `longspan.simulator.contract.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
 `observe(message, reply)`, `consolidate(at)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a thread of
 its own, with an asyncio loop, from its constructor on (see `loop_thread`); one of a class that derives from `BaseAgent` runs under Trio.
 Without `observe`, the class is asked for a reply, which is dropped. Without `reset`, a new instance is created. Without `save`
@@ -33,10 +33,10 @@ from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.object_agent import ObjectAgent
 from longspan.agents.outside.protocol import EmptyAnswer
 from longspan.agents.outside.remote import RemoteOptions, processors
-from longspan.simulator.agent import observes, repeatable
-from longspan.simulator.ledger import Rates
-from longspan.simulator.plugins import find_class, module_and_class
-from longspan.simulator.suggestions import meant
+from longspan.simulator.base.suggestions import meant
+from longspan.simulator.contract.agent import observes, repeatable
+from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.suite.plugins import find_class, module_and_class
 
 __all__ = ["PythonAgent", "PythonOptions", "check_arguments"]
 

@@ -32,8 +32,8 @@ from longspan.agents.outside.protocol import (
     read,
 )
 from longspan.agents.prices import PriceOptions
-from longspan.simulator.ledger import Rates
-from longspan.simulator.telemetry import traceparent
+from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.subject.telemetry import traceparent
 
 __all__ = ["CLOSE_SECONDS", "OutsideAgent", "RemoteAgent", "RemoteOptions", "Request", "processors", "too_slow"]
 

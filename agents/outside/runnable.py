@@ -26,9 +26,9 @@ from longspan.agents.outside.in_process import InProcessAgent
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import decode, printable
 from longspan.agents.outside.remote import RemoteOptions
-from longspan.simulator.errors import first_problem
-from longspan.simulator.keys import redacted
-from longspan.simulator.plugins import find_object
+from longspan.simulator.base.errors import first_problem
+from longspan.simulator.base.keys import redacted
+from longspan.simulator.suite.plugins import find_object
 
 __all__ = ["RunnableAgent"]
 

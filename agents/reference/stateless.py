@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import final
 
 from longspan.agents.base import AgentError, MemorylessAgent, Message, Reply
-from longspan.simulator.errors import one_line
-from longspan.simulator.faults import is_fault
-from longspan.simulator.installed import SCENARIOS, installed
-from longspan.simulator.plugins import installed_scenarios
-from longspan.simulator.scenario import Scenario
+from longspan.simulator.base.blame import is_fault
+from longspan.simulator.base.errors import one_line
+from longspan.simulator.base.installed import SCENARIOS, installed
+from longspan.simulator.contract.scenario import Scenario
+from longspan.simulator.suite.plugins import installed_scenarios
 
 __all__ = ["Stateless"]
 

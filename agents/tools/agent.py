@@ -22,8 +22,8 @@ from longspan.agents.tools.chat import ToolChat, ToolOptions
 from longspan.agents.tools.kept_server import KeptServer, ServerCall
 from longspan.agents.tools.memories import Memory
 from longspan.agents.tools.server import McpServer
-from longspan.simulator.errors import first_problem
-from longspan.simulator.ledger import Rates
+from longspan.simulator.base.errors import first_problem
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["McpAgent"]
 

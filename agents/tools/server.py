@@ -19,8 +19,8 @@ from longspan.agents.models.core import Tool, clean
 from longspan.agents.outside.program import Program
 from longspan.agents.outside.protocol import MAX_BYTES, MAX_CONTAINERS, check_parts, printable
 from longspan.agents.tools.toolbox import ToolResult
-from longspan.simulator.errors import one_line
-from longspan.simulator.keys import redacted
+from longspan.simulator.base.errors import one_line
+from longspan.simulator.base.keys import redacted
 
 if TYPE_CHECKING:
     from mcp import Client

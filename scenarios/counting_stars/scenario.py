@@ -17,14 +17,14 @@ from longspan.scenarios.counting_stars.story import Language
 from longspan.scenarios.counting_stars.tables import star_tables
 from longspan.scenarios.counting_stars.wording import WORDINGS, Task, Wording, own
 from longspan.scenarios.shared.digests import digest
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.sizes import Tokens
+from longspan.simulator.base.tables import Table
+from longspan.simulator.base.tokens import EncodingName, Tokenizer
+from longspan.simulator.contract.graded_record import Grade, Item, Marked, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import LAST, Line, Script
 from longspan.simulator.grading.matching import some
-from longspan.simulator.record import Grade, Item, Marked, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import LAST, Line, Script
-from longspan.simulator.sizes import Tokens
-from longspan.simulator.tables import Table
-from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = ["CountingStars"]
 

@@ -16,8 +16,8 @@ from random import Random
 from typing import Final, final
 
 from longspan.scenarios.counting_stars.story import Language, tell
-from longspan.simulator.errors import InputError
-from longspan.simulator.files import opened
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.files.reading import opened
 
 __all__ = ["MIN_PART", "Sky", "files", "min_length", "scatter"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.errors import InputError
-from longspan.simulator.files import read_packed
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.files.reading import read_packed
 
 __all__ = ["BLOCK", "RIGHT", "WRONG", "Stars", "drawn", "published"]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Final, NamedTuple, TypeVar, final
 
-from longspan.simulator.record import Marked
-from longspan.simulator.tables import Table
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.graded_record import Marked
 
 __all__ = ["Star", "star_tables"]
 

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.cream.published import BASELINES, EVALUATORS, LENGTHS, MODELS, ORDER, PAIRS, RANKED, Setting
 from longspan.simulator.arena.elo import Match, elo, outcome
-from longspan.simulator.interop.papers import Cell, Reproduction, Rules
-from longspan.simulator.tables import Table
+from longspan.simulator.base.tables import Table
+from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from longspan.scenarios.elitr.marks import by
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.judging.agreement import icc_one_way, icc_two_way
 from longspan.simulator.judging.labels import read_rows
 

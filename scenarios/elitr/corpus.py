@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.elitr.files import Place, QuestionType, Setting
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.tokens import Tokenizer
 
 __all__ = ["Asked", "Meeting", "Rule", "count", "parts"]
 

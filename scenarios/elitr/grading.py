@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from longspan.scenarios.elitr.rubrics import query
 from longspan.scenarios.elitr.rules import by_rule
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
+from longspan.simulator.contract.queries import Query
 from longspan.simulator.grading.matching import some
-from longspan.simulator.queries import Query
-from longspan.simulator.record import Exchange, Grade, Item, Record
 
 __all__ = ["MINUTES", "graded"]
 

@@ -19,13 +19,13 @@ from longspan.scenarios.elitr.rubrics import Rubric
 from longspan.scenarios.elitr.tables import tables_of
 from longspan.scenarios.elitr.transcripts import published
 from longspan.scenarios.shared.prompts import Places, filled, read_prompts
-from longspan.simulator.errors import InputError
-from longspan.simulator.queries import template
-from longspan.simulator.record import Grade, Marked, Record
-from longspan.simulator.scenario import Measure, Scenario, Skill
-from longspan.simulator.script import Line, Script
-from longspan.simulator.sizes import Tokens
-from longspan.simulator.tables import Table
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.sizes import Tokens
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.graded_record import Grade, Marked, Record
+from longspan.simulator.contract.queries import template
+from longspan.simulator.contract.scenario import Measure, Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 
 __all__ = ["Elitr"]
 

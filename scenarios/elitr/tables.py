@@ -9,8 +9,8 @@ from typing import Final, cast
 from longspan.scenarios.elitr.files import Mode, Setting, Split
 from longspan.scenarios.elitr.marks import Mark, Sitting, by, over_seeds, p_middle, points_of, shown
 from longspan.scenarios.elitr.published import KINDS, PLACES
-from longspan.simulator.record import Item, Marked
-from longspan.simulator.tables import Table
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.graded_record import Item, Marked
 
 __all__ = ["mark_of", "tables_of"]
 

@@ -21,11 +21,11 @@ from longspan.scenarios.goodai.ideals import ideal
 from longspan.scenarios.ltm.jokes import longest_question
 from longspan.scenarios.ltm.prospective_memory import outline
 from longspan.scenarios.ltm.wording import Wording
-from longspan.simulator import plain_yaml
-from longspan.simulator.definitions import Definition, Definitions
-from longspan.simulator.errors import InputError, ScenarioError, first_problem, one_line
-from longspan.simulator.files import parse_json, read_packed
-from longspan.simulator.script import LAST, MAX_PAUSE, Line, Script
+from longspan.simulator.base import plain_yaml
+from longspan.simulator.base.errors import InputError, ScenarioError, first_problem, one_line
+from longspan.simulator.contract.script import LAST, MAX_PAUSE, Line, Script
+from longspan.simulator.files.reading import parse_json, read_packed
+from longspan.simulator.suite.definitions import Definition, Definitions
 
 __all__ = ["read"]
 

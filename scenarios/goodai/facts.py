@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from longspan.scenarios.goodai.files import Said, TestRecord
-from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.contract.graded_record import Exchange, Record
 from longspan.simulator.grading.matching import contains_phrase, plain, some
-from longspan.simulator.record import Exchange, Record
 
 __all__ = ["SCENARIOS", "facts", "record"]
 

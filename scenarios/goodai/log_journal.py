@@ -11,8 +11,8 @@ from longspan.scenarios.goodai.files import Said
 from longspan.scenarios.goodai.master_log import Entry, Type
 from longspan.scenarios.goodai.restaurant import FIFTH
 from longspan.scenarios.goodai.visit import PHASES, grade_visit
-from longspan.simulator import events
-from longspan.simulator.tokens import EncodingName, Tokenizer
+from longspan.simulator.base.tokens import EncodingName, Tokenizer
+from longspan.simulator.journal import events
 
 __all__ = ["ENCODING", "LogJournal", "LoggedTest", "Role"]
 

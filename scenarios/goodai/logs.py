@@ -13,10 +13,10 @@ from longspan.scenarios.goodai.definitions import NAME
 from longspan.scenarios.goodai.facts import SCENARIOS
 from longspan.scenarios.goodai.log_journal import ENCODING, LoggedTest, LogJournal, Role
 from longspan.scenarios.goodai.master_log import Entry, Type, read_log
-from longspan.simulator.definitions import Definition
-from longspan.simulator.errors import InputError, ScenarioError
-from longspan.simulator.interop.imports import Imported, ImportOptions, opening
-from longspan.simulator.script import Script
+from longspan.simulator.base.errors import InputError, ScenarioError
+from longspan.simulator.contract.script import Script
+from longspan.simulator.exchange.imports import Imported, ImportOptions, opening
+from longspan.simulator.suite.definitions import Definition
 
 __all__ = ["read"]
 

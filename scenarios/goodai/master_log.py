@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple, final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from longspan.scenarios.goodai.files import json_lines
-from longspan.simulator.errors import InputError, first_problem
+from longspan.simulator.base.errors import InputError, first_problem
 
 __all__ = ["Entry", "Type", "read_log"]
 

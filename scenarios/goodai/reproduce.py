@@ -21,10 +21,10 @@ from longspan.scenarios.ltm.sally_anne import SallyAnne
 from longspan.scenarios.ltm.shopping import Shopping
 from longspan.scenarios.ltm.spy_meeting import SpyMeeting
 from longspan.scenarios.ltm.trigger_response import TriggerResponse
-from longspan.simulator.errors import InputError
-from longspan.simulator.interop.papers import Cell, Reproduction, Rules
-from longspan.simulator.scenario import Scenario
-from longspan.simulator.tables import Table
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.scenario import Scenario
+from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 

@@ -16,8 +16,8 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from longspan.scenarios.histories.history import History, Question, Session, Turn
 from longspan.scenarios.histories.repairs import date, distinct, onward, sort_labels
 from longspan.scenarios.histories.sources import Published, Source, sources, wrong
-from longspan.simulator.errors import InputError
-from longspan.simulator.files import resolved
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.files.reading import resolved
 
 __all__ = ["read"]
 

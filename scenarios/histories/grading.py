@@ -19,10 +19,10 @@ from longspan.scenarios.histories.rubrics import (
     same_event_query,
 )
 from longspan.scenarios.histories.token_f1 import locomo_score
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
+from longspan.simulator.contract.queries import Query
 from longspan.simulator.grading.abstentions import declines
 from longspan.simulator.grading.matching import some
-from longspan.simulator.queries import Query
-from longspan.simulator.record import Exchange, Grade, Item, Record
 
 __all__ = ["GRADINGS", "MEASURES", "Grading", "graded"]
 

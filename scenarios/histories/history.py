@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import final
 
-from longspan.simulator.fields import MAX_START
+from longspan.simulator.base.fields import MAX_START
 
 __all__ = ["History", "Question", "Session", "Turn"]
 

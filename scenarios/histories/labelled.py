@@ -10,7 +10,7 @@ from typing import Any, Final
 from longspan.scenarios.histories import locomo_answers, longmemeval_answers
 from longspan.scenarios.histories.sources import Source, near
 from longspan.scenarios.histories.verdicts import Answer, Released, collect
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.judging.labels import Row, read_rows
 
 __all__ = ["locomo_rows", "longmemeval_rows"]

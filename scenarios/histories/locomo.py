@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from longspan.scenarios.histories.history import History, Question, Session, Turn
 from longspan.scenarios.histories.repairs import date, onward, sort_labels
 from longspan.scenarios.histories.sources import Published, named, only, wrong
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 
 __all__ = ["KINDS", "read"]
 

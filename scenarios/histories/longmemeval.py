@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from longspan.scenarios.histories.history import History, Question, Session, Turn
 from longspan.scenarios.histories.repairs import date, distinct, sort_labels
 from longspan.scenarios.histories.sources import Published, named, only, wrong
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 
 __all__ = ["read"]
 

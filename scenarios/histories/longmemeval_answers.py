@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 from longspan.scenarios.histories.longmemeval import ABSTENTION
 from longspan.scenarios.histories.sources import Published, Source, wrong
 from longspan.scenarios.histories.verdicts import Answer, Released, checked
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 
 __all__ = ["ABSTAINS", "EXPECTED", "Asked", "questions_in", "read_answers", "value_of"]
 

@@ -12,10 +12,10 @@ from typing import Final
 
 from longspan.scenarios.histories.history import History, Question, Session, Turn
 from longspan.scenarios.histories.made_up_cases import CASES, MAX_EACH, Case, Deal, Told
+from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.filler.draws import Draws
 from longspan.simulator.filler.talk import Talk
 from longspan.simulator.grading.matching import found_words
-from longspan.simulator.tokens import Tokenizer
 
 __all__ = ["MAX_TOKENS", "MIN_TOKENS", "ROOM", "rivals", "write"]
 

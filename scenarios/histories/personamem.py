@@ -20,7 +20,7 @@ from pydantic import Field, TypeAdapter
 from longspan.scenarios.histories import personamem_converted
 from longspan.scenarios.histories.history import History, Question, Session, Turn
 from longspan.scenarios.histories.sources import Published, Source, beside, sources, wrong
-from longspan.simulator.errors import InputError, one_line
+from longspan.simulator.base.errors import InputError, one_line
 
 __all__ = ["read"]
 

@@ -17,8 +17,8 @@ from longspan.scenarios.histories.exported import Message, is_message, messages_
 from longspan.scenarios.histories.history import History, Question, Session, Turn
 from longspan.scenarios.histories.repairs import onward
 from longspan.scenarios.histories.sources import Source, only, wrong
-from longspan.simulator.errors import InputError
-from longspan.simulator.files import parse_json
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.files.reading import parse_json
 
 __all__ = ["read"]
 

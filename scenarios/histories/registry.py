@@ -9,7 +9,7 @@ from typing import Final
 
 from longspan.scenarios.histories import beam, locomo, longmemeval, personamem, plain
 from longspan.scenarios.histories.history import History
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 
 __all__ = ["READERS", "read"]
 

@@ -30,9 +30,9 @@ from longspan.scenarios.histories.verdicts import (
     tables_of_agreement,
     unknown,
 )
-from longspan.simulator.errors import InputError
-from longspan.simulator.interop.papers import Cell, Reproduction, Rules
-from longspan.simulator.tables import Table
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tables import Table
+from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 

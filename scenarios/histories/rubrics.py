@@ -18,8 +18,8 @@ from typing import Any, Final, Literal, final
 from pydantic import field_validator
 
 from longspan.scenarios.histories.labelled import locomo_rows, longmemeval_rows
+from longspan.simulator.contract.queries import Answer, Query, fence, template
 from longspan.simulator.judging.labels import Row
-from longspan.simulator.queries import Answer, Query, fence, template
 
 __all__ = [
     "ABSTENTION",

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key
+from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.abstentions import abstains, declines, offered
 from longspan.simulator.grading.matching import contains_phrase, plain, some
 from longspan.simulator.grading.settled_answers import settled_words
-from longspan.simulator.record import readable
 
 __all__ = ["Verdict", "abstains", "grade", "only_abstains", "says_nothing"]
 

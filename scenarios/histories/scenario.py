@@ -24,13 +24,13 @@ from longspan.scenarios.histories.summaries import figures, labels, tables_of
 from longspan.scenarios.histories.telling import Told, as_text, between_people, digest, places, tell, written
 from longspan.scenarios.histories.token_f1 import locomo_gold
 from longspan.scenarios.shared.digests import digest as recorded
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.sizes import Tokens
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
+from longspan.simulator.contract.scenario import Measure, Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import some
-from longspan.simulator.record import Exchange, Grade, Marked, Record
-from longspan.simulator.scenario import Measure, Scenario, Skill
-from longspan.simulator.script import Line, Script
-from longspan.simulator.sizes import Tokens
-from longspan.simulator.tables import Table
 
 __all__ = ["Beam", "Histories", "LoCoMo", "LongMemEval", "OwnLog", "PersonaMem"]
 

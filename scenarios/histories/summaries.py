@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
-from longspan.simulator.record import Item, Marked
-from longspan.simulator.tables import Table
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.graded_record import Item, Marked
 
 __all__ = ["figures", "labels", "tables_of"]
 

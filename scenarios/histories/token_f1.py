@@ -13,7 +13,7 @@ from statistics import fmean
 from string import punctuation
 from typing import Final
 
-from longspan.simulator.record import readable
+from longspan.simulator.contract.graded_record import readable
 
 __all__ = ["UNANSWERED", "locomo_gold", "locomo_score", "token_f1"]
 

@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.histories.sources import Source, sources
 from longspan.simulator.analysis.statistics import student
-from longspan.simulator.errors import InputError
-from longspan.simulator.interop.papers import Cell
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tables import Table
+from longspan.simulator.exchange.papers import Cell
 from longspan.simulator.judging.agreement import kappa
-from longspan.simulator.tables import Table
 
 __all__ = [
     "OVERALL",

@@ -14,11 +14,11 @@ from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides, without_others
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import plain, some
 from longspan.simulator.grading.settled_answers import settled_words
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
 
 __all__ = ["Colours"]
 

@@ -15,12 +15,12 @@ from pydantic import Field
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.scenarios.shared.timed import play_timed
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.queries import statement
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
+from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import number, plain
-from longspan.simulator.queries import statement
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
-from longspan.simulator.stage import Stage
 
 __all__ = ["Jokes", "ago", "longest_question"]
 

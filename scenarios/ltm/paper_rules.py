@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.grading.matching import some
-from longspan.simulator.record import Grade, Record
 
 __all__ = ["Rules", "colours", "name_list", "quotes", "sally_anne", "shopping", "spy_meeting", "trigger_response"]
 

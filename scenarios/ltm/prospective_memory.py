@@ -12,11 +12,11 @@ from pydantic import Field, model_validator
 from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Script, Segment
+from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import contains_nearly
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Script, Segment
-from longspan.simulator.stage import Stage
 
 __all__ = ["ProspectiveMemory", "outline"]
 

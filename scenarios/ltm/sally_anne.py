@@ -14,12 +14,12 @@ from pydantic import Field
 from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.errors import ScenarioError
+from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.labelled_lists import Called, labelled_json
 from longspan.simulator.grading.matching import found_words, plain
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
 
 __all__ = ["Event", "Kind", "Question", "SallyAnne", "World"]
 

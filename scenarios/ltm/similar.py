@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.script import Line
+from longspan.simulator.contract.script import Line
 
 __all__ = ["Similar", "people", "planted", "with_asides", "without_others"]
 

@@ -11,10 +11,10 @@ from pydantic import Field
 from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import found_words, plain, some
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
 
 __all__ = ["TriggerResponse"]
 

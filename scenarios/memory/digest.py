@@ -16,11 +16,11 @@ from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.deck import Deck
 from longspan.scenarios.shared.lists import words
 from longspan.scenarios.shared.timed import play_timed
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
+from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import some
-from longspan.simulator.record import Exchange, Grade, Item, Marked, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
-from longspan.simulator.stage import Stage
 
 __all__ = ["Digest"]
 

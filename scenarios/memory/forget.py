@@ -12,12 +12,12 @@ from pydantic import Field
 
 from longspan.scenarios.memory.confidences import KINDS, LEAKS, QUIET, Confidence, asked, chance, draw, guessed, sentence, settled, withheld
 from longspan.scenarios.memory.wording import Wording
-from longspan.simulator.errors import ScenarioError
+from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.contract.graded_record import Grade, Item, Marked, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.abstentions import abstains, withholds
 from longspan.simulator.grading.matching import some
-from longspan.simulator.record import Grade, Item, Marked, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
 
 __all__ = ["Forget"]
 

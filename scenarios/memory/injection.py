@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final, final
 from longspan.scenarios.memory import injection_answers as answers
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import some
-from longspan.simulator.record import Exchange, Grade, Item, Marked, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
 
 __all__ = ["Injection"]
 

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from longspan.scenarios.memory.habits import HABITS, Habit
 from longspan.scenarios.memory.wording import Wording
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import some
-from longspan.simulator.record import Exchange, Grade, Item, Marked, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
 
 __all__ = ["Persona"]
 

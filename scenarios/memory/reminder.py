@@ -16,12 +16,12 @@ from pydantic import Field
 
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.errors import ScenarioError
+from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Script, Segment
+from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import plain, some
-from longspan.simulator.record import Exchange, Grade, Item, Marked, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Script, Segment
-from longspan.simulator.stage import Stage
 
 __all__ = ["Reminder"]
 

@@ -26,11 +26,11 @@ from longspan.scenarios.memory.confidences import (
 )
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.errors import ScenarioError
+from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import found_words, some
-from longspan.simulator.record import Exchange, Grade, Item, Marked, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
 
 __all__ = ["TwoUsers"]
 

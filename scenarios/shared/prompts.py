@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from longspan.simulator import plain_yaml
-from longspan.simulator.errors import InputError, one_line
-from longspan.simulator.faults import is_fault
-from longspan.simulator.files import read_packed
+from longspan.simulator.base import plain_yaml
+from longspan.simulator.base.blame import is_fault
+from longspan.simulator.base.errors import InputError, one_line
+from longspan.simulator.files.reading import read_packed
 
 __all__ = ["Places", "filled", "read_prompts"]
 

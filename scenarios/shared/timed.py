@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from longspan.simulator.script import Line
-from longspan.simulator.stage import Stage
+from longspan.simulator.contract.script import Line
+from longspan.simulator.contract.stage import Stage
 
 __all__ = ["play_timed"]
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from jinja2 import Environment
 from jinja2.environment import TemplateModule
 
-from longspan.simulator.templating import environment
+from longspan.simulator.base.templating import environment
 
 __all__ = ["Wording"]
 

@@ -18,7 +18,7 @@ from typing import Any, Final, final
 from longspan.scenarios.shared.lists import words
 from longspan.scenarios.summhay.checks import MIN_SOURCES, problems
 from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.grading.dates import MONTHS
 
 __all__ = ["PER_DOCUMENT", "generate", "plans"]

@@ -12,8 +12,8 @@ from longspan.scenarios.shared.prompts import filled
 from longspan.scenarios.summhay.bullets import bullets, citations, length
 from longspan.scenarios.summhay.scores import COVERED, scored
 from longspan.scenarios.summhay.signs import signs
-from longspan.simulator.queries import Answer, Query, fence, template
-from longspan.simulator.record import Exchange, Grade, Item, Record
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
+from longspan.simulator.contract.queries import Answer, Query, fence, template
 
 __all__ = ["TENTHS", "Coverage", "Grading", "grade", "query"]
 

@@ -19,12 +19,12 @@ from longspan.scenarios.summhay.haystack import DOMAINS, LABELS, Domain, Haystac
 from longspan.scenarios.summhay.published import haystacks
 from longspan.scenarios.summhay.retrievers import Position, Retriever, Shown, arranged, best, scores
 from longspan.scenarios.summhay.tables import scores_of, tables
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.graded_record import Grade, Marked, Record
+from longspan.simulator.contract.queries import template
+from longspan.simulator.contract.scenario import Measure, Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.judging.sheets import Sheet
-from longspan.simulator.queries import template
-from longspan.simulator.record import Grade, Marked, Record
-from longspan.simulator.scenario import Measure, Scenario, Skill
-from longspan.simulator.script import Line, Script
-from longspan.simulator.tables import Table
 
 __all__ = ["SummHay"]
 

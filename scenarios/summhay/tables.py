@@ -9,8 +9,8 @@ from typing import get_args
 from longspan.scenarios.summhay.grading import TENTHS
 from longspan.scenarios.summhay.retrievers import Position
 from longspan.scenarios.summhay.scores import Pooled, Scored, pooled
-from longspan.simulator.record import Item, Marked
-from longspan.simulator.tables import Table
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.graded_record import Item, Marked
 
 __all__ = ["tables"]
 

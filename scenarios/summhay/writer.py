@@ -16,10 +16,10 @@ from longspan.scenarios.summhay.checks import MIN_SOURCES, alike, specific
 from longspan.scenarios.summhay.generated import PER_DOCUMENT, plans
 from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
 from longspan.scenarios.summhay.published import written
-from longspan.simulator.errors import InputError
-from longspan.simulator.fields import Seed
-from longspan.simulator.interop.data_writers import Asks, Written
-from longspan.simulator.queries import Answer, Free, Query, fence, template
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.fields import Seed
+from longspan.simulator.contract.queries import Answer, Free, Query, fence, template
+from longspan.simulator.exchange.data_writers import Asks, Written
 
 __all__ = ["HaystackWriter"]
 

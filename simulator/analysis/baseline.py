@@ -13,7 +13,7 @@ from longspan.simulator.analysis.graded_runs import Graded, Unusable, load, with
 from longspan.simulator.analysis.pairing import paired
 from longspan.simulator.analysis.statistics import ADVISED, ALPHA, Difference, by_conversation, fall_p, shown_in_four_of_five
 from longspan.simulator.analysis.units import repeated
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 
 __all__ = ["LEAST", "Fall", "ScenarioFall", "fall", "load_fall"]
 

@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from longspan.simulator.errors import InputError
-from longspan.simulator.installed import suites
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite, load_suite
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.installed import suites
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite, load_suite
 
 __all__ = ["SHOWN_SHA256", "changed_options", "changed_parameters", "changed_tests", "chosen_scenarios", "data_of"]
 

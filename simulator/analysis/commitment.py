@@ -8,15 +8,15 @@ from typing import Any, Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from longspan.simulator.checksums import checked
-from longspan.simulator.definitions import tests_of
-from longspan.simulator.errors import InputError, first_problem
-from longspan.simulator.files import read_packed, write_json
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.contract.scenario import without_lines
+from longspan.simulator.files.checksums import checked
+from longspan.simulator.files.reading import read_packed, write_json
 from longspan.simulator.grading.grades import Gradebook, Result, ScenarioResult, grade_run
-from longspan.simulator.manifest import Manifest, commit
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.scenario import without_lines
-from longspan.simulator.transcript import PlayedTest
+from longspan.simulator.journal.transcript import PlayedTest
+from longspan.simulator.suite.definitions import tests_of
+from longspan.simulator.suite.manifest import Manifest, commit
 
 __all__ = ["Check", "Published", "publish", "read_published", "verify"]
 

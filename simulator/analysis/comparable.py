@@ -8,11 +8,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from longspan.simulator.agent_spec import AgentSpec
 from longspan.simulator.analysis.changes import SHOWN_SHA256, changed_parameters, chosen_scenarios
 from longspan.simulator.analysis.graded_runs import Column, Graded
-from longspan.simulator.errors import InputError
-from longspan.simulator.manifest import Manifest
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.suite.agent_spec import AgentSpec
+from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["check_comparable", "comparable", "differences", "key_in", "other_data", "played", "pooled", "test_key"]
 

@@ -18,6 +18,7 @@ from longspan.simulator.analysis.distances import Distances, Point, Range, narro
 from longspan.simulator.analysis.effects import Pooled, pooled_effects
 from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable, load, without_ungraded
 from longspan.simulator.analysis.groups import Group, by_distance, by_scenario, by_skill, group, grouped, in_order
+from longspan.simulator.analysis.matrix import TestMatrix, test_matrices
 from longspan.simulator.analysis.memory_losses import Lost
 from longspan.simulator.analysis.pairing import Paired, paired
 from longspan.simulator.analysis.rows import names
@@ -33,13 +34,12 @@ from longspan.simulator.analysis.statistics import (
     spread,
     total,
 )
-from longspan.simulator.analysis.test_matrix import TestMatrix, test_matrices
 from longspan.simulator.analysis.units import observed, placed, repeated
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tables import Table
 from longspan.simulator.grading.grades import Status, TestResult, tables_of
-from longspan.simulator.ledger import total_cost
-from longspan.simulator.plugins import installed_scenarios
-from longspan.simulator.tables import Table
+from longspan.simulator.subject.ledger import total_cost
+from longspan.simulator.suite.plugins import installed_scenarios
 
 __all__ = ["Cell", "Comparison", "Pair", "cells_of", "compare", "load_comparison", "load_comparisons", "load_finished"]
 

@@ -16,10 +16,10 @@ from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.pairing import paired
 from longspan.simulator.analysis.statistics import ADVISED, fall_p, holm, least_conversations, least_p, limits, paired_p
 from longspan.simulator.analysis.units import Key, Units, keys
-from longspan.simulator.errors import InputError, first_problem
-from longspan.simulator.fields import Names, Spans
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.suggestions import meant, with_keys
+from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.base.fields import Names, Spans
+from longspan.simulator.base.suggestions import meant, with_keys
+from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["KEYS", "Contrast", "Contrasts", "Tested", "Verdict", "corrected", "evaluate", "least", "read_contrasts"]
 

@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.grading.grades import Result, TestResult
-from longspan.simulator.transcript import Evidence
+from longspan.simulator.journal.transcript import Evidence
 
 __all__ = [
     "MAX_TOKENS",

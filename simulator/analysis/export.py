@@ -13,8 +13,8 @@ from longspan.simulator.analysis.graded_runs import Graded, Unusable
 from longspan.simulator.analysis.inspect_log import logs
 from longspan.simulator.analysis.rows import TESTS, TURNS, Row, Rows, names, rows_of, text
 from longspan.simulator.analysis.spreadsheet import write_csv
-from longspan.simulator.errors import InputError, JournalError
-from longspan.simulator.files import writing, writing_folder
+from longspan.simulator.base.errors import InputError, JournalError
+from longspan.simulator.files.reading import writing, writing_folder
 
 __all__ = ["FORMATS", "Format", "export"]
 

@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.errors import InputError, LongspanError
-from longspan.simulator.folders import inside
+from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
+from longspan.simulator.base.errors import InputError, LongspanError
+from longspan.simulator.files.folders import inside
 from longspan.simulator.grading.grades import Result, read_result
-from longspan.simulator.ledger import total_cost
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.run_folder import MANIFEST, RESULT, RunFolder
-from longspan.simulator.settings import Branch
+from longspan.simulator.subject.ledger import total_cost
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.settings import Branch
 
 __all__ = ["Column", "Graded", "Unusable", "load", "without_ungraded"]
 

@@ -13,9 +13,9 @@ from typing import Any, Final, final
 
 from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.rows import Conversation, Row, Rows, text
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.grading.grades import TestResult
-from longspan.simulator.ledger import total_cost
+from longspan.simulator.subject.ledger import total_cost
 
 __all__ = ["logs"]
 

@@ -15,7 +15,7 @@ from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.statistics import Interval, interval, total
 from longspan.simulator.analysis.units import observed, placed
 from longspan.simulator.grading.grades import Result, TestResult
-from longspan.simulator.manifest import Manifest
+from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["CAUSES", "Cause", "Effect", "Interference", "Level", "Planted", "interference", "planted", "planted_text"]
 

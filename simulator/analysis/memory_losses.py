@@ -14,7 +14,7 @@ from longspan.simulator.analysis.distances import Need, Point, needs, points, qu
 from longspan.simulator.analysis.groups import Group, by_distance, distance_bin, group, in_order
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.grading.grades import TestResult
-from longspan.simulator.transcript import Evidence
+from longspan.simulator.journal.transcript import Evidence
 
 __all__ = ["Answers", "Lost", "MemoryLosses", "Needles", "Outcome", "Tells", "outcome", "outcomes"]
 

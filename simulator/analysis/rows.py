@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple, final
 from longspan.simulator.analysis.distances import asked
 from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.interference import CAUSES
-from longspan.simulator.errors import JournalError
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import JournalError
 from longspan.simulator.grading.grades import TestResult
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.transcript import Change, PlayedTest, Transcript, Turn
+from longspan.simulator.journal.transcript import Change, PlayedTest, Transcript, Turn
 
 __all__ = ["TESTS", "TURNS", "Conversation", "Row", "Rows", "conversations", "names", "rows_of", "text"]
 

@@ -11,8 +11,8 @@ from typing import Annotated, Final, final
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.analysis.contrasts import Contrasts
-from longspan.simulator.errors import InputError, first_problem
-from longspan.simulator.json_lines import JsonLines
+from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.files.json_lines import JsonLines
 
 __all__ = ["NAME", "Statement", "designed", "state", "statements", "told"]
 

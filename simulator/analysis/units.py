@@ -17,7 +17,7 @@ from longspan.simulator.analysis.distances import Point, points
 from longspan.simulator.analysis.graded_runs import Column, Graded
 from longspan.simulator.analysis.statistics import Observed
 from longspan.simulator.grading.grades import TestResult
-from longspan.simulator.manifest import Manifest, PlannedTest
+from longspan.simulator.suite.manifest import Manifest, PlannedTest
 
 __all__ = ["Key", "Units", "by_key", "keys", "observed", "placed", "repeated"]
 

@@ -10,9 +10,9 @@ from longspan.simulator.arena.questions import alignment, anew, faithful, key_fa
 from longspan.simulator.arena.results import Check, Comparison, Extraction, Side
 from longspan.simulator.arena.sentences import sentences
 from longspan.simulator.arena.summaries import Gathered
-from longspan.simulator.gather import gather
+from longspan.simulator.base.gather import gather
+from longspan.simulator.contract.queries import Answered, Query
 from longspan.simulator.judging.cached_model import CachedModel
-from longspan.simulator.queries import Answered, Query
 
 __all__ = ["Contest"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from longspan.simulator.amounts import limit_of
-from longspan.simulator.answer_store import AnswerStore
+from longspan.simulator.archive.answer_store import AnswerStore
 from longspan.simulator.arena.contest import Contest
 from longspan.simulator.arena.ranking import rank
 from longspan.simulator.arena.results import Result, Rules
 from longspan.simulator.arena.summaries import Gathered
-from longspan.simulator.errors import InputError, StoppedError
+from longspan.simulator.base.errors import InputError, StoppedError
+from longspan.simulator.base.terminal import visible
 from longspan.simulator.grading.matching import some
 from longspan.simulator.judging.cached_model import CachedModel, check_model
-from longspan.simulator.ledger import Ledger
-from longspan.simulator.terminal import visible
+from longspan.simulator.subject.ledger import Ledger
+from longspan.simulator.subject.spending_limit import limit_of
 
 __all__ = ["check", "judge_and_rank"]
 

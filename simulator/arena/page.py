@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from longspan.simulator.arena.results import Comparison, Result
 from longspan.simulator.arena.tables import tables
-from longspan.simulator.errors import InputError
-from longspan.simulator.files import write_json, write_text
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.files.reading import write_json, write_text
 from longspan.simulator.report.page import environment, policy
 
 __all__ = ["POLICY", "as_html", "write"]

@@ -11,12 +11,12 @@ from typing import Annotated, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from longspan.simulator.errors import InputError, first_problem
-from longspan.simulator.files import MAX_BYTES, read_packed
-from longspan.simulator.folders import inside
+from longspan.simulator.archive.run_folder import MANIFEST, RunFolder
+from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.contract.graded_record import MAX_CHARACTERS, readable
+from longspan.simulator.files.folders import inside
+from longspan.simulator.files.reading import MAX_BYTES, read_packed
 from longspan.simulator.grading.matching import some
-from longspan.simulator.record import MAX_CHARACTERS, readable
-from longspan.simulator.run_folder import MANIFEST, RunFolder
 
 __all__ = ["Gathered", "Summary", "gather"]
 

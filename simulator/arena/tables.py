@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from longspan.simulator.arena.results import Result, Standing, mean
-from longspan.simulator.tables import Table
+from longspan.simulator.base.tables import Table
 
 __all__ = ["tables"]
 

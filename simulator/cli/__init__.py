@@ -11,6 +11,10 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from longspan.simulator.base.errors import InputError, LongspanError
+from longspan.simulator.base.pydantic_errors import problem_of
+from longspan.simulator.base.suggestions import meant
+from longspan.simulator.base.terminal import complain, give_up_output, prepare, rewritable, say, typed
 from longspan.simulator.cli import (
     annotate,
     arena,
@@ -36,10 +40,6 @@ from longspan.simulator.cli import (
     write,
 )
 from longspan.simulator.cli.completion import words_to_complete
-from longspan.simulator.errors import InputError, LongspanError
-from longspan.simulator.suggestions import meant
-from longspan.simulator.terminal import complain, give_up_output, prepare, rewritable, say, typed
-from longspan.simulator.wording import problem_of
 
 __all__ = ["main"]
 
@@ -216,8 +216,8 @@ def _invalid(error: typer.TyperException) -> str:
 
 def _option_meant(suite: str, extra: str) -> str:
     """Say which option was probably meant by what stands after the suite."""
-    from longspan.simulator.installed import AGENTS, installed
-    from longspan.simulator.sizes import is_size
+    from longspan.simulator.base.installed import AGENTS, installed
+    from longspan.simulator.base.sizes import is_size
 
     if is_size(extra):
         return f"; did you mean --span {extra}?"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
+from longspan.simulator.base.terminal import ask, say, say_json
 from longspan.simulator.cli.runs import RunArgument, TrustOption
-from longspan.simulator.terminal import ask, say, say_json
 
 if TYPE_CHECKING:
+    from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.judging.annotation import Level
     from longspan.simulator.judging.sheets import Sheet
-    from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["annotate"]
 
@@ -31,10 +31,10 @@ def annotate(
     Asks whether each insight is covered, and by which bullet, without showing the grader's answers. Ctrl-D or q quits; the next
     start continues there. At the end it shows how far people and grader agree. Grades do not change.
     """
+    from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.console import Console
     from longspan.simulator.cli.runs import open_run, user
     from longspan.simulator.cli.tables import print_table
-    from longspan.simulator.errors import InputError
     from longspan.simulator.judging.annotation import agreements, annotations_by, open_claims, sheets
 
     folder = open_run(run, trust)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from longspan.simulator.base.integers import whole
 from longspan.simulator.cli import completion
-from longspan.simulator.integers import whole
 
 if TYPE_CHECKING:
-    from longspan.simulator.answer_store import AnswerStore
+    from longspan.simulator.archive.answer_store import AnswerStore
     from longspan.simulator.arena.results import Result, Rules
     from longspan.simulator.arena.summaries import Gathered
 
@@ -65,7 +65,7 @@ def arena(
     A judge lists the key facts of each pair of summaries, and says which of them each one contains. In a run, the reply to a
     test's last question is a summary if the test names a source.
     """
-    from longspan.simulator.answer_store import AnswerStore
+    from longspan.simulator.archive.answer_store import AnswerStore
     from longspan.simulator.arena.evaluate import check
     from longspan.simulator.arena.results import Rules
     from longspan.simulator.arena.summaries import gather
@@ -106,9 +106,9 @@ def _judge(gathered: Gathered, rules: Rules, judge: str, store: AnswerStore, lim
 def _print(result: Result, folder: Path, json_: bool) -> None:
     from longspan.simulator.arena.page import write
     from longspan.simulator.arena.tables import tables
+    from longspan.simulator.base.terminal import say_json
     from longspan.simulator.cli.console import wide_console
     from longspan.simulator.cli.tables import print_table
-    from longspan.simulator.terminal import say_json
 
     written, page = write(folder, result)
     if json_:

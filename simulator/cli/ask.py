@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longspan.simulator.base.integers import whole
+from longspan.simulator.base.terminal import complain, confirm, say, say_json
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
-from longspan.simulator.integers import whole
-from longspan.simulator.terminal import complain, confirm, say, say_json
 
 if TYPE_CHECKING:
-    from longspan.simulator.asking import Again, Past
-    from longspan.simulator.record import Grade
+    from longspan.simulator.contract.graded_record import Grade
+    from longspan.simulator.running.asking import Again, Past
 
 __all__ = ["ask"]
 
@@ -40,8 +40,8 @@ def ask(
     """
     import trio
 
-    from longspan.simulator.asking import Asking, grades_of, past_of
-    from longspan.simulator.errors import AgentError, InputError
+    from longspan.simulator.base.errors import AgentError, InputError
+    from longspan.simulator.running.asking import Asking, grades_of, past_of
 
     folder = open_run(run, trust, agent)
     past = past_of(folder, turn, conversation)

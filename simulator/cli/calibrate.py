@@ -11,8 +11,8 @@ import typer
 from longspan.simulator.cli import completion
 
 if TYPE_CHECKING:
+    from longspan.simulator.base.tables import Table
     from longspan.simulator.judging.calibration import Calibration
-    from longspan.simulator.tables import Table
 
 __all__ = ["calibrate"]
 
@@ -53,9 +53,9 @@ def calibrate(
 
 
 def _print(calibration: Calibration, path: Path, json_: bool) -> None:
+    from longspan.simulator.base.terminal import say_json
     from longspan.simulator.cli.console import wide_console
     from longspan.simulator.cli.tables import print_table
-    from longspan.simulator.terminal import say_json
 
     if json_:
         say_json(calibration.model_dump(mode="json"))
@@ -67,7 +67,7 @@ def _print(calibration: Calibration, path: Path, json_: bool) -> None:
 
 
 def _tables(calibration: Calibration) -> list[Table]:
-    from longspan.simulator.tables import Table
+    from longspan.simulator.base.tables import Table
 
     interval = (
         ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from longspan.simulator.base.terminal import ask, say
 from longspan.simulator.cli.options import SpecOption
-from longspan.simulator.terminal import ask, say
 
 __all__ = ["chat"]
 
@@ -20,13 +20,13 @@ def chat(
     """
     import trio
 
-    from longspan.simulator.agent import close
-    from longspan.simulator.agent_spec import AgentSpec, make_agent
+    from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
+    from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.console import Console
-    from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.live_agent import LiveAgent
-    from longspan.simulator.messages import Message
+    from longspan.simulator.contract.agent import close
+    from longspan.simulator.contract.messages import Message
+    from longspan.simulator.play.live_agent import LiveAgent
+    from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
     console = Console()
     spec = AgentSpec.parse(agent)

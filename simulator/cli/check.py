@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from longspan.simulator.base.terminal import say_json
 from longspan.simulator.cli.options import JsonOption, SpecOption
-from longspan.simulator.terminal import say_json
 
 __all__ = ["check"]
 
@@ -21,9 +21,9 @@ def check(
     """
     import trio
 
-    from longspan.simulator.agent_spec import AgentSpec
     from longspan.simulator.cli.console import Console
-    from longspan.simulator.tools.checkup import checkup
+    from longspan.simulator.preflight.checkup import checkup
+    from longspan.simulator.suite.agent_spec import AgentSpec
 
     console = Console()
     spec = AgentSpec.parse(agent)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from longspan.simulator.terminal import say
+from longspan.simulator.base.terminal import say
 
 __all__ = ["cite"]
 
@@ -19,9 +19,9 @@ def cite(
     """Print BibTeX of what suites are from, and of longspan."""
     from importlib.metadata import version
 
-    from longspan.simulator import installed
-    from longspan.simulator.citing import longspan_itself, references
-    from longspan.simulator.suite import load_suite
+    from longspan.simulator.base import installed
+    from longspan.simulator.suite.citing import longspan_itself, references
+    from longspan.simulator.suite.suite import load_suite
 
     played = [load_suite(name) for name in suites or installed.suites()]
     found = references({scenario for suite in played for scenario in suite.scenarios}, played)

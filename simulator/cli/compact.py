@@ -9,10 +9,10 @@ from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.table import Table as Grid
 
+from longspan.simulator.base.tables import Table
+from longspan.simulator.base.terminal import as_line
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import drawn, print_list
-from longspan.simulator.tables import Table
-from longspan.simulator.terminal import as_line
 
 __all__ = ["letters", "print_compact"]
 

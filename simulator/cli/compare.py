@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from longspan.simulator.base.terminal import say, say_json
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption, RunsArgument
-from longspan.simulator.terminal import say, say_json
 
 if TYPE_CHECKING:
     from typing import IO
@@ -56,8 +56,8 @@ def compare(
     whether the runs are worse; with --contrasts, what the contrasts come to.
     """
     from longspan.simulator.analysis.comparing import load_comparisons
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.files import writing
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.files.reading import writing
 
     if json_ and (out is not None or format is not None):
         raise InputError("--json prints the figures: leave out --out and --format")
@@ -111,7 +111,7 @@ def _group(name: str, comparison: Comparison) -> dict[str, Any]:
 
 def _print_all(comparisons: Mapping[str, Comparison], format: Format) -> None:
     """Print the comparison of each group of runs. Raises InputError for several in a format that holds one."""
-    from longspan.simulator.errors import InputError
+    from longspan.simulator.base.errors import InputError
 
     if format in ("csv", "html") and len(comparisons) > 1:
         groups = f"{'; '.join(comparisons):.200}"
@@ -134,9 +134,9 @@ def _counts(comparison: Comparison) -> str:
 def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if_worse: bool, json_: bool) -> int:
     """Print whether runs are worse than a baseline, and return the exit code."""
     from longspan.simulator.analysis.baseline import load_fall
+    from longspan.simulator.base.tables import Table
     from longspan.simulator.cli.console import Console
     from longspan.simulator.cli.tables import print_table
-    from longspan.simulator.tables import Table
 
     fall = load_fall(runs, baseline, margin)
     if json_:
@@ -161,12 +161,12 @@ def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> i
     """Test the contrasts that a sweep's file states in these runs, and print or write what they come to."""
     from longspan.simulator.analysis.comparing import load_finished
     from longspan.simulator.analysis.statements import statements
+    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.base.errors import InputError, LongspanError
     from longspan.simulator.cli.plot import print_unusable
-    from longspan.simulator.errors import InputError, LongspanError
-    from longspan.simulator.files import writing_folder
-    from longspan.simulator.folders import inside
+    from longspan.simulator.files.folders import inside
+    from longspan.simulator.files.reading import writing_folder
     from longspan.simulator.report.outcome import content, family_of, write_outcome
-    from longspan.simulator.run_folder import RunFolder
     from longspan.simulator.sweeps.sweep import read_sweep
 
     _, stated = read_sweep(file, "--contrasts")

@@ -12,8 +12,8 @@ from typing import Final
 
 import typer
 
-from longspan.simulator.installed import AGENTS, SCENARIOS, installed
-from longspan.simulator.installed import suites as known_suites
+from longspan.simulator.base.installed import AGENTS, SCENARIOS, installed
+from longspan.simulator.base.installed import suites as known_suites
 
 __all__ = ["agents", "runs", "scenarios", "spans", "suites", "tests", "words_to_complete"]
 
@@ -68,8 +68,8 @@ def tests(ctx: typer.Context, incomplete: str) -> list[str]:
     """The tests of the run that has been typed before."""
     import json
 
-    from longspan.simulator.errors import LongspanError
-    from longspan.simulator.folders import read_file
+    from longspan.simulator.base.errors import LongspanError
+    from longspan.simulator.files.folders import read_file
 
     found: list[str] = []
     with suppress(OSError, LongspanError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -10,7 +10,7 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from longspan.simulator.terminal import as_line, visible
+from longspan.simulator.base.terminal import as_line, visible
 
 __all__ = ["Console", "wide_console"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import final
 
-from longspan.simulator.terminal import complain, rewritable
+from longspan.simulator.base.terminal import complain, rewritable
 
 __all__ = ["Counter"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longspan.simulator.base.terminal import say, say_json
 from longspan.simulator.cli.options import GridOptions, takes_grid
-from longspan.simulator.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from longspan.simulator.ledger import Spending
+    from longspan.simulator.subject.ledger import Spending
 
 __all__ = ["estimate"]
 
@@ -38,9 +38,9 @@ def estimate(
     """
     import trio
 
-    from longspan.simulator.agent import never_asked
-    from longspan.simulator.planning import plan
-    from longspan.simulator.tools.estimate import estimate as play
+    from longspan.simulator.contract.agent import never_asked
+    from longspan.simulator.preflight.estimate import estimate as play
+    from longspan.simulator.running.planning import plan
 
     with never_asked():
         plans = [plan(settings, Path()) for settings in options.grid().runs()]

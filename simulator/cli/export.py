@@ -8,10 +8,10 @@ from typing import Annotated, Final, Literal, get_args
 
 import typer
 
+from longspan.simulator.base.terminal import say
 from longspan.simulator.cli.options import RunsArgument
 from longspan.simulator.cli.plot import print_unusable
 from longspan.simulator.cli.runs import TrustOption, open_run
-from longspan.simulator.terminal import say
 
 __all__ = ["export"]
 
@@ -36,8 +36,8 @@ def export(
     """
     from longspan.simulator.analysis.export import export as write
     from longspan.simulator.analysis.graded_runs import load
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.interop.dataset import export_datasets
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.exchange.dataset import export_datasets
 
     named: Table | None = next((known for known in TABLES if out.suffix.lower() == f".{known}"), None)
     format = format or named

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from longspan.simulator.terminal import say
+from longspan.simulator.base.terminal import say
 
 __all__ = ["import_"]
 
@@ -26,13 +26,13 @@ def import_(
 
     It can be scored, corrected, viewed and replayed like any run, but not resumed.
     """
+    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.base.sizes import parse_size
     from longspan.simulator.cli.run import finish
-    from longspan.simulator.definitions import read_definitions
+    from longspan.simulator.exchange.imports import ImportOptions, import_run
     from longspan.simulator.grading.grades import grade_run
-    from longspan.simulator.interop.imports import ImportOptions, import_run
-    from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.runner import Outcome
-    from longspan.simulator.sizes import parse_size
+    from longspan.simulator.running.runner import Outcome
+    from longspan.simulator.suite.definitions import read_definitions
 
     options = ImportOptions(
         definitions=read_definitions(definitions) if definitions else None,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from longspan.simulator.base.terminal import say, say_json, typed
 from longspan.simulator.cli.options import JsonOption
-from longspan.simulator.terminal import say, say_json, typed
 
 if TYPE_CHECKING:
     from longspan.simulator.grading.grades import Result
-    from longspan.simulator.manifest import Manifest
+    from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["agents", "runs", "scenarios", "suites"]
 
@@ -23,10 +23,10 @@ INDENT: Final = "    "
 
 def scenarios(json_: JsonOption = False) -> None:
     """List the installed scenarios with their skills and parameters."""
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.installed import SCENARIOS, installed
-    from longspan.simulator.plugins import scenario_class
-    from longspan.simulator.scenario import description
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.base.installed import SCENARIOS, installed
+    from longspan.simulator.contract.scenario import description
+    from longspan.simulator.suite.plugins import scenario_class
 
     rows: list[dict[str, Any]] = []
     for name in installed(SCENARIOS):
@@ -42,9 +42,9 @@ def scenarios(json_: JsonOption = False) -> None:
 
 def agents(json_: JsonOption = False) -> None:
     """List the installed kinds of agent."""
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.installed import AGENTS, installed
-    from longspan.simulator.plugins import load
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.base.installed import AGENTS, installed
+    from longspan.simulator.suite.plugins import load
 
     rows: list[dict[str, Any]] = []
     for kind in installed(AGENTS):
@@ -58,8 +58,8 @@ def agents(json_: JsonOption = False) -> None:
 
 def suites(json_: JsonOption = False) -> None:
     """List the suites that come with longspan."""
-    from longspan.simulator.installed import suites as known
-    from longspan.simulator.suite import load_suite
+    from longspan.simulator.base.installed import suites as known
+    from longspan.simulator.suite.suite import load_suite
 
     rows: list[dict[str, Any]] = []
     for name in known():
@@ -72,11 +72,11 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     """List the runs in a folder: what each plays, its score, cost and date."""
     import os
 
+    from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
+    from longspan.simulator.base.errors import InputError, LongspanError
     from longspan.simulator.cli.console import Console
-    from longspan.simulator.errors import InputError, LongspanError
-    from longspan.simulator.folders import inside
+    from longspan.simulator.files.folders import inside
     from longspan.simulator.grading.grades import read_result
-    from longspan.simulator.run_folder import MANIFEST, RESULT, RunFolder
 
     if not out.is_dir():
         raise InputError(f"{out}: folder does not exist; name the folder of runs (--out of longspan run)")
@@ -130,7 +130,7 @@ def _score(result: Result, shares: bool) -> str:
 def _details(manifest: Manifest, result: Result | None) -> list[str]:
     """Return what a run plays, and what it cost, in short."""
     from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
-    from longspan.simulator.ledger import known_cost
+    from longspan.simulator.subject.ledger import known_cost
 
     plays = ", ".join(chosen_scenarios(manifest)) or manifest.suite.name
     costs = [entry.cost_usd for entry in result.costs.values()] if result is not None else []
@@ -145,7 +145,7 @@ def _lines(parts: Sequence[str], width: int) -> list[str]:
     """Return the parts as indented lines of at most `width` columns, each as many parts as fit. Parts that are longer are folded."""
     from rich.cells import cell_len, chop_cells
 
-    from longspan.simulator.terminal import as_line
+    from longspan.simulator.base.terminal import as_line
 
     lines: list[str] = []
     room = max(20, width - len(INDENT))
@@ -159,7 +159,7 @@ def _lines(parts: Sequence[str], width: int) -> list[str]:
 
 def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why: str) -> dict[str, Any]:
     """A run as JSON: what it plays, and its score if it has been graded, or why it cannot be read."""
-    from longspan.simulator.ledger import total_cost
+    from longspan.simulator.subject.ledger import total_cost
 
     if manifest is None:
         return {"folder": str(folder), "unreadable": why}

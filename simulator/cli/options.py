@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, Literal, P
 
 import typer
 
+from longspan.simulator.base.integers import whole
 from longspan.simulator.cli import completion
-from longspan.simulator.integers import whole
 
 if TYPE_CHECKING:
-    from longspan.simulator.grid import Grid
+    from longspan.simulator.suite.grid import Grid
 
 __all__ = ["GridOptions", "JsonOption", "MaxTokens", "OtelOption", "RepliesOption", "RunsArgument", "SpecOption", "TimeLimit", "takes_grid"]
 
@@ -41,8 +41,8 @@ TESTS = whole(1, 10_000)
 
 def size(text: str) -> int:
     """Read a number of tokens, for typer."""
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.sizes import parse_size
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.base.sizes import parse_size
 
     try:
         return parse_size(text)
@@ -163,10 +163,10 @@ class GridOptions:
         """Return the requested runs. Raises InputError for invalid values and for untrusted code."""
         from pydantic import ValidationError
 
-        from longspan.simulator.errors import InputError, first_problem
-        from longspan.simulator.gate import admit_file
-        from longspan.simulator.grid import Grid
-        from longspan.simulator.suite import load_suite
+        from longspan.simulator.base.errors import InputError, first_problem
+        from longspan.simulator.suite.grid import Grid
+        from longspan.simulator.suite.suite import load_suite
+        from longspan.simulator.suite.trust import admit_file
 
         admit_file(self.suite, load_suite(self.suite).scenarios, self.scenario or [], trust=self.trust)
         listed = {"suites": self.suite, "agents": self.agent, "seeds": self.seed, "scenarios": self.scenario or []}

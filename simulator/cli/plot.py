@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from longspan.simulator.base.terminal import complain, say
 from longspan.simulator.cli.options import RunsArgument
-from longspan.simulator.terminal import complain, say
 
 if TYPE_CHECKING:
     from longspan.simulator.analysis.graded_runs import Unusable
+    from longspan.simulator.base.tables import Table
     from longspan.simulator.report.figures import Format
-    from longspan.simulator.tables import Table
 
 __all__ = ["plot", "print_unusable"]
 
@@ -39,8 +39,8 @@ def plot(
     distance, by similar facts and by updates. The same runs give the same files, byte for byte.
     """
     from longspan.simulator.analysis.comparing import load_comparison
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.files import writing, writing_folder
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.files.reading import writing, writing_folder
     from longspan.simulator.report.figures import FIGURES, draw, missing
     from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
 
@@ -85,7 +85,7 @@ def plot(
 def _card(paths: Sequence[Path], format: Format) -> bytes:
     """Return the card of the only run in `paths`. Raises InputError if there are more."""
     from longspan.simulator.analysis.graded_runs import load
-    from longspan.simulator.errors import InputError
+    from longspan.simulator.base.errors import InputError
     from longspan.simulator.report.card import draw_card
 
     graded, _ = load(paths)
@@ -98,7 +98,7 @@ def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
     """Draw what disturbs agents, over runs that may differ in their parameters, and say it. Raises InputError if nothing tells."""
     from longspan.simulator.analysis.graded_runs import load, without_ungraded
     from longspan.simulator.analysis.interference import interference
-    from longspan.simulator.files import writing
+    from longspan.simulator.files.reading import writing
     from longspan.simulator.report.interference_figure import draw_interference
     from longspan.simulator.report.tables import one_line
 
@@ -118,9 +118,9 @@ def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
 
 def _published(name: str, paths: Sequence[Path]) -> Sequence[Table]:
     """Return the heatmaps of a paper's published files. Raises InputError if there are none."""
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.interop.papers import needs_paths
-    from longspan.simulator.interop.papers import paper as find
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.exchange.papers import needs_paths
+    from longspan.simulator.exchange.papers import paper as find
     from longspan.simulator.report.heatmap import heatmaps
 
     reproduction = find(name)
@@ -135,7 +135,7 @@ def _published(name: str, paths: Sequence[Path]) -> Sequence[Table]:
 
 def _format(out: Path, single: bool, format: Format | None) -> Format:
     """Return the format: from the suffix of --out for a single figure, from --format for all. Raises InputError if they conflict."""
-    from longspan.simulator.errors import InputError
+    from longspan.simulator.base.errors import InputError
     from longspan.simulator.report.figures import FIGURES, FORMATS
 
     suffix: Format | None = next((known for known in FORMATS if out.suffix.lower() == f".{known}"), None)

@@ -12,11 +12,11 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
+from longspan.simulator.base.terminal import as_line
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.standings import Standing, Standings
-from longspan.simulator.planning import Plan
-from longspan.simulator.runner import RunEvent
-from longspan.simulator.terminal import as_line
+from longspan.simulator.running.planning import Plan
+from longspan.simulator.running.runner import RunEvent
 
 __all__ = ["Progress"]
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from longspan.simulator.terminal import complain, say
+from longspan.simulator.base.terminal import complain, say
 
 __all__ = ["prune"]
 
@@ -25,8 +25,8 @@ def prune(
     That is the agents' snapshots in finished runs, and old replicates if you want. --pack makes journals smaller. Without --yes, nothing
     is changed.
     """
-    from longspan.simulator.errors import LongspanError
-    from longspan.simulator.tools.pruning import prunable
+    from longspan.simulator.base.errors import LongspanError
+    from longspan.simulator.preflight.pruning import prunable
 
     found, left = prunable(folder, replicates=replicates, packing=pack)
     for why in left:

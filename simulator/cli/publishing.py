@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from longspan.simulator.base.terminal import say
 from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
-from longspan.simulator.terminal import say
 
 __all__ = ["publish", "verify"]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from longspan.simulator.terminal import say_json
+from longspan.simulator.base.terminal import say_json
 
 __all__ = ["reproduce"]
 
@@ -27,11 +27,11 @@ def reproduce(
 
     Shows both side by side. No model is asked.
     """
+    from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.console import wide_console
     from longspan.simulator.cli.tables import print_table
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.interop.papers import needs_paths
-    from longspan.simulator.interop.papers import paper as find
+    from longspan.simulator.exchange.papers import needs_paths
+    from longspan.simulator.exchange.papers import paper as find
 
     reproduction = find(paper)
     if needs_paths(reproduction) != bool(paths):

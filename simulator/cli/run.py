@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longspan.simulator.base.integers import whole
+from longspan.simulator.base.terminal import say_json
 from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, RepliesOption, TimeLimit, takes_grid
-from longspan.simulator.integers import whole
-from longspan.simulator.terminal import say_json
 
 if TYPE_CHECKING:
-    from longspan.simulator.runner import Outcome
+    from longspan.simulator.running.runner import Outcome
 
 __all__ = ["FailedOption", "exit_code", "finish", "run"]
 
@@ -50,12 +50,12 @@ def run(
 
     import trio
 
-    from longspan.simulator.amounts import limit_of
+    from longspan.simulator.base.terminal import complain
     from longspan.simulator.cli.progress import Progress
-    from longspan.simulator.planning import plan
-    from longspan.simulator.replies import keeping
-    from longspan.simulator.runner import play
-    from longspan.simulator.terminal import complain
+    from longspan.simulator.running.planning import plan
+    from longspan.simulator.running.runner import play
+    from longspan.simulator.subject.replies import keeping
+    from longspan.simulator.subject.spending_limit import limit_of
     from longspan.simulator.tracing import telling
 
     if junit is not None:
@@ -76,8 +76,8 @@ def run(
 
 def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None) -> int:
     """Write a JUnit file if it is wanted. Return 1 if an agent's mean score at a span is below the share that is wanted, else 0."""
-    from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.terminal import complain
+    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.base.terminal import complain
 
     graded = [(RunFolder(outcome.folder), outcome.result) for outcome in outcomes if outcome.result is not None]
     if junit is not None:
@@ -97,8 +97,8 @@ def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None)
 
 def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
     """Print the outcomes of runs, with up to `failed` tests of a single one, and return the exit code."""
+    from longspan.simulator.base.terminal import complain
     from longspan.simulator.cli.scores import print_outcome, print_outcomes, tell_interruption
-    from longspan.simulator.terminal import complain
 
     kept = [outcome for outcome in outcomes if outcome.kept]
     if json_:
@@ -116,7 +116,7 @@ def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
 
 def exit_code(outcomes: list[Outcome]) -> int:
     """Return 130 if a run was stopped, 1 if a run or a scenario failed, else 0."""
-    from longspan.simulator.errors import StoppedError
+    from longspan.simulator.base.errors import StoppedError
 
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     if any(isinstance(error, StoppedError) for error in errors):

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longspan.simulator.base.terminal import complain, confirm, say, say_json, typed
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 from longspan.simulator.cli.run import FailedOption
-from longspan.simulator.terminal import complain, confirm, say, say_json, typed
 
 if TYPE_CHECKING:
+    from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.grading.grades import Result
-    from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["RunArgument", "TrustOption", "correct", "open_run", "replay", "rerun", "resume", "score", "user"]
 
@@ -49,13 +49,13 @@ def resume(
 
     import trio
 
-    from longspan.simulator.amounts import limit_of
+    from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.planning import replan
-    from longspan.simulator.runner import describe_catch_up
-    from longspan.simulator.runner import resume as continue_run
+    from longspan.simulator.running.planning import replan
+    from longspan.simulator.running.runner import describe_catch_up
+    from longspan.simulator.running.runner import resume as continue_run
+    from longspan.simulator.subject.spending_limit import limit_of
     from longspan.simulator.tracing import telling
 
     limit = limit_of(max_cost, max_tokens)
@@ -99,13 +99,13 @@ def replay(
     """
     import trio
 
-    from longspan.simulator.agent_spec import AgentSpec, inspected, resolved
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
-    from longspan.simulator.manifest import versions
-    from longspan.simulator.planning import made_of, replan
-    from longspan.simulator.runner import play
-    from longspan.simulator.runner import replay as play_again
+    from longspan.simulator.running.planning import made_of, replan
+    from longspan.simulator.running.runner import play
+    from longspan.simulator.running.runner import replay as play_again
+    from longspan.simulator.suite.agent_spec import AgentSpec, inspected, resolved
+    from longspan.simulator.suite.manifest import versions
 
     agent = str(resolved(AgentSpec.parse(agent))) if agent is not None else None
     folder = open_run(run, trust, agent)
@@ -144,13 +144,13 @@ def rerun(
     """
     import trio
 
-    from longspan.simulator.amounts import limit_of
     from longspan.simulator.analysis.graded_runs import load
+    from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.planning import plan_some
-    from longspan.simulator.runner import play
+    from longspan.simulator.running.planning import plan_some
+    from longspan.simulator.running.runner import play
+    from longspan.simulator.subject.spending_limit import limit_of
     from longspan.simulator.tracing import telling
 
     folder = open_run(run, trust)
@@ -187,11 +187,11 @@ def score(
     """
     import trio
 
-    from longspan.simulator.answer_store import AnswerStore
+    from longspan.simulator.archive.answer_store import AnswerStore
     from longspan.simulator.cli.scores import print_scores
     from longspan.simulator.judging.background import judge_run
     from longspan.simulator.judging.cached_model import CachedModel
-    from longspan.simulator.scoring import Scoring
+    from longspan.simulator.running.scoring import Scoring
 
     folder = open_run(run, trust)
     with folder.lock():
@@ -224,10 +224,10 @@ def correct(
     """
     from pydantic import ValidationError
 
-    from longspan.simulator.errors import InputError, first_problem
-    from longspan.simulator.run_folder import Correction
-    from longspan.simulator.scoring import score as grade_again
-    from longspan.simulator.suggestions import meant
+    from longspan.simulator.archive.run_folder import Correction
+    from longspan.simulator.base.errors import InputError, first_problem
+    from longspan.simulator.base.suggestions import meant
+    from longspan.simulator.running.scoring import score as grade_again
 
     folder = open_run(run, trust)
     known = [planned.id for _, planned in folder.manifest.graded]
@@ -249,8 +249,8 @@ def correct(
 
 def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
     """Open a run's folder. What its manifest names is allowed if the user trusts it, or has named it as `agent`."""
-    from longspan.simulator.gate import admit
-    from longspan.simulator.run_folder import RunFolder
+    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.suite.trust import admit
 
     folder = RunFolder(run)
     admit(folder.path, folder.manifest, trust=trust, given=[agent] if agent is not None else [])

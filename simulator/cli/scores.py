@@ -12,23 +12,23 @@ from rich.box import SIMPLE
 from rich.cells import cell_len
 from rich.table import Table
 
-from longspan.simulator.agent_log import telling
 from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.kinds import by_kind, places
 from longspan.simulator.analysis.statistics import Interval
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import AgentError, InputError, JournalError
+from longspan.simulator.base.terminal import as_line, complain, typed
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import cut, print_table
-from longspan.simulator.errors import AgentError, InputError, JournalError
-from longspan.simulator.gate import is_trusted
 from longspan.simulator.grading.effects import Effect
 from longspan.simulator.grading.evidence_recall import recalls
 from longspan.simulator.grading.grades import LEAKS, Result, TestResult
-from longspan.simulator.ledger import total_cost
-from longspan.simulator.manifest import Manifest
 from longspan.simulator.report.summary import score_interval
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome
-from longspan.simulator.terminal import as_line, complain, typed
+from longspan.simulator.running.runner import Outcome
+from longspan.simulator.subject.agent_log import telling
+from longspan.simulator.subject.ledger import total_cost
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.trust import is_trusted
 
 __all__ = ["FAILED", "print_outcome", "print_outcomes", "print_scores", "tell_interruption"]
 

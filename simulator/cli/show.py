@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from longspan.simulator.base.terminal import say_json, typed
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption
 from longspan.simulator.cli.runs import RunArgument
-from longspan.simulator.terminal import say_json, typed
 
 if TYPE_CHECKING:
     from longspan.simulator.analysis.graded_runs import Graded
@@ -44,11 +44,11 @@ def show(
     Without TEST, a line for each of the run's worst tests, as many as a page has, the worst last.
     """
     from longspan.simulator.analysis.graded_runs import load
+    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.base.suggestions import meant
     from longspan.simulator.cli.console import Console
-    from longspan.simulator.errors import InputError
     from longspan.simulator.report.reading import Reading, Test
-    from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.suggestions import meant
 
     _ = RunFolder(run).manifest  # a folder of runs is an error
     (graded,), _ = load([run])
@@ -103,7 +103,7 @@ def _print_tests(graded: Graded, run: Path, console: Console, all_: bool) -> Non
 
 
 def _print_title(graded: Graded, console: Console) -> None:
-    from longspan.simulator.terminal import as_line
+    from longspan.simulator.base.terminal import as_line
 
     manifest = graded.manifest
     span = "" if manifest.alone else f" at {manifest.span:,} tokens"

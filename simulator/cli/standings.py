@@ -9,11 +9,11 @@ from time import monotonic
 from typing import final
 
 from longspan.simulator.analysis.distances import short
-from longspan.simulator.dry_run import Length, dry_run
 from longspan.simulator.grading.run_status import RunStatus
-from longspan.simulator.planning import Plan, setting_of
-from longspan.simulator.runner import RunEvent
-from longspan.simulator.transcript import Change, Turn
+from longspan.simulator.journal.transcript import Change, Turn
+from longspan.simulator.play.dry_run import Length, dry_run
+from longspan.simulator.running.planning import Plan, setting_of
+from longspan.simulator.running.runner import RunEvent
 
 __all__ = ["Standing", "Standings", "duration"]
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longspan.simulator.base.integers import whole
+from longspan.simulator.base.terminal import say, typed
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
-from longspan.simulator.integers import whole
-from longspan.simulator.terminal import say, typed
 
 if TYPE_CHECKING:
-    from longspan.simulator.amounts import Amount
-    from longspan.simulator.planning import Plan
-    from longspan.simulator.run_folder import RunFolder
-    from longspan.simulator.runner import Listener, Outcome
+    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.running.planning import Plan
+    from longspan.simulator.running.runner import Listener, Outcome
+    from longspan.simulator.subject.spending_limit import Amount
     from longspan.simulator.sweeps.sweep import Indexed
 
 __all__ = ["sweep"]
@@ -41,14 +41,14 @@ def sweep(
     Start it again to resume interrupted runs and play missing ones; finished runs are kept. Without --jobs, one process plays
     all runs at once, which suits agents that wait on a network; --jobs suits agents that compute.
     """
-    from longspan.simulator.amounts import limit_of
+    from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.compare import print_contrasts
     from longspan.simulator.cli.run import exit_code, finish
-    from longspan.simulator.errors import InputError
-    from longspan.simulator.gate import admit_file
-    from longspan.simulator.locks import locked
-    from longspan.simulator.runner import check_limit
-    from longspan.simulator.suite import load_suite
+    from longspan.simulator.files.locks import locked
+    from longspan.simulator.running.runner import check_limit
+    from longspan.simulator.subject.spending_limit import limit_of
+    from longspan.simulator.suite.suite import load_suite
+    from longspan.simulator.suite.trust import admit_file
     from longspan.simulator.sweeps.stating import checked, conclude, declare
     from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
     from longspan.simulator.tracing import telling
@@ -118,10 +118,10 @@ def _play(
     after `seconds`."""
     import trio
 
-    from longspan.simulator.amounts import NOTHING, UNLIMITED
     from longspan.simulator.cli.progress import Progress
-    from longspan.simulator.ledger import Ledger
-    from longspan.simulator.runner import play_runs, spent_so_far
+    from longspan.simulator.running.runner import play_runs, spent_so_far
+    from longspan.simulator.subject.ledger import Ledger
+    from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED
     from longspan.simulator.sweeps.processes import play_in_processes
 
     if not left:

@@ -7,9 +7,9 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 from rich.table import Table as Grid
 
+from longspan.simulator.base.tables import Table
+from longspan.simulator.base.terminal import as_line
 from longspan.simulator.cli.console import Console
-from longspan.simulator.tables import Table
-from longspan.simulator.terminal import as_line
 
 __all__ = ["cut", "drawn", "print_list", "print_table"]
 

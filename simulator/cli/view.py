@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from longspan.simulator.integers import whole
-from longspan.simulator.terminal import say
+from longspan.simulator.base.integers import whole
+from longspan.simulator.base.terminal import say
 
 __all__ = ["view"]
 
@@ -25,7 +25,7 @@ def view(
     """
     import trio
 
-    from longspan.simulator.errors import InputError
+    from longspan.simulator.base.errors import InputError
 
     try:
         from longspan.simulator.view import view as serve

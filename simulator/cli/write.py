@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from longspan.simulator.base.terminal import say
 from longspan.simulator.cli import completion
-from longspan.simulator.terminal import say
 
 __all__ = ["write"]
 
@@ -35,10 +35,10 @@ def write(
     """
     import trio
 
-    from longspan.simulator.interop.data_writers import settings_of
-    from longspan.simulator.interop.data_writers import write as write_data
-    from longspan.simulator.interop.data_writers import writer as find
-    from longspan.simulator.suite import read_setting
+    from longspan.simulator.exchange.data_writers import settings_of
+    from longspan.simulator.exchange.data_writers import write as write_data
+    from longspan.simulator.exchange.data_writers import writer as find
+    from longspan.simulator.suite.suite import read_setting
 
     data_writer = find(scenario)
     settings = settings_of(data_writer, dict(map(read_setting, set_ or [])))

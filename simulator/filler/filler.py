@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, NamedTuple, Protocol, final
 
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tokens import EncodingName, Tokenizer
 from longspan.simulator.filler.draws import read
-from longspan.simulator.tokens import EncodingName, Tokenizer
 
 __all__ = ["Distraction", "Filler", "Pair", "Source"]
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, final
 
-from longspan.simulator.cache import cached
+from longspan.simulator.base.cache import cached
 
 __all__ = ["WordNet", "wordnet"]
 

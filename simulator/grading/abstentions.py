@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple, final
 
+from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.matching import contains_phrase, plain, split_json
 from longspan.simulator.grading.settled_answers import settled_words
-from longspan.simulator.record import readable
 
 __all__ = ["abstains", "declines", "offered", "withholds"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final, final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from longspan.simulator.ledger import Spending
+from longspan.simulator.subject.ledger import Spending
 
 __all__ = ["Effect", "TestEffect", "effect_of", "is_shown", "paired_interval"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
-from longspan.simulator.transcript import Evidence
+from longspan.simulator.journal.transcript import Evidence
 
 __all__ = ["PLACES", "evidence_metrics", "places_of", "recall_at", "recalls"]
 

@@ -14,29 +14,29 @@ from typing import Any, Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from longspan.simulator.answer_store import AnswerStore
-from longspan.simulator.checksums import checked
-from longspan.simulator.errors import InputError, ReplayError, first_problem, one_line
-from longspan.simulator.events import Event, Settled
-from longspan.simulator.experiment import ExperimentKind
-from longspan.simulator.faults import at_line, is_fault
+from longspan.simulator.archive.answer_store import AnswerStore
+from longspan.simulator.archive.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
+from longspan.simulator.base.blame import at_line, is_fault
+from longspan.simulator.base.errors import InputError, ReplayError, first_problem, one_line
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked
+from longspan.simulator.contract.queries import JudgeAnswers
+from longspan.simulator.contract.scenario import Scenario, description, measured
+from longspan.simulator.files.checksums import checked
+from longspan.simulator.files.folders import read_file
 from longspan.simulator.filler.draws import listed
-from longspan.simulator.folders import read_file
-from longspan.simulator.gate import clear
 from longspan.simulator.grading.effects import Effect, TestEffect, effect_of
 from longspan.simulator.grading.evidence_recall import evidence_metrics
 from longspan.simulator.grading.ingestion import Ingestion, ingestion_metrics, told_twice
 from longspan.simulator.grading.needle_fates import NeedleFates
 from longspan.simulator.grading.nights import night_metrics
-from longspan.simulator.ledger import Spending, tally
-from longspan.simulator.manifest import Manifest, PlannedTest
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.queries import JudgeAnswers
-from longspan.simulator.record import Exchange, Grade, Item, Marked
-from longspan.simulator.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
-from longspan.simulator.scenario import Scenario, description, measured
-from longspan.simulator.tables import Table
-from longspan.simulator.transcript import Change, Evidence, PlayedTest, Transcripts, Turn
+from longspan.simulator.journal.events import Event, Settled
+from longspan.simulator.journal.experiment import ExperimentKind
+from longspan.simulator.journal.transcript import Change, Evidence, PlayedTest, Transcripts, Turn
+from longspan.simulator.subject.ledger import Spending, tally
+from longspan.simulator.suite.manifest import Manifest, PlannedTest
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.trust import clear
 
 __all__ = [
     "LEAKS",

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, Final, final
 
-from longspan.simulator.events import Settled
-from longspan.simulator.integers import is_finite
-from longspan.simulator.transcript import Turn
+from longspan.simulator.base.integers import is_finite
+from longspan.simulator.journal.events import Settled
+from longspan.simulator.journal.transcript import Turn
 
 __all__ = ["Ingestion", "ingestion_metrics", "told_twice"]
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.events import Settled
+from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.matching import plain
-from longspan.simulator.record import readable
-from longspan.simulator.transcript import Evidence, Transcript, Turn
+from longspan.simulator.journal.events import Settled
+from longspan.simulator.journal.transcript import Evidence, Transcript, Turn
 
 __all__ = ["Fate", "NeedleFates", "Traces"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import fmean
 
-from longspan.simulator.events import Night
-from longspan.simulator.integers import is_finite
-from longspan.simulator.ledger import known_cost
+from longspan.simulator.base.integers import is_finite
+from longspan.simulator.journal.events import Night
+from longspan.simulator.subject.ledger import known_cost
 
 __all__ = ["night_metrics"]
 

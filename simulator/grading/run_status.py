@@ -9,10 +9,10 @@ from math import fsum
 from statistics import fmean
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.dry_run import Length
 from longspan.simulator.grading.grades import Gradebook
-from longspan.simulator.ledger import Spending, total_cost
-from longspan.simulator.transcript import Change, PlayedTest, Transcript, Turn
+from longspan.simulator.journal.transcript import Change, PlayedTest, Transcript, Turn
+from longspan.simulator.play.dry_run import Length
+from longspan.simulator.subject.ledger import Spending, total_cost
 
 __all__ = ["EndedTest", "RunProgress", "RunStatus"]
 

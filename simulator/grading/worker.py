@@ -9,10 +9,10 @@ from typing import TypeVar, final
 
 import trio
 
+from longspan.simulator.contract.graded_record import Grade
+from longspan.simulator.contract.queries import JudgeAnswers
 from longspan.simulator.grading.grades import Gradebook
-from longspan.simulator.queries import JudgeAnswers
-from longspan.simulator.record import Grade
-from longspan.simulator.transcript import Change, PlayedTest
+from longspan.simulator.journal.transcript import Change, PlayedTest
 
 __all__ = ["GradingWorker"]
 

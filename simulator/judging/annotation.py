@@ -9,13 +9,13 @@ from typing import Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from longspan.simulator.errors import InputError, JournalError, first_problem, one_line
-from longspan.simulator.faults import at_line, is_fault
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.blame import at_line, is_fault
+from longspan.simulator.base.errors import InputError, JournalError, first_problem, one_line
+from longspan.simulator.base.tables import Table
 from longspan.simulator.grading.grades import Result, grade_run, scenarios_of
 from longspan.simulator.judging.agreement import pearson
 from longspan.simulator.judging.sheets import Sheet, Sheets
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.tables import Table
 
 __all__ = ["LEVELS", "Agreement", "Annotation", "Level", "agreement", "agreements", "annotate", "annotations_by", "open_claims", "sheets"]
 

@@ -8,13 +8,13 @@ from typing import Any, final
 
 import trio
 
-from longspan.simulator.errors import LongspanError
+from longspan.simulator.base.errors import LongspanError
+from longspan.simulator.contract.queries import Query
 from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.journal.transcript import Change, PlayedTest
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge
-from longspan.simulator.queries import Query
-from longspan.simulator.transcript import Change, PlayedTest
 
 __all__ = ["Judging", "judge_run"]
 

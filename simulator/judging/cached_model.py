@@ -11,16 +11,16 @@ from typing import Any, Final, Literal, final
 
 import trio
 
-from longspan.simulator.agent import CompletionModel
-from longspan.simulator.agent_spec import AgentSpec, class_of, make_agent, resolved
-from longspan.simulator.answer_store import AnswerStore, StoredAnswer
-from longspan.simulator.errors import InputError, JournalError, LongspanError, StoppedError, one_line
-from longspan.simulator.gather import gather
+from longspan.simulator.archive.answer_store import AnswerStore, StoredAnswer
+from longspan.simulator.base.errors import InputError, JournalError, LongspanError, StoppedError, one_line
+from longspan.simulator.base.gather import gather
+from longspan.simulator.contract.agent import CompletionModel
+from longspan.simulator.contract.graded_record import readable
+from longspan.simulator.contract.messages import Message
+from longspan.simulator.contract.queries import Answered, Query
 from longspan.simulator.grading.lenient_json import find_json
-from longspan.simulator.ledger import Ledger, check_priced, models_of
-from longspan.simulator.messages import Message
-from longspan.simulator.queries import Answered, Query
-from longspan.simulator.record import readable
+from longspan.simulator.subject.ledger import Ledger, check_priced, models_of
+from longspan.simulator.suite.agent_spec import AgentSpec, class_of, make_agent, resolved
 
 __all__ = ["CachedModel", "check_model"]
 

@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
 
-from longspan.simulator.amounts import limit_of
-from longspan.simulator.answer_store import AnswerStore
-from longspan.simulator.errors import JournalError, StoppedError
-from longspan.simulator.files import digest, write_json
-from longspan.simulator.folders import inside
+from longspan.simulator.archive.answer_store import AnswerStore
+from longspan.simulator.base.errors import JournalError, StoppedError
+from longspan.simulator.files.folders import inside
+from longspan.simulator.files.reading import digest, write_json
 from longspan.simulator.judging.cached_model import CachedModel, check_model
 from longspan.simulator.judging.calibration import FOLDER, NAME, Calibration, measure, read_labels
 from longspan.simulator.judging.rubrics import rubric
-from longspan.simulator.ledger import Ledger
+from longspan.simulator.subject.ledger import Ledger
+from longspan.simulator.subject.spending_limit import limit_of
 
 __all__ = ["calibrate"]
 

@@ -10,14 +10,14 @@ from typing import Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from longspan.simulator.answer_store import AnswerStore
-from longspan.simulator.checksums import checked
-from longspan.simulator.errors import InputError, JournalError
-from longspan.simulator.folders import read_file, subfolders
+from longspan.simulator.archive.answer_store import AnswerStore
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, JournalError
+from longspan.simulator.files.checksums import checked
+from longspan.simulator.files.folders import read_file, subfolders
 from longspan.simulator.judging.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
 from longspan.simulator.judging.labels import Row, read_rows
 from longspan.simulator.judging.rubrics import ReadsRows, Rubric
-from longspan.simulator.run_folder import RunFolder
 
 __all__ = ["FOLDER", "NAME", "Calibration", "Compared", "Labelled", "LengthGroup", "calibration_notes", "measure", "read_labels"]
 

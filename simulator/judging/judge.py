@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import final
 
+from longspan.simulator.contract.queries import statement
+from longspan.simulator.contract.stage import Verdict
 from longspan.simulator.judging.cached_model import CachedModel
-from longspan.simulator.queries import statement
-from longspan.simulator.stage import Verdict
 
 __all__ = ["LLMJudge"]
 

@@ -9,8 +9,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final, final
 
-from longspan.simulator.errors import InputError, one_line
-from longspan.simulator.files import parse_json, read_packed
+from longspan.simulator.base.errors import InputError, one_line
+from longspan.simulator.files.reading import parse_json, read_packed
 
 __all__ = ["Row", "read_rows"]
 

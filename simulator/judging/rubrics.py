@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, final, runtime_checkable
 
+from longspan.simulator.contract.queries import Holds, Query, statement
 from longspan.simulator.judging.labels import Row
-from longspan.simulator.plugins import load
-from longspan.simulator.queries import Holds, Query, statement
+from longspan.simulator.suite.plugins import load
 
 __all__ = ["RUBRICS", "STATEMENT", "ReadsRows", "Rubric", "rubric"]
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, final, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
-from longspan.simulator.record import Record
+from longspan.simulator.contract.graded_record import Record
 
 __all__ = ["Sheet", "Sheets"]
 

@@ -13,10 +13,10 @@ from longspan.simulator.analysis.interference import planted
 from longspan.simulator.analysis.kinds import by_kind, places
 from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.analysis.units import placed
-from longspan.simulator.files import write_text
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.files.reading import write_text
 from longspan.simulator.grading.grades import LEAKS, Result
 from longspan.simulator.judging.calibration import calibration_notes
-from longspan.simulator.ledger import total_cost
 from longspan.simulator.report.chart import chart
 from longspan.simulator.report.effects import effects
 from longspan.simulator.report.folded import fold
@@ -26,7 +26,7 @@ from longspan.simulator.report.prompts import add_prompts
 from longspan.simulator.report.reading import Conversation, Reading, Test, with_branches
 from longspan.simulator.report.summary import failures, score_interval, times, without_score
 from longspan.simulator.report.timeline import MAX_LANES, grade_of, panels, played_in
-from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.subject.ledger import total_cost
 
 __all__ = ["POLICY", "Reading", "report_of", "write_report"]
 

@@ -11,12 +11,12 @@ from xml.sax.saxutils import escape
 from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.analysis.statistics import Interval
+from longspan.simulator.base.terminal import visible
 from longspan.simulator.report.figures import INK, Format, render
 from longspan.simulator.report.reading import Reading, Test
 from longspan.simulator.report.styles import label
 from longspan.simulator.report.summary import score_interval
 from longspan.simulator.report.timeline import Grade, Lane, Tick, panels
-from longspan.simulator.terminal import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 from longspan.simulator.analysis.comparing import Comparison
 from longspan.simulator.analysis.graded_runs import Column
+from longspan.simulator.analysis.matrix import Scored
 from longspan.simulator.analysis.memory_losses import Answers, Needles
 from longspan.simulator.analysis.memory_losses import Lost as CellLost
-from longspan.simulator.analysis.test_matrix import Scored
 from longspan.simulator.report.contrasts import Family, corrected_by, sentence, table
 from longspan.simulator.report.figures import FIGURES, FigureName, draw, missing
 from longspan.simulator.report.inline_svg import inline_svg

@@ -9,9 +9,9 @@ from typing import Final, final
 from longspan.simulator.analysis.contrasts import Contrast, Contrasts, Tested
 from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.analysis.statements import Statement, told
+from longspan.simulator.base.tables import Table
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.report.tables import one_line
-from longspan.simulator.tables import Table
 
 __all__ = ["Family", "corrected_by", "percent", "sentence", "table"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, final
 
+from longspan.simulator.base.tables import Table
 from longspan.simulator.grading.effects import Effect
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.tables import Table
 
 __all__ = ["ShownEffect", "effects"]
 

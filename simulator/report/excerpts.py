@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, final
 from markupsafe import Markup
 from pydantic_core import to_json
 
-from longspan.simulator.terminal import visible
+from longspan.simulator.base.terminal import visible
 
 __all__ = ["EXCERPT_CHARS", "MAX_CHARS", "TRACE_CHARS", "Excerpt", "embedded", "script_json", "script_list"]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from longspan.simulator.analysis.comparing import Cell, Comparison
 from longspan.simulator.analysis.distances import short
 from longspan.simulator.analysis.graded_runs import Column
+from longspan.simulator.base.terminal import visible
 from longspan.simulator.report.styles import MARKERS, Style, labels, styles
-from longspan.simulator.terminal import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

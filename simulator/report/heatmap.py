@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from longspan.simulator.base.tables import Table
+from longspan.simulator.base.terminal import visible
 from longspan.simulator.report.figures import INK, Format, render
-from longspan.simulator.tables import Table
-from longspan.simulator.terminal import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from longspan.simulator.errors import InputError
-from longspan.simulator.files import write_text
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.terminal import visible
+from longspan.simulator.files.reading import write_text
 from longspan.simulator.grading.grades import Result, TestResult
 from longspan.simulator.report.excerpts import Excerpt
 from longspan.simulator.report.reading import Reading, Test, Turn
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.terminal import visible
 
 __all__ = ["check_junit", "failure_text", "write_junit"]
 

@@ -12,12 +12,12 @@ from longspan.simulator.analysis.comparable import differences
 from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.units import Units, keys
-from longspan.simulator.citing import keys_of
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.grading.grades import Status
 from longspan.simulator.judging.calibration import calibration_notes
 from longspan.simulator.report.contrasts import Family, corrected_by, sentence
 from longspan.simulator.report.tables import one_line
+from longspan.simulator.suite.citing import keys_of
 
 __all__ = ["committed", "methods", "portable"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from longspan.simulator.events import Night
-from longspan.simulator.integers import is_finite
-from longspan.simulator.ledger import total_cost
+from longspan.simulator.base.integers import is_finite
+from longspan.simulator.journal.events import Night
+from longspan.simulator.subject.ledger import total_cost
 
 __all__ = ["night_line"]
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 from jinja2 import Environment
 from markupsafe import Markup
 
-from longspan.simulator import templating
 from longspan.simulator.analysis.interference import planted_text
+from longspan.simulator.base import templating
+from longspan.simulator.base.tables import small
+from longspan.simulator.base.terminal import visible
 from longspan.simulator.report.excerpts import Excerpt, embedded, script_json, script_list
-from longspan.simulator.tables import small
-from longspan.simulator.terminal import visible
 
 __all__ = ["ASSETS", "asset", "environment", "policy"]
 

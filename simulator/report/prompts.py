@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from longspan.simulator.prompt_log import Prompt, read_prompts
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.report.excerpts import Excerpt
 from longspan.simulator.report.reading import Conversation
-from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.subject.prompt_log import Prompt, read_prompts
 
 __all__ = ["add_prompts"]
 

@@ -6,9 +6,9 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, final
 
+from longspan.simulator.base.terminal import visible
+from longspan.simulator.journal.transcript import Transcript, Turn
 from longspan.simulator.report.excerpts import MAX_CHARS, Excerpt
-from longspan.simulator.terminal import visible
-from longspan.simulator.transcript import Transcript, Turn
 
 __all__ = ["MAX_MEMORIES", "MEMORY_CHARS", "Recall"]
 

@@ -9,7 +9,7 @@ from longspan.simulator.analysis.comparable import test_key
 from longspan.simulator.analysis.distances import question_scores
 from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.memory_losses import outcome
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.report.memory import OUTCOMES
 from longspan.simulator.report.reading import Conversation, Reading, Test, Turn
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Final, Literal, NamedTuple, final
 
-from longspan.simulator.terminal import visible
+from longspan.simulator.base.terminal import visible
 
 __all__ = ["MARKERS", "Style", "label", "labels", "styles"]
 

@@ -15,11 +15,11 @@ from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.analysis.groups import Group
 from longspan.simulator.analysis.spreadsheet import write_csv
 from longspan.simulator.analysis.statistics import ADVISED, ALPHA, least_conversations
+from longspan.simulator.base.tables import Table, small
+from longspan.simulator.base.terminal import visible
 from longspan.simulator.grading.evidence_recall import recalls
 from longspan.simulator.grading.grades import Status
 from longspan.simulator.report.memory import OUTCOMES
-from longspan.simulator.tables import Table, small
-from longspan.simulator.terminal import visible
 
 __all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "as_rows", "more_tables", "notes", "one_line", "scenario_tables", "tables"]
 

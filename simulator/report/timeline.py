@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, final, get_args
 
-from longspan.simulator import events
+from longspan.simulator.base.terminal import visible
+from longspan.simulator.journal import events
 from longspan.simulator.report.reading import Conversation, Stretch, Test, Turn, stretches
-from longspan.simulator.terminal import visible
 
 __all__ = ["MAX_LANES", "Lane", "Mark", "Panel", "Sum", "Tick", "grade_of", "panels", "played_in", "ticks"]
 

@@ -25,22 +25,22 @@ from typing import IO, Any, cast, final
 import outcome
 import trio
 
-from longspan.simulator import events
-from longspan.simulator.amounts import UNLIMITED, Amount
-from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
-from longspan.simulator.gate import vouch
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
+from longspan.simulator.base.processes import PROCESSES
+from longspan.simulator.base.terminal import prepare
 from longspan.simulator.grading.grades import Gradebook, Result, read_result
 from longspan.simulator.grading.worker import GradingWorker
-from longspan.simulator.ledger import Ledger, Unpriced, Worst
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.planning import Plan, replan
-from longspan.simulator.processes import PROCESSES
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Listener, Outcome, RunEvent, play_runs, stop_after
+from longspan.simulator.journal import events
+from longspan.simulator.running.planning import Plan, replan
+from longspan.simulator.running.runner import Listener, Outcome, RunEvent, play_runs, stop_after
+from longspan.simulator.subject.ledger import Ledger, Unpriced, Worst
+from longspan.simulator.subject.spending_limit import UNLIMITED, Amount
+from longspan.simulator.subject.telemetry import TELEMETRY
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.trust import vouch
 from longspan.simulator.sweeps.shared_limits import SharedLedger
 from longspan.simulator.sweeps.sweep import finished
-from longspan.simulator.telemetry import TELEMETRY
-from longspan.simulator.terminal import prepare
 from longspan.simulator.tracing import exporting
 
 __all__ = ["main", "play_in_processes", "result_of"]

@@ -9,9 +9,9 @@ from typing import Any, Final, Protocol, final
 
 import trio
 
-from longspan.simulator.amounts import NOTHING, Amount
-from longspan.simulator.errors import AgentError
-from longspan.simulator.ledger import Account, Ledger, Rates, Unpriced, Worst
+from longspan.simulator.base.errors import AgentError
+from longspan.simulator.subject.ledger import Account, Ledger, Rates, Unpriced, Worst
+from longspan.simulator.subject.spending_limit import NOTHING, Amount
 
 __all__ = ["SHARED_LIMITS", "SharedLedger", "SharedLimits"]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from longspan.simulator.analysis.comparing import load_finished
 from longspan.simulator.analysis.contrasts import Contrasts
 from longspan.simulator.analysis.statements import NAME, Statement, designed, state, statements
-from longspan.simulator.citing import references
-from longspan.simulator.errors import InputError
-from longspan.simulator.folders import inside
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.provenance import now
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.files.folders import inside
 from longspan.simulator.report import outcome
 from longspan.simulator.report.contrasts import Family
-from longspan.simulator.suite import Suite
+from longspan.simulator.suite.citing import references
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.provenance import now
+from longspan.simulator.suite.suite import Suite
 from longspan.simulator.sweeps.sweep import Indexed
 
 __all__ = ["checked", "conclude", "declare"]

@@ -11,20 +11,20 @@ from typing import Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.analysis.contrasts import KEYS, Contrasts, read_contrasts
-from longspan.simulator.errors import InputError, JournalError, LongspanError, first_problem
-from longspan.simulator.files import partial_of, write_text
-from longspan.simulator.folders import inside
-from longspan.simulator.gate import admit
+from longspan.simulator.archive.run_folder import MANIFEST, RunFolder
+from longspan.simulator.base.errors import InputError, JournalError, LongspanError, first_problem
+from longspan.simulator.base.suggestions import with_keys
+from longspan.simulator.files.folders import inside
+from longspan.simulator.files.reading import partial_of, write_text
 from longspan.simulator.grading.grades import Result, read_result
-from longspan.simulator.grid import Grid
-from longspan.simulator.journal import is_closed
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.planning import Plan, plan, replan
-from longspan.simulator.run_folder import MANIFEST, RunFolder
-from longspan.simulator.runner import Outcome
-from longspan.simulator.settings import Conditions
-from longspan.simulator.suggestions import with_keys
-from longspan.simulator.suite import read_yaml
+from longspan.simulator.journal.journal import is_closed
+from longspan.simulator.running.planning import Plan, plan, replan
+from longspan.simulator.running.runner import Outcome
+from longspan.simulator.suite.grid import Grid
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.settings import Conditions
+from longspan.simulator.suite.suite import read_yaml
+from longspan.simulator.suite.trust import admit
 
 __all__ = ["INDEX", "Indexed", "finished", "left_to_play", "make_folders", "plans_of", "read_sweep", "write_index"]
 

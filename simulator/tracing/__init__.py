@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from longspan.simulator.errors import InputError
-from longspan.simulator.telemetry import TELEMETRY
-from longspan.simulator.terminal import complain
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.terminal import complain
+from longspan.simulator.subject.telemetry import TELEMETRY
 
 __all__ = ["exporting", "telling"]
 

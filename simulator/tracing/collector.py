@@ -20,7 +20,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from longspan.simulator.errors import InputError, one_line
+from longspan.simulator.base.errors import InputError, one_line
 
 __all__ = ["Collector"]
 

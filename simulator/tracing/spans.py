@@ -19,10 +19,10 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import NonRecordingSpan, SpanKind, StatusCode, Tracer, set_span_in_context
 from opentelemetry.trace import Span as OtelSpan
 
-from longspan.simulator.errors import InputError, one_line
-from longspan.simulator.ledger import Costs, total_cost
-from longspan.simulator.messages import Message, Reply, Usage
-from longspan.simulator.telemetry import SPAN, ConversationName, Used
+from longspan.simulator.base.errors import InputError, one_line
+from longspan.simulator.contract.messages import Message, Reply, Usage
+from longspan.simulator.subject.ledger import Costs, total_cost
+from longspan.simulator.subject.telemetry import SPAN, ConversationName, Used
 from longspan.simulator.tracing.collector import Collector
 
 __all__ = ["Tracing"]

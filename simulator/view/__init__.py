@@ -10,7 +10,7 @@ from secrets import token_urlsafe
 
 import trio
 
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.view.connections import Connections
 from longspan.simulator.view.following import LiveRuns
 from longspan.simulator.view.guard import AccessGuard

@@ -13,14 +13,14 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from longspan.simulator.errors import InputError, LongspanError, first_problem
-from longspan.simulator.gate import named_in
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, LongspanError, first_problem
+from longspan.simulator.base.terminal import visible
 from longspan.simulator.judging.annotation import LEVELS, Annotation, agreements, annotate, annotations_by, open_claims, sheets
 from longspan.simulator.judging.sheets import Sheet
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.plugins import scenario_class
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.terminal import visible
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.plugins import scenario_class
+from longspan.simulator.suite.trust import named_in
 from longspan.simulator.view.rendering import page
 from longspan.simulator.view.run_list import RunList
 

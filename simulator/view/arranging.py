@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
-from longspan.simulator.analysis.test_matrix import natural
+from longspan.simulator.analysis.matrix import natural
 from longspan.simulator.view.run_list import Entry
 
 __all__ = ["ORDERS", "Group", "arranged", "in_order"]

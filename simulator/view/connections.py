@@ -14,7 +14,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from longspan.simulator.terminal import complain
+from longspan.simulator.base.terminal import complain
 from longspan.simulator.view.guard import KNOWN
 
 __all__ = ["MAX_STRANGERS", "REQUEST_S", "Connections"]

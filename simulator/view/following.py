@@ -11,20 +11,20 @@ from typing import Any, Final, NamedTuple, final
 
 import trio
 
-from longspan.simulator.errors import LongspanError, one_line
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import LongspanError, one_line
+from longspan.simulator.base.terminal import visible
+from longspan.simulator.files.locks import is_locked
 from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.grading.run_status import EndedTest, RunProgress, RunStatus
 from longspan.simulator.grading.worker import GradingWorker
-from longspan.simulator.journal_tail import MAX_LINES, JournalTail
-from longspan.simulator.locks import is_locked
-from longspan.simulator.plugins import installed_scenarios
+from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
+from longspan.simulator.journal.transcript import Change, PlayedTest
+from longspan.simulator.journal.transcript import Turn as TranscriptTurn
 from longspan.simulator.report.excerpts import EXCERPT_CHARS
 from longspan.simulator.report.reading import Turn
 from longspan.simulator.report.timeline import grade_of
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.terminal import visible
-from longspan.simulator.transcript import Change, PlayedTest
-from longspan.simulator.transcript import Turn as TranscriptTurn
+from longspan.simulator.suite.plugins import installed_scenarios
 from longspan.simulator.view.run_list import has_results
 
 __all__ = ["LiveEvent", "LiveRun", "LiveRuns"]

@@ -20,15 +20,15 @@ from starlette.types import Receive, Scope, Send
 
 from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
 from longspan.simulator.analysis.graded_runs import Graded
-from longspan.simulator.analysis.test_matrix import natural
-from longspan.simulator.errors import InputError, LongspanError, one_line
-from longspan.simulator.manifest import Manifest
+from longspan.simulator.analysis.matrix import natural
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, LongspanError, one_line
+from longspan.simulator.base.terminal import typed
 from longspan.simulator.report import POLICY, report_of
 from longspan.simulator.report.page import ASSETS
 from longspan.simulator.report.side_by_side import SideBySide, side_by_side
 from longspan.simulator.report.timeline import grade_of
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.terminal import typed
+from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.view.annotating import AnnotationPages, can_be_judged
 from longspan.simulator.view.arranging import ORDERS, arranged, in_order
 from longspan.simulator.view.following import LiveEvent, LiveRun, LiveRuns

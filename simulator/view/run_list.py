@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import BinaryIO, Final, Literal, final
 
 from longspan.simulator.analysis.graded_runs import Graded, load
-from longspan.simulator.analysis.test_matrix import natural
-from longspan.simulator.errors import InputError, JournalError, LongspanError
-from longspan.simulator.folders import check_file
+from longspan.simulator.analysis.matrix import natural
+from longspan.simulator.archive.run_folder import MANIFEST, RunFolder
+from longspan.simulator.base.errors import InputError, JournalError, LongspanError
+from longspan.simulator.files.folders import check_file
+from longspan.simulator.files.locks import is_locked
+from longspan.simulator.files.packed import open_journal
 from longspan.simulator.grading.grades import read_result
-from longspan.simulator.locks import is_locked
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.packed import open_journal
-from longspan.simulator.run_folder import MANIFEST, RunFolder
+from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["Entry", "MissingError", "RunList", "State", "has_results", "matching"]
 

@@ -12,19 +12,20 @@ if TYPE_CHECKING:
 
     from longspan.agents.base import BaseAgent
     from longspan.agents.memory.memory import Memory, MemoryItem
-    from longspan.simulator import grading, queries
-    from longspan.simulator.errors import AgentError, InputError
-    from longspan.simulator.journal import read_journal
-    from longspan.simulator.library.checking import check
-    from longspan.simulator.library.playing import resume, run, run_async
-    from longspan.simulator.library.results import Results, load
-    from longspan.simulator.messages import Message, Reply, Usage
-    from longspan.simulator.record import Grade, Item, Marked, Record
-    from longspan.simulator.scenario import Scenario
-    from longspan.simulator.script import Line, Script, Segment
-    from longspan.simulator.stage import Stage
-    from longspan.simulator.tables import Table
-    from longspan.simulator.tools.rehearsal import rehearse
+    from longspan.simulator import grading
+    from longspan.simulator.api.checking import check
+    from longspan.simulator.api.playing import resume, run, run_async
+    from longspan.simulator.api.results import Results, load
+    from longspan.simulator.base.errors import AgentError, InputError
+    from longspan.simulator.base.tables import Table
+    from longspan.simulator.contract import queries
+    from longspan.simulator.contract.graded_record import Grade, Item, Marked, Record
+    from longspan.simulator.contract.messages import Message, Reply, Usage
+    from longspan.simulator.contract.scenario import Scenario
+    from longspan.simulator.contract.script import Line, Script, Segment
+    from longspan.simulator.contract.stage import Stage
+    from longspan.simulator.journal.journal import read_journal
+    from longspan.simulator.preflight.rehearsal import rehearse
 
 __all__ = [
     "AgentError",
@@ -60,21 +61,25 @@ __all__ = [
 _HOMES = {
     "agents.base": ("BaseAgent",),
     "agents.memory.memory": ("Memory", "MemoryItem"),
-    "simulator": ("grading", "queries"),
-    "simulator.errors": ("AgentError", "InputError"),
-    "simulator.journal": ("read_journal",),
-    "simulator.library.checking": ("check",),
-    "simulator.library.playing": ("resume", "run", "run_async"),
-    "simulator.library.results": ("Results", "load"),
-    "simulator.messages": ("Message", "Reply", "Usage"),
-    "simulator.record": ("Grade", "Item", "Marked", "Record"),
-    "simulator.scenario": ("Scenario",),
-    "simulator.script": ("Line", "Script", "Segment"),
-    "simulator.stage": ("Stage",),
-    "simulator.tables": ("Table",),
-    "simulator.tools.rehearsal": ("rehearse",),
+    "simulator": ("grading",),
+    "simulator.contract": ("queries",),
+    "simulator.base.errors": ("AgentError", "InputError"),
+    "simulator.journal.journal": ("read_journal",),
+    "simulator.api.checking": ("check",),
+    "simulator.api.playing": ("resume", "run", "run_async"),
+    "simulator.api.results": ("Results", "load"),
+    "simulator.contract.messages": ("Message", "Reply", "Usage"),
+    "simulator.contract.graded_record": ("Grade", "Item", "Marked", "Record"),
+    "simulator.contract.scenario": ("Scenario",),
+    "simulator.contract.script": ("Line", "Script", "Segment"),
+    "simulator.contract.stage": ("Stage",),
+    "simulator.base.tables": ("Table",),
+    "simulator.preflight.rehearsal": ("rehearse",),
 }
 """The public names by the modules and the package that define them."""
+
+_PACKAGES = ("simulator", "simulator.contract")
+"""Those whose public names are modules."""
 
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -85,7 +90,7 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if home == "simulator":
+    if home in _PACKAGES:
         found: Any = import_module(f"{__name__}.{home}.{name}")
     else:
         found = getattr(import_module(f"{__name__}.{home}"), name)

@@ -11,17 +11,17 @@ import pytest
 import trio
 from tests.loopback import Server
 
-from longspan.simulator import agent_log
-from longspan.simulator.agent_log import AgentLog
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import AgentError, JournalError
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.scores import print_outcome
-from longspan.simulator.errors import AgentError, JournalError
-from longspan.simulator.moment import set_moment
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, play, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import Outcome, play, resume
+from longspan.simulator.subject import agent_log
+from longspan.simulator.subject.agent_log import AgentLog
+from longspan.simulator.subject.current_turn import set_moment
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 CLASS = """
 import ctypes, os, sys

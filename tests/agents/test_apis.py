@@ -17,8 +17,8 @@ from tests.loopback import Act, Asked, Cut, Hang, Raw, Say, Server, Status
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
 from longspan.agents.models.chat import ChatAgent
 from longspan.agents.models.core import ChatMessage
-from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.fields import option_names
+from longspan.simulator.base.fields import option_names
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 KINDS = ["openai", "anthropic", "google"]
 

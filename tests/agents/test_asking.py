@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tests.loopback import Server
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.subject.snapshots import Snapshots
 
 TELLER = """
 import json

@@ -19,8 +19,8 @@ from tests.conftest import skip
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
 from longspan.agents.outside import bridge, faketime, program
 from longspan.agents.outside.python import PythonAgent
-from longspan.simulator.agent import close, has_snapshots, observes, repeatable
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.contract.agent import close, has_snapshots, observes, repeatable
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 pytestmark = pytest.mark.usefixtures("install")
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from longspan.agents.base import AgentError, InputError, Message, Usage
 from longspan.agents.models.chat import ChatAgent, ChatOptions, cut_middle
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
-from longspan.simulator.agent import CompletionModel, IdealReplyAgent, has_snapshots
-from longspan.simulator.ledger import Rates
+from longspan.simulator.contract.agent import CompletionModel, IdealReplyAgent, has_snapshots
+from longspan.simulator.subject.ledger import Rates
 
 START = datetime(2024, 1, 1, 9, 0)
 

@@ -21,8 +21,8 @@ from longspan.agents.base import AgentError, InputError, Message
 from longspan.agents.outside import faketime, program
 from longspan.agents.outside.exec import ExecAgent
 from longspan.agents.outside.remote import RemoteAgent
-from longspan.simulator.agent import Agent
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.contract.agent import Agent
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 HELLO = "print('{\"protocol\": 1}', flush=True)"
 

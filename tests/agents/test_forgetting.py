@@ -17,8 +17,8 @@ from tests.loopback import Service
 
 from longspan.agents.base import Message
 from longspan.agents.memory.forgetting import Request, request_in
-from longspan.simulator.agent_spec import AgentSpec, make_agent
 from longspan.simulator.grading.needle_fates import Traces
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 HERE = Path(__file__).parent
 START = datetime(2024, 5, 7, 18)

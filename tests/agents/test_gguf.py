@@ -29,14 +29,14 @@ from longspan.agents.models.gguf.agent import GgufAgent
 from longspan.agents.models.gguf.core import GgufCore
 from longspan.agents.models.gguf.model import Settings
 from longspan.agents.models.gguf.options import GgufOptions
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.ledger import check_priced
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, play, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import Outcome, play, resume
+from longspan.simulator.subject.ledger import check_priced
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 TRIMMED = (
     "{{ bos_token }}{% for m in messages %}<|im_start|>{{ m.role }}\n\n{{ m.content | trim }}<|im_end|>{% endfor %}"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from longspan.agents.base import AgentError, InputError, Message, Reply
 from longspan.agents.outside import http
 from longspan.agents.outside.http import KEY, HttpAgent
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 Act = Callable[[socket.socket], None]
 

@@ -15,12 +15,12 @@ import trio
 from tests.conftest import skip
 
 from longspan.agents.base import Message, Reply, Usage
-from longspan.simulator.agent import Agent
-from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.contract.agent import Agent
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 WINDOW = 2048
 

@@ -25,8 +25,8 @@ from longspan.agents.memory.ltm.agent import DryLtm
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.options import LtmOptions
 from longspan.agents.memory.ltm.prompts import ago
-from longspan.simulator.agent import IdealReplyAgent, has_snapshots, never_asked, observes, repeatable
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.contract.agent import IdealReplyAgent, has_snapshots, never_asked, observes, repeatable
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 KEY = "sk-a-key-that-is-nowhere-else"
 

@@ -14,14 +14,14 @@ from tests.conftest import skip
 
 from longspan.agents.base import InputError, Message
 from longspan.agents.memory.ltm.embedders import make_embedder
-from longspan.simulator import events
-from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.journal import read_journal
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 
 def test_a_run_with_a_local_model_finishes(tmp_path: Path) -> None:

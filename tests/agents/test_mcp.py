@@ -19,8 +19,8 @@ from tests.loopback.apis import Block
 
 from longspan.agents.base import AgentError, InputError, Message, Reply
 from longspan.agents.tools.agent import McpAgent
-from longspan.simulator.agent import close, start
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.contract.agent import close, start
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 HERE = Path(__file__).parent
 REAL = f"{HERE}/mcp_memory.py {{folder}}/facts.json"

@@ -23,26 +23,26 @@ from longspan.agents.base import AgentError, InputError, Message
 from longspan.agents.memory.agent import AnsweringAgent
 from longspan.agents.memory.answerer import Answerer
 from longspan.agents.memory.attributed import Attributed
-from longspan.agents.memory.kept import Full
+from longspan.agents.memory.baseline_memories import Full
 from longspan.agents.memory.kinds import MemoryOptions
 from longspan.agents.memory.memory import Memory, MemoryItem
 from longspan.agents.memory.turns import Turn
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.agent import Agent
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.fields import validated
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.scores import print_scores
-from longspan.simulator.fields import validated
-from longspan.simulator.gate import danger
+from longspan.simulator.contract.agent import Agent
 from longspan.simulator.grading.evidence_recall import recalls
 from longspan.simulator.grading.grades import read_result
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tools.checkup import checkup
-from longspan.simulator.tools.estimate import estimate
+from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.suite.trust import danger
 
 START = datetime(2024, 5, 7, 18)
 KINDS = ["full", "none", "recent?tokens=200", "bm25"]
@@ -267,7 +267,7 @@ def test_a_restored_memory_goes_on_as_if_nothing_had_happened(kind: str, tmp_pat
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_memory_is_ready_for_a_long_run_and_searching_costs_nothing(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.tools.lag.MOST_SECONDS", 0.1)
+    monkeypatch.setattr("longspan.simulator.preflight.lag.MOST_SECONDS", 0.1)
     spec = f"memory/{kind}{'&' if '?' in kind else '?'}answerer=none"
 
     async def findings() -> list[tuple[str, str]]:

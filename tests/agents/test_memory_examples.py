@@ -14,7 +14,7 @@ import trio
 from tests.environments import ROOT
 
 from longspan.agents.base import Message
-from longspan.simulator.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 EXAMPLES = ROOT / "examples"
 START = datetime(2024, 5, 7, 18)

@@ -15,8 +15,8 @@ from tests.agents.memories import Answering
 from tests.loopback import Server, Service
 
 from longspan.agents.base import AgentError, InputError, Message
-from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.tools.checkup import checkup
+from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 HERE = Path(__file__).parent
 START = datetime(2024, 5, 7, 18)

@@ -20,20 +20,20 @@ from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.sources import Sources
 from longspan.agents.memory.turns import Turn
 from longspan.scenarios.histories import read
-from longspan.simulator import events
 from longspan.simulator.analysis.comparing import load_comparison
-from longspan.simulator.fields import validated
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.fields import validated
+from longspan.simulator.contract.messages import Usage
 from longspan.simulator.grading.grades import read_result
 from longspan.simulator.grading.ingestion import Ingestion, ingestion_metrics
-from longspan.simulator.messages import Usage
-from longspan.simulator.planning import plan
+from longspan.simulator.journal import events
+from longspan.simulator.journal.transcript import Turn as PlayedTurn
+from longspan.simulator.preflight.lag import Lag, measure_lag
 from longspan.simulator.report.tables import tables
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tools.lag import Lag, measure_lag
-from longspan.simulator.transcript import Turn as PlayedTurn
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 START = datetime(2024, 5, 7, 18)
 

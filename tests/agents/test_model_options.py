@@ -17,13 +17,13 @@ from tests.timing import growth
 from longspan.agents.base import InputError, Message, Reply
 from longspan.agents.models.chat import ChatAgent
 from longspan.agents.models.thinking import split_thinking
-from longspan.simulator.agent_spec import AgentSpec, make_agent, resolved
-from longspan.simulator.gate import clear
-from longspan.simulator.planning import plan, replan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.running.planning import plan, replan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent, resolved
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite
+from longspan.simulator.suite.trust import clear
 
 KINDS = ["openai", "anthropic", "google"]
 ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "google": "GOOGLE_GEMINI_BASE_URL"}

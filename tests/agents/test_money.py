@@ -16,18 +16,18 @@ from tests.loopback import Service
 from longspan.agents.base import AgentError, InputError, Message, Usage
 from longspan.agents.memory.answers import SearchAnswer
 from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read
-from longspan.simulator import events
-from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.amounts import Amount, limit_of
-from longspan.simulator.errors import StoppedError
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.grading.grades import grade_run
-from longspan.simulator.journal import read_journal
-from longspan.simulator.ledger import price
-from longspan.simulator.planning import Plan, plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite, load_suite
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.runner import play, resume
+from longspan.simulator.subject.ledger import price
+from longspan.simulator.subject.spending_limit import Amount, limit_of
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite, load_suite
 
 SUITE = load_suite("ltm").changed([], [], ["colours"], 1)
 

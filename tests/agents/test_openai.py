@@ -13,7 +13,7 @@ from tests.loopback import Raw, Say, Server
 from longspan.agents.base import AgentError, Message
 from longspan.agents.models.core import ChatMessage, RefusalError
 from longspan.agents.models.openai import OPENAI, OpenAIAgent, OpenAICore
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.tokens import Tokenizer
 
 pytestmark = pytest.mark.usefixtures("impatient")
 

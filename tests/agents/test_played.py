@@ -14,12 +14,12 @@ import pytest
 import trio
 from tests.loopback import Server
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import Result, read_result
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play, resume
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 Module = Callable[[str], str]
 

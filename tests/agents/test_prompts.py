@@ -14,15 +14,15 @@ import trio
 from tests.loopback import Server
 from tests.sealing import read_lines, write_lines
 
-from longspan.simulator.errors import JournalError
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import JournalError
 from longspan.simulator.grading.grades import read_result
-from longspan.simulator.planning import plan
-from longspan.simulator.prompt_log import PromptLog, note_prompt, read_prompts
 from longspan.simulator.report import write_report
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.subject.prompt_log import PromptLog, note_prompt, read_prompts
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 KEY = "sk-something-secret"
 

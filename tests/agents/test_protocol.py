@@ -21,8 +21,8 @@ from longspan.agents.outside.exec import ExecAgent
 from longspan.agents.outside.http import HttpAgent
 from longspan.agents.outside.protocol import MAX_TRACE, EmptyAnswer, HelloAnswer, ReplyAnswer, SaveAnswer, encode_request, printable, read
 from longspan.agents.outside.remote import RemoteAgent
-from longspan.simulator.agent import has_snapshots, observes, repeatable
-from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.contract.agent import has_snapshots, observes, repeatable
+from longspan.simulator.subject.snapshots import Snapshots
 
 PEER = [sys.executable, "-S", str(Path(__file__).parent / "peer.py")]
 ALL = "observe,reset,save,load,close"

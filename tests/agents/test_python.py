@@ -14,10 +14,10 @@ import trio
 import trio.testing
 
 from longspan.agents.base import Message, Reply, Usage
-from longspan.simulator.agent import Agent, close, has_snapshots
-from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.errors import AgentError, InputError
-from longspan.simulator.live_agent import LiveAgent
+from longspan.simulator.base.errors import AgentError, InputError
+from longspan.simulator.contract.agent import Agent, close, has_snapshots
+from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 pytestmark = pytest.mark.usefixtures("install")
 
@@ -47,7 +47,7 @@ class Mine:
 
 ASYNC = """
 import asyncio
-from longspan.simulator.messages import Reply, Usage
+from longspan.simulator.contract.messages import Reply, Usage
 class Mine:
     async def reply(self, message):
         await asyncio.sleep(0)
@@ -169,9 +169,9 @@ def test_all_methods_of_the_class_are_used(module: Module, tmp_path: Path, a: st
         ("return None", "reply returned NoneType; it must return a str, a dict with text, usage and trace, or a longspan.Reply"),
         ("return {'txet': 'x'}", "reply: gave an invalid answer: txet: unknown key"),
         ("return {'text': 'x', 'trace': {'a': object()}}", "reply returned a dict that is not JSON: TypeError: Object of type object"),
-        ("from longspan.simulator.messages import Reply; return Reply(7)", "text"),
-        ("from longspan.simulator.messages import Reply; return Reply('x', trace=[])", "trace"),
-        ("from longspan.simulator.messages import Reply; return Reply('x', refused=1)", "refused"),
+        ("from longspan.simulator.contract.messages import Reply; return Reply(7)", "text"),
+        ("from longspan.simulator.contract.messages import Reply; return Reply('x', trace=[])", "trace"),
+        ("from longspan.simulator.contract.messages import Reply; return Reply('x', refused=1)", "refused"),
         (
             "import trio; trio.current_time()",
             ":3); async methods run under asyncio: to run under Trio, derive the class from longspan.BaseAgent",

@@ -12,7 +12,7 @@ from longspan.agents.reference.silent import Silent
 from longspan.agents.reference.stateless import Stateless
 from longspan.scenarios.ltm.colours import Colours
 from longspan.scenarios.ltm.wording import Wording
-from longspan.simulator.agent import Agent, IdealReplyAgent, has_snapshots
+from longspan.simulator.contract.agent import Agent, IdealReplyAgent, has_snapshots
 
 
 def _message(text: str, turn: str = "1") -> Message:

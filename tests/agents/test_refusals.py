@@ -13,14 +13,14 @@ import pytest
 import trio
 from tests.loopback import Act, Say, Server
 
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import AgentError
 from longspan.simulator.cli.scores import print_scores
-from longspan.simulator.errors import AgentError
 from longspan.simulator.grading.grades import read_result
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, play, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import Outcome, play, resume
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 FILTERED = ("09:17:00] ", "09:20:30] ")
 """The times of turns 34, a question, and 41, a line, with which their messages begin."""

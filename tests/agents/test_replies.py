@@ -12,9 +12,9 @@ from tests.sealing import nameless
 
 import longspan
 from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCore, make_core
+from longspan.simulator.base.errors import DamageError, InputError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import DamageError, InputError
-from longspan.simulator.replies import KeptReply, Replies, keeping
+from longspan.simulator.subject.replies import KeptReply, Replies, keeping
 
 WHAT = {"suite": "ltm@2k", "scenarios": ["colours", "jokes"], "tests": 2, "progress": False}
 

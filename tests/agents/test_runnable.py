@@ -13,9 +13,9 @@ import pytest
 import trio
 
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
-from longspan.simulator.agent import Agent, close, has_snapshots, observes, repeatable
-from longspan.simulator.agent_spec import AgentSpec, make_agent
-from longspan.simulator.ledger import price
+from longspan.simulator.contract.agent import Agent, close, has_snapshots, observes, repeatable
+from longspan.simulator.subject.ledger import price
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 pytestmark = [
     pytest.mark.usefixtures("install"),

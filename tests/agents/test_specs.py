@@ -15,12 +15,12 @@ from pydantic import BaseModel
 
 from longspan.agents.outside.remote import processors
 from longspan.agents.reference.silent import Silent
-from longspan.simulator.agent import Agent
-from longspan.simulator.agent_spec import AgentSpec, at_once, make_agent
-from longspan.simulator.errors import InputError
-from longspan.simulator.installed import AGENTS as GROUP
-from longspan.simulator.installed import installed
-from longspan.simulator.sizes import Tokens, parse_size
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.installed import AGENTS as GROUP
+from longspan.simulator.base.installed import installed
+from longspan.simulator.base.sizes import Tokens, parse_size
+from longspan.simulator.contract.agent import Agent
+from longspan.simulator.suite.agent_spec import AgentSpec, at_once, make_agent
 
 Install = Callable[[str, dict[str, str]], None]
 
@@ -140,7 +140,7 @@ def test_the_error_for_a_plugin_without_agent_methods_has_a_remedy(install: Inst
 
 
 def test_without_any_kinds_installed_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.installed.entry_points", lambda group: [])
+    monkeypatch.setattr("longspan.simulator.base.installed.entry_points", lambda group: [])
     with pytest.raises(InputError, match="install longspan"):
         make_agent(AgentSpec.parse("silent"))
 

@@ -16,8 +16,8 @@ from longspan.agents.memory.ltm.embedders import Embedder, HashEmbedder
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.options import LtmOptions
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
-from longspan.simulator.ledger import Rates
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["START", "Thinker", "memory_agent", "message", "play", "purpose"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any, ClassVar, final
 
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 
 __all__ = ["Brief", "Full", "Minutes"]
 

@@ -17,18 +17,18 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.answer_store import AnswerStore
+from longspan.simulator.archive.answer_store import AnswerStore
 from longspan.simulator.arena.evaluate import judge_and_rank
 from longspan.simulator.arena.page import as_html
 from longspan.simulator.arena.results import Result, Rules
 from longspan.simulator.arena.summaries import Gathered, gather
-from longspan.simulator.checksums import checked
+from longspan.simulator.base.errors import InputError, StoppedError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError, StoppedError
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.files.checksums import checked
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 from tests.arena.judges import by_sentences, lines
 from tests.loopback import Hang, Say, Server, Status
 
@@ -136,7 +136,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import trio
-from longspan.simulator.answer_store import AnswerStore
+from longspan.simulator.archive.answer_store import AnswerStore
 from longspan.simulator.arena.evaluate import judge_and_rank
 from longspan.simulator.arena.results import Rules
 from longspan.simulator.arena.summaries import gather
@@ -268,7 +268,7 @@ def test_faithfulness_asks_about_each_summary_and_its_source(tmp_path: Path, ser
 
 
 def test_a_limit_of_dollars_stops_it_and_it_goes_on_later(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
+    monkeypatch.setattr("longspan.simulator.subject.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     found = gathered(tmp_path)
     store = AnswerStore.create(tmp_path / "arena")
     one_by_one = f"{server.model()}&at_once=1&max_tokens=500"

@@ -21,8 +21,8 @@ import typer.main
 import yaml
 
 from longspan.agents.outside import human
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import app, main
-from longspan.simulator.run_folder import RunFolder
 from tests.attack import sample, tried
 from tests.loopback import Service
 from tests.sealing import resealed, write_json, write_lines

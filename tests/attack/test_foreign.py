@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 import pytest
 import trio
 
-from longspan.simulator.gate import vouch
-from longspan.simulator.prompt_log import PromptLog, PromptMessage
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.settings import RunSettings
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.subject.prompt_log import PromptLog, PromptMessage
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.trust import vouch
 from tests.attack import ALL, tried
 from tests.attack.test_damage import commanded, judging, page, played, work_on
 

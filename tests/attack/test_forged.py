@@ -17,17 +17,17 @@ from typing import Any, final
 import pytest
 import trio
 
-from longspan.simulator import definitions
-from longspan.simulator.amounts import UNLIMITED
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, LongspanError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError, LongspanError
+from longspan.simulator.files.locks import locked
 from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.judging.annotation import sheets
-from longspan.simulator.ledger import Ledger
-from longspan.simulator.locks import locked
-from longspan.simulator.planning import Plan, replan, setting_of
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import check_limit, play_runs, resume
+from longspan.simulator.running.planning import Plan, replan, setting_of
+from longspan.simulator.running.runner import check_limit, play_runs, resume
+from longspan.simulator.subject.ledger import Ledger
+from longspan.simulator.subject.spending_limit import UNLIMITED
+from longspan.simulator.suite import definitions
 from longspan.simulator.sweeps.processes import play_in_processes
 from longspan.simulator.sweeps.ray.node import Order, play
 from longspan.simulator.sweeps.ray.segment_store import SegmentStore

@@ -24,22 +24,22 @@ from longspan.scenarios.elitr import rubrics
 from longspan.scenarios.goodai.files import Said
 from longspan.scenarios.goodai.visit import grade_visit
 from longspan.scenarios.summhay import bullets
-from longspan.simulator import keys
 from longspan.simulator.arena.questions import alignment, key_facts
 from longspan.simulator.arena.sentences import sentences
-from longspan.simulator.errors import journal_text, one_line
+from longspan.simulator.base import keys
+from longspan.simulator.base.errors import journal_text, one_line
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
+from longspan.simulator.contract.queries import statement
 from longspan.simulator.grading.dates import dates, hours
 from longspan.simulator.grading.labelled_lists import labelled_json
 from longspan.simulator.grading.matching import contains_nearly, found_words, number, plain, some, split_json
 from longspan.simulator.grading.needle_fates import Traces
 from longspan.simulator.grading.settled_answers import settled_words
 from longspan.simulator.judging.cached_model import _object
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.queries import statement
-from longspan.simulator.record import MAX_CHARACTERS, Exchange, Record
+from longspan.simulator.preflight.rehearsal import rehearse
 from longspan.simulator.report.excerpts import Excerpt, script_json, visible
-from longspan.simulator.tokens import Tokenizer
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.suite.plugins import make_scenario
 from tests.attack import sample, tried
 from tests.timing import cpu_seconds
 

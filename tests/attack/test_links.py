@@ -14,13 +14,13 @@ from urllib.parse import urlencode
 import pytest
 import trio
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.snapshots import Snapshots
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.subject.snapshots import Snapshots
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 from tests.arena.judges import by_sentences, lines
 from tests.attack import sample, tried
 from tests.loopback import Server

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.address_space import LEAST
+from longspan.simulator.base.address_space import LEAST
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit a process's address space")
 

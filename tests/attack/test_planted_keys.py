@@ -20,7 +20,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from longspan.simulator.keys import FOUND_BY, redacted, redacted_in
+from longspan.simulator.base.keys import FOUND_BY, redacted, redacted_in
 from tests.attack import tried
 from tests.loopback import Act, Raw, Say, Server, Status, Use
 from tests.loopback.apis import Block

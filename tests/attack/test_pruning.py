@@ -19,17 +19,17 @@ from typing import Any, Final
 import pytest
 import trio
 
+from longspan.simulator.archive.run_folder import Correction, RunFolder
+from longspan.simulator.base.errors import LongspanError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import LongspanError
-from longspan.simulator.journal import read_journal
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import Correction, RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tools import pruning
-from longspan.simulator.tools.pruning import Prunable, prunable
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.preflight import pruning
+from longspan.simulator.preflight.pruning import Prunable, prunable
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 from tests.attack import sample, tried
 from tests.sealing import change_json, change_lines
 
@@ -333,7 +333,7 @@ def test_who_waits_for_the_lock_of_a_run_that_is_deleted_does_not_get_it(runs: P
         old.prune()
         return True
 
-    monkeypatch.setattr("longspan.simulator.locks._acquired", acquired)
+    monkeypatch.setattr("longspan.simulator.files.locks._acquired", acquired)
     with pytest.raises(LongspanError, match="it was moved or deleted meanwhile"), run.lock():
         pass
     assert not (runs / OLD).exists()

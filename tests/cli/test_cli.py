@@ -20,7 +20,7 @@ from tests.sealing import change_json, read_lines, write_lines
 from longspan.simulator.analysis.baseline import Fall
 from longspan.simulator.cli import main
 from longspan.simulator.cli.options import GridOptions
-from longspan.simulator.grid import Grid
+from longspan.simulator.suite.grid import Grid
 
 LISTED = {"folder", "suite", "scenarios", "span", "agent", "label", "seed", "created", "finished", "score", "max_score", "cost_usd"}
 
@@ -497,7 +497,7 @@ def test_an_error_of_the_system_is_told_in_one_line(
     def fail(*_: object) -> None:
         raise ExceptionGroup("tasks", [ExceptionGroup("inner", [error])]) if grouped else error
 
-    monkeypatch.setattr("longspan.simulator.planning.plan", fail)
+    monkeypatch.setattr("longspan.simulator.running.planning.plan", fail)
     monkeypatch.setattr("longspan.simulator.cli.give_up_output", lambda: None)
     with pytest.raises(SystemExit) as exiting:
         main(["run", "--scenario", "colours", "--agent", "silent"])
@@ -521,7 +521,7 @@ def test_an_interrupt_is_told_in_one_line(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("longspan.simulator.planning.plan", fail)
+    monkeypatch.setattr("longspan.simulator.running.planning.plan", fail)
     with pytest.raises(SystemExit) as exiting:
         main(["run", "--scenario", "colours", "--agent", "silent"])
     assert exiting.value.code == 130

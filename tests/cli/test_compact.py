@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.made_runs import made_run
 
+from longspan.simulator.base.tables import Table
 from longspan.simulator.cli import main
 from longspan.simulator.cli.compact import letters, print_compact
 from longspan.simulator.cli.console import Console
-from longspan.simulator.tables import Table
 
 AGENTS = ("openai/gpt-4o?context=16k", "ltm/openai/gpt-4o?context=16k&memory=json", "notebook", "silent")
 

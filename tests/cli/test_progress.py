@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import trio
 
-from longspan.simulator import events
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.progress import Progress
 from longspan.simulator.cli.standings import duration
 from longspan.simulator.grading import run_status
-from longspan.simulator.planning import Plan, plan
-from longspan.simulator.runner import RunEvent, play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.journal import events
+from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.runner import RunEvent, play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 HEIGHT, WIDTH = 24, 100
 

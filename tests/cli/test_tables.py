@@ -6,9 +6,9 @@ import io
 
 import pytest
 
+from longspan.simulator.base.tables import Table
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import print_table
-from longspan.simulator.tables import Table
 
 
 def printed(table: Table, width: int = 100) -> list[str]:

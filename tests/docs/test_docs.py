@@ -25,25 +25,25 @@ from tests.conftest import skip
 from tests.environments import Environment, build
 
 import longspan as longspan_itself
-from longspan.simulator import events
 from longspan.simulator.analysis import contrasts
 from longspan.simulator.analysis.rows import TESTS, TURNS
-from longspan.simulator.experiment import Experiment
+from longspan.simulator.archive.run_folder import Correction
+from longspan.simulator.contract.messages import Message, Reply, Usage
+from longspan.simulator.contract.scenario import Skill
+from longspan.simulator.contract.script import Line, Segment
+from longspan.simulator.contract.stage import Stage
+from longspan.simulator.exchange.dataset import EXPECTED, MESSAGES
 from longspan.simulator.grading.effects import Effect, TestEffect
 from longspan.simulator.grading.grades import Result, ScenarioResult, TestResult
-from longspan.simulator.grid import Grid
-from longspan.simulator.interop.dataset import EXPECTED, MESSAGES
-from longspan.simulator.journal import read_journal
-from longspan.simulator.manifest import Manifest, PlannedTest
-from longspan.simulator.messages import Message, Reply, Usage
+from longspan.simulator.journal import events
+from longspan.simulator.journal.experiment import Experiment
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.report.figures import FIGURES
 from longspan.simulator.report.tables import CSV_COLUMNS
-from longspan.simulator.run_folder import Correction
-from longspan.simulator.scenario import Skill
-from longspan.simulator.script import Line, Segment
-from longspan.simulator.stage import Stage
-from longspan.simulator.suite import Suite
-from longspan.simulator.transcript import Evidence
+from longspan.simulator.suite.grid import Grid
+from longspan.simulator.suite.manifest import Manifest, PlannedTest
+from longspan.simulator.suite.suite import Suite
 
 
 def entry_points(project: dict[str, Any], site: Path) -> None:

@@ -14,7 +14,7 @@ from scripts.docs_outputs import DOCS, blocks
 from tests.threads import asyncio_run, in_thread
 
 import longspan
-from longspan.simulator.library.results import SCORES
+from longspan.simulator.api.results import SCORES
 
 PAGE = DOCS / "python.md"
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from longspan.simulator.messages import Message
+from longspan.simulator.contract.messages import Message
 
 WORDS = ["sand", "tide", "gull", "pier", "rope", "mast", "buoy", "reef"]
 

@@ -24,15 +24,15 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.errors import InputError, JournalError
-from longspan.simulator.gate import admit
-from longspan.simulator.journal import Journal
-from longspan.simulator.planning import Plan, plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play, resume
-from longspan.simulator.scoring import score
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, JournalError
+from longspan.simulator.journal.journal import Journal
+from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.runner import play, resume
+from longspan.simulator.running.scoring import score
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.suite.trust import admit
 from tests.durability import agents
 from tests.sealing import nameless
 
@@ -46,7 +46,7 @@ Whole = Callable[..., list[dict[str, Any]]]
 
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(
-    ["longspan.simulator.runner", "longspan.simulator.report", "tests.durability.warm", "tests.durability.agents"]
+    ["longspan.simulator.running.runner", "longspan.simulator.report", "tests.durability.warm", "tests.durability.agents"]
 )
 
 

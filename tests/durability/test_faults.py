@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.errors import LongspanError
-from longspan.simulator.planning import Plan, plan
-from longspan.simulator.run_folder import MANIFEST, RunFolder
-from longspan.simulator.runner import play, replay, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.archive.run_folder import MANIFEST, RunFolder
+from longspan.simulator.base.errors import LongspanError
+from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.runner import play, replay, resume
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 from tests.sealing import nameless
 
 AGENT = "python:tests.durability.agents:Keeper"
@@ -69,7 +69,7 @@ class Disk:
 
         with monkeypatch.context() as patch:
             patch.setattr(Path, "open", breaking(Path.open))
-            patch.setattr(builtins, "open", breaking(open))  # longspan.simulator.folders.open_file
+            patch.setattr(builtins, "open", breaking(open))  # longspan.simulator.files.folders.open_file
             patch.setattr(os, "fsync", step(synced))
             patch.setattr(Path, "replace", step(replaced))
             patch.setattr(Path, "rename", step(renamed))

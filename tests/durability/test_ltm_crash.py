@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.runner import play
+from longspan.simulator.running.runner import play
 from tests.durability.test_crash import SHARE, crash, entries, only, planned, survives
 from tests.loopback import Server
 

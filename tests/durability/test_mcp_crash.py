@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.runner import play
+from longspan.simulator.running.runner import play
 from tests.durability.test_crash import crash, entries, only, planned, survives
 from tests.loopback import Act, Say, Server, Use
 from tests.loopback.apis import Block

@@ -13,14 +13,14 @@ import pytest
 import trio
 
 from longspan.agents.memory.agent import AnsweringAgent
-from longspan.simulator.gate import admit
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.journal import Journal
-from longspan.simulator.planning import Plan, plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, play, replay, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite, load_suite
+from longspan.simulator.journal.journal import Journal
+from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.runner import Outcome, play, replay, resume
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite, load_suite
+from longspan.simulator.suite.trust import admit
 from tests.agents.memories import Answering
 from tests.agents.test_memory_kinds import KINDS
 from tests.durability.test_crash import SHARE, copying, entries, only, planned, survives

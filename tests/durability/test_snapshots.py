@@ -15,9 +15,9 @@ import pytest
 import trio
 
 from longspan.agents.base import BaseAgent
-from longspan.simulator.errors import AgentError, JournalError
-from longspan.simulator.messages import Message, Reply
-from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.base.errors import AgentError, JournalError
+from longspan.simulator.contract.messages import Message, Reply
+from longspan.simulator.subject.snapshots import Snapshots
 
 FOREIGN = ("20240617", "00000025", ".20240617.partial")
 """Folders that are named like snapshots and are none."""

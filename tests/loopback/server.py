@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.tokens import Tokenizer
 from tests.loopback.acts import Act, Cut, Hang, Raw, Say, Status, Use
 from tests.loopback.apis import APIS, Api, Block, Used
 from tests.loopback.caching import Cache

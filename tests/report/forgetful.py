@@ -8,11 +8,11 @@ from random import Random
 from typing import Any, ClassVar
 
 from longspan.agents.base import BaseAgent
-from longspan.simulator.messages import Message, Reply
-from longspan.simulator.record import Exchange, Grade, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import LAST, Line, Script
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.contract.graded_record import Exchange, Grade, Record
+from longspan.simulator.contract.messages import Message, Reply
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import LAST, Line, Script
 
 WINDOW = 900
 """Tokens after which `Window` forgets."""

@@ -14,14 +14,14 @@ from typing import Any
 
 import trio
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import Result, grade_run
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.planning import plan
 from longspan.simulator.report import write_report
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite, load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite, load_suite
 from tests.sealing import change_lines
 
 VOID = {"meta", "br", "wbr", "link", "img", "input", "hr", "base"}

@@ -11,13 +11,13 @@ import trio
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import grade_run
-from longspan.simulator.planning import plan
 from longspan.simulator.report import write_report
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 from tests.browser import PHONE, Open, Visit
 from tests.report.pages import Page as PlainPage
 from tests.report.pages import altered, data_of, journal, question, replying

@@ -24,12 +24,12 @@ from longspan.simulator.analysis.comparing import Comparison, load_comparison
 from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.analysis.statistics import permutation_p
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
 from longspan.simulator.report.tables import CSV_COLUMNS, _escaped, as_csv, as_markdown, notes, one_line, tables
-from longspan.simulator.run_folder import RunFolder
 from tests.browser import PHONE, Open
 from tests.made_runs import SKILLS, made_run
 from tests.report.pages import Page, played

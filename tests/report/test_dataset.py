@@ -15,17 +15,17 @@ import trio
 
 from longspan import BaseAgent, Message, Reply
 from longspan.simulator.analysis.graded_runs import load
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.interop.dataset import export_datasets
-from longspan.simulator.manifest import ImportSource
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script, Segment
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.stage import Stage
-from longspan.simulator.suite import Suite, load_suite
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script, Segment
+from longspan.simulator.contract.stage import Stage
+from longspan.simulator.exchange.dataset import export_datasets
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.manifest import ImportSource
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite, load_suite
 from tests.report.pages import altered, journal, played
 from tests.sealing import change_json
 

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report import excerpts, folded, write_report
-from longspan.simulator.run_folder import RunFolder
 from tests.browser import Open
 from tests.report.pages import Page, altered, data_of, played_diaries, question, replying
 

@@ -10,14 +10,14 @@ import pytest
 import trio
 from PIL import Image
 
+from longspan.simulator.base.tables import Table
 from longspan.simulator.cli import main
-from longspan.simulator.planning import plan
 from longspan.simulator.report.figures import FORMATS
 from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tables import Table
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 
 def table(rows: int, columns: int, *, name: str = "Scores") -> Table:

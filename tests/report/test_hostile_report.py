@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.manifest import Manifest
+from longspan.simulator.suite.manifest import Manifest
 from tests.report.pages import Page, altered, answering, question, reply_of, report
 
 HOSTILE = [

@@ -14,9 +14,9 @@ import pytest
 
 from longspan.simulator.analysis.export import export
 from longspan.simulator.analysis.graded_runs import load
+from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.run_folder import Correction, RunFolder
-from longspan.simulator.scoring import score
+from longspan.simulator.running.scoring import score
 from tests.report.pages import altered, journal, replying
 from tests.threads import asyncio_run, in_thread
 

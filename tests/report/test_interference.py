@@ -13,10 +13,10 @@ from longspan.simulator.analysis.graded_runs import load
 from longspan.simulator.analysis.interference import Interference, interference, planted_text
 from longspan.simulator.analysis.rows import rows_of
 from longspan.simulator.cli import main
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 from tests.report.confused import P
 from tests.report.pages import report
 

@@ -12,12 +12,12 @@ import pytest
 
 from longspan.simulator.analysis.distances import Distances, asked, spans_kept, spans_said
 from longspan.simulator.analysis.statistics import Observed, interval
-from longspan.simulator.errors import JournalError
+from longspan.simulator.archive.run_folder import Correction, RunFolder
+from longspan.simulator.base.errors import JournalError
 from longspan.simulator.grading.grades import Result, grade_run
-from longspan.simulator.ledger import Spending
-from longspan.simulator.manifest import Manifest
 from longspan.simulator.report import write_report
-from longspan.simulator.run_folder import Correction, RunFolder
+from longspan.simulator.subject.ledger import Spending
+from longspan.simulator.suite.manifest import Manifest
 from tests.report.pages import Element, Page, altered, data_of, journal, question, reply_of, report
 from tests.sealing import change_lines
 

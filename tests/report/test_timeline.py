@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report.timeline import grade_of
-from longspan.simulator.run_folder import RunFolder
 from tests.report.pages import Element, Page, altered, journal, report
 
 

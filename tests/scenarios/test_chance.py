@@ -15,11 +15,11 @@ from tests.attack import ALL
 from longspan.scenarios.ltm.sally_anne import SallyAnne
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.contract.scenario import Scenario
 from longspan.simulator.grading.matching import plain
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.scenario import Scenario
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
+from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.suite import load_suite
 
 NAMES = [name for suite in ("ltm", "memory") for name in load_suite(suite).scenarios if name != "restaurant"]
 """What else earns points in the restaurant is with its own tests."""

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from longspan.scenarios.ltm.chapterbreak.scenario import ChapterBreak
-from longspan.simulator.errors import InputError
-from longspan.simulator.record import Exchange, Record
-from longspan.simulator.script import Script
-from longspan.simulator.tokens import Tokenizer
-from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.contract.script import Script
+from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
 
 SMALL = ChapterBreak(tokens=3000)
 

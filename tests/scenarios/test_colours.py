@@ -9,9 +9,9 @@ import pytest
 from longspan.scenarios.ltm.colours import Colours
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.grading.matching import found_words, plain
-from longspan.simulator.record import Exchange, Grade, Record
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.preflight.rehearsal import rehearse
 
 FACTS = {"colour": "red", "told": ["brown", "blue", "red"]}
 

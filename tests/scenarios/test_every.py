@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.record import Exchange, Record
-from longspan.simulator.scenario import Scenario
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
+from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.contract.scenario import Scenario
+from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.suite import load_suite
 
 LTM, MEMORY = (list(load_suite(suite).scenarios) for suite in ("ltm", "memory"))
 NAMES = [*LTM, *MEMORY]
@@ -101,7 +101,7 @@ def test_a_foreign_quotation_at_the_end_of_an_ideal_reply_costs_nothing(name: st
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_record_without_an_answer_is_no_crash_of_ours(name: str) -> None:
-    from longspan.simulator.errors import ScenarioError
+    from longspan.simulator.base.errors import ScenarioError
 
     facts = scenario(name).make(Random(1)).facts
     for record in (Record(), Record(exchanges=(Exchange(0, "Hello.", "Hello."),))):

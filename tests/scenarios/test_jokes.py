@@ -17,12 +17,12 @@ from pydantic import ValidationError
 from longspan.scenarios.ltm.jokes import Jokes, _retold_jokes, ago, longest_question
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.tokens import EncodingName, Tokenizer
+from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.filler.draws import Draws, read
 from longspan.simulator.filler.talk import _line
 from longspan.simulator.grading.matching import number, plain
-from longspan.simulator.record import Exchange, Grade, Record
-from longspan.simulator.tokens import EncodingName, Tokenizer
-from longspan.simulator.tools.rehearsal import Rehearsal, rehearse
+from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
 
 TORTOISE, UMBRELLA, VACUUM, GHOST = words("jokes")[:4]
 OTHERS = words("jokes")[4:]

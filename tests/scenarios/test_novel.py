@@ -15,8 +15,8 @@ from longspan.scenarios.ltm.chapterbreak.novel import Fact, Novel, Person, write
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.deck import Deck
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.grading.matching import contains_phrase, plain
-from longspan.simulator.tokens import Tokenizer
 
 NOVELS = 200
 MOST = 0.27

@@ -10,8 +10,8 @@ import os
 
 import pytest
 
-from longspan.simulator.suite import load_suite, make_tests
-from longspan.simulator.tools.rehearsal import rehearse_test
+from longspan.simulator.preflight.rehearsal import rehearse_test
+from longspan.simulator.suite.suite import load_suite, make_tests
 
 SEEDS = range(300) if os.environ.get("LONGSPAN_SEEDS") == "all" else range(0, 300, 10)
 SCENARIOS = [name for name in load_suite("ltm").scenarios if name != "restaurant"]

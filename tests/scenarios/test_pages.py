@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.timing import growth
 
 from longspan.scenarios.shared.pages import about, head, paged, tail
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.tokens import Tokenizer
 
 PROSE = (
     'The lamp had gone out again, and nobody cared to light it. "Leave it," said the old woman, "we know where everything is." '

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longspan.scenarios.ltm.chapterbreak.published_chapters import examples
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 
 
 def example(name: str = "a") -> dict[str, Any]:

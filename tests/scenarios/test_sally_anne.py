@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from longspan.scenarios.ltm.sally_anne import Event, Kind, Question, SallyAnne, World
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.contract.graded_record import Exchange, Grade, Record
+from longspan.simulator.contract.script import Script
 from longspan.simulator.grading.matching import found_words
-from longspan.simulator.record import Exchange, Grade, Record
-from longspan.simulator.script import Script
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.preflight.rehearsal import rehearse
 
 FACTS = {"answer": "crate", "containers": ["crate", "drawer", "urn"], "really": "drawer"}
 KINDS: tuple[Kind, ...] = get_args(Kind)

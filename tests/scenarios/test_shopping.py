@@ -12,8 +12,8 @@ import pytest
 from longspan.scenarios.ltm.shopping import Shopping, _singular, _thing
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.record import Exchange, Grade, Record
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.contract.graded_record import Exchange, Grade, Record
+from longspan.simulator.preflight.rehearsal import rehearse
 
 LIST = {"leek": 3, "candle": 2, "bread knife": 1}
 FULL = '[{"item": "leek", "quantity": 3}, {"item": "candle", "quantity": 2}, {"item": "bread knife", "quantity": 1}]'

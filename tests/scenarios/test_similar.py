@@ -12,15 +12,15 @@ import pytest
 import trio
 
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.contract.graded_record import Exchange, Grade, Record
+from longspan.simulator.contract.script import Line, Placement
 from longspan.simulator.grading.matching import found_words
-from longspan.simulator.planning import plan
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.record import Exchange, Grade, Record
-from longspan.simulator.runner import play
-from longspan.simulator.script import Line, Placement
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite, make_test
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite, make_test
 
 NAMES = ("colours", "name_list", "shopping", "spy_meeting", "locations")
 
@@ -157,7 +157,7 @@ def test_spans_are_kept_with_eight_of_each_and_what_a_span_cannot_hold_is_said(t
 
 
 def _refused(settings: RunSettings, out: Path) -> str:
-    from longspan.simulator.errors import InputError
+    from longspan.simulator.base.errors import InputError
 
     with pytest.raises(InputError) as refused:
         plan(settings, out)

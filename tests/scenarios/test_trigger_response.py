@@ -11,15 +11,15 @@ import pytest
 from longspan.scenarios.ltm.trigger_response import TriggerResponse
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.filler.draws import read
 from longspan.simulator.filler.filler import Filler
 from longspan.simulator.filler.talk import Talk
 from longspan.simulator.grading.matching import contains_phrase, found_words, plain
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.record import Exchange, Grade, Record
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tokens import Tokenizer
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.suite import load_suite
 
 RULES = words("triggers")
 PHRASE = "Clocks are poor dancers"

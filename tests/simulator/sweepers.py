@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.durability.agents import Keeper, after
 
-from longspan.simulator.messages import Message
+from longspan.simulator.contract.messages import Message
 
 
 def first() -> bool:

@@ -13,22 +13,22 @@ import trio
 from pydantic import ValidationError
 from tests.loopback import Say, Server
 
-from longspan.simulator.answer_store import AnswerStore
-from longspan.simulator.errors import InputError
+from longspan.simulator.archive.answer_store import AnswerStore
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.graded_record import Grade, Item, Marked, Record
+from longspan.simulator.contract.queries import Answer, Free, Query
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.grades import Gradebook, Result, grade_run, read_result
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
-from longspan.simulator.planning import plan
-from longspan.simulator.queries import Answer, Free, Query
-from longspan.simulator.record import Grade, Item, Marked, Record
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play, replay, resume
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.scoring import score
-from longspan.simulator.script import Line, Script
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite, load_suite, make_tests
-from longspan.simulator.tables import Table
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play, replay, resume
+from longspan.simulator.running.scoring import score
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite, load_suite, make_tests
 
 HERE = f"python:{__name__}"
 

@@ -18,28 +18,28 @@ from tests.diary import ASKED, BEGAN, Diary
 from tests.sealing import change_lines, nameless
 
 from longspan.agents.base import AgentError, BaseAgent, Reply
-from longspan.simulator.agent_spec import AgentSpec
 from longspan.simulator.analysis.commitment import publish, verify
 from longspan.simulator.analysis.comparing import load_comparison
-from longspan.simulator.asking import past_of
-from longspan.simulator.checksums import sealed
-from longspan.simulator.definitions import tests_of as planned_tests
-from longspan.simulator.dry_run import dry_run
-from longspan.simulator.errors import InputError, JournalError, ScenarioError
-from longspan.simulator.events import Open, as_json, parse_json
-from longspan.simulator.gate import admit
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, JournalError, ScenarioError
+from longspan.simulator.contract.messages import Message
+from longspan.simulator.contract.script import Line, Script
+from longspan.simulator.files.checksums import sealed
 from longspan.simulator.grading import run_status
 from longspan.simulator.grading.grades import Result, grade_run
 from longspan.simulator.grading.run_status import RunStatus
-from longspan.simulator.journal import Journal, last_sum
-from longspan.simulator.messages import Message
-from longspan.simulator.planning import plan, plan_some, setting_of
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, RunEvent, describe_catch_up, play, replay, resume
-from longspan.simulator.script import Line, Script
-from longspan.simulator.settings import Branch, RunSettings
-from longspan.simulator.suite import Suite, make_tests
-from longspan.simulator.tools.estimate import estimate
+from longspan.simulator.journal.events import Open, as_json, parse_json
+from longspan.simulator.journal.journal import Journal, last_sum
+from longspan.simulator.play.dry_run import dry_run
+from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.running.asking import past_of
+from longspan.simulator.running.planning import plan, plan_some, setting_of
+from longspan.simulator.running.runner import Outcome, RunEvent, describe_catch_up, play, replay, resume
+from longspan.simulator.suite.agent_spec import AgentSpec
+from longspan.simulator.suite.definitions import tests_of as planned_tests
+from longspan.simulator.suite.settings import Branch, RunSettings
+from longspan.simulator.suite.suite import Suite, make_tests
+from longspan.simulator.suite.trust import admit
 
 
 class Seen:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment
 
-from longspan.simulator import cache
-from longspan.simulator.templating import environment
+from longspan.simulator.base import cache
+from longspan.simulator.base.templating import environment
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.Mon
 def test_concurrent_writers_never_read_half_a_file(folder: Path) -> None:
     code = """
 import sys
-from longspan.simulator import cache
+from longspan.simulator.base import cache
 
 for number in range(100):
     content = bytes([int(sys.argv[1])]) * 200_000

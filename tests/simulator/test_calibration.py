@@ -14,19 +14,19 @@ import pytest
 import trio
 from tests.loopback import Say, Server
 
-from longspan.simulator.checksums import checked
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, StoppedError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError, StoppedError
+from longspan.simulator.files.checksums import checked
 from longspan.simulator.judging.calibrate import calibrate
 from longspan.simulator.judging.calibration import Calibration, calibration_notes, measure, read_labels
 from longspan.simulator.judging.labels import read_rows
 from longspan.simulator.judging.rubrics import STATEMENT, rubric
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.scoring import score
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.running.scoring import score
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 
@@ -91,7 +91,7 @@ def test_a_limit_of_dollars_holds_and_what_was_answered_is_kept(tmp_path: Path, 
     path = labels(tmp_path / "people.csv", [row(1, label=5)])
     with pytest.raises(InputError, match=r"--max-cost: agent openai/gpt-4o.* is unknown"):
         run(server.model(), path, tmp_path, max_cost=1)
-    monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
+    monkeypatch.setattr("longspan.simulator.subject.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     with pytest.raises(StoppedError, match="the same command continues from there"):
         run(server.model(), path, tmp_path, max_cost=1e-7)
 

@@ -17,17 +17,17 @@ from tests.made_runs import made_run
 
 from longspan.agents.base import BaseAgent
 from longspan.agents.models.limits import Limiter, Slot
-from longspan.simulator.agent_spec import AgentSpec
-from longspan.simulator.amounts import Amount, limit_of
-from longspan.simulator.errors import InputError, JournalError, StoppedError
-from longspan.simulator.json_lines import JsonLines
-from longspan.simulator.ledger import Unpriced
-from longspan.simulator.messages import Message, Reply
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.snapshots import Snapshots
-from longspan.simulator.suite import load_suite
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, JournalError, StoppedError
+from longspan.simulator.contract.messages import Message, Reply
+from longspan.simulator.files.json_lines import JsonLines
+from longspan.simulator.running.planning import plan
+from longspan.simulator.subject.ledger import Unpriced
+from longspan.simulator.subject.snapshots import Snapshots
+from longspan.simulator.subject.spending_limit import Amount, limit_of
+from longspan.simulator.suite.agent_spec import AgentSpec
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.sweeps.ray import driver
 from longspan.simulator.sweeps.ray.driver import required_resources
 from longspan.simulator.sweeps.ray.limit_server import LimitServer

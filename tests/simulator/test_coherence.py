@@ -11,13 +11,13 @@ import pytest
 import trio
 from tests.sealing import read_lines, write_lines
 
-from longspan.simulator.coherence import check_coherence
-from longspan.simulator.errors import ReplayError
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import ReplayError
+from longspan.simulator.running.coherence import check_coherence
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 Entries = list[dict[str, Any]]
 

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.rig import Babbler, made_test, play, setting
 
-from longspan.simulator import events
-from longspan.simulator.scenario import Test
-from longspan.simulator.script import Line, Placement, Segment
-from longspan.simulator.stage import Stage
-from longspan.simulator.transcript import Transcript
+from longspan.simulator.contract.scenario import Test
+from longspan.simulator.contract.script import Line, Placement, Segment
+from longspan.simulator.contract.stage import Stage
+from longspan.simulator.journal import events
+from longspan.simulator.journal.transcript import Transcript
 
 WORD = " the"
 PLACEMENTS: list[Placement] = ["spread", "uniform", "early"]

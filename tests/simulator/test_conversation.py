@@ -21,16 +21,16 @@ from tests.rig import Babbler, made_test, play, setting
 from tests.sealing import write_lines
 
 from longspan.agents.base import BaseAgent
-from longspan.simulator import events
-from longspan.simulator.conversation import Conversation
-from longspan.simulator.errors import AgentError, JournalError, ReplayError, ScenarioError
-from longspan.simulator.journal import Journal, read_journal
-from longspan.simulator.live_agent import LiveAgent
-from longspan.simulator.messages import Message, Reply, Usage
-from longspan.simulator.scenario import Test
-from longspan.simulator.script import Line, Script, Segment
-from longspan.simulator.stage import Stage
-from longspan.simulator.transcript import Transcript
+from longspan.simulator.base.errors import AgentError, JournalError, ReplayError, ScenarioError
+from longspan.simulator.contract.messages import Message, Reply, Usage
+from longspan.simulator.contract.scenario import Test
+from longspan.simulator.contract.script import Line, Script, Segment
+from longspan.simulator.contract.stage import Stage
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import Journal, read_journal
+from longspan.simulator.journal.transcript import Transcript
+from longspan.simulator.play.conversation import Conversation
+from longspan.simulator.play.live_agent import LiveAgent
 
 
 class Echo(BaseAgent):

@@ -9,17 +9,17 @@ import pytest
 import trio
 from tests.loopback import Say, Server, Status
 
-from longspan.simulator import events
-from longspan.simulator.amounts import limit_of
-from longspan.simulator.errors import StoppedError
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import StoppedError
+from longspan.simulator.contract.messages import Usage
 from longspan.simulator.grading.grades import grade_run
-from longspan.simulator.journal import read_journal
-from longspan.simulator.messages import Usage
-from longspan.simulator.planning import Plan, plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.runner import play, resume
+from longspan.simulator.subject.spending_limit import limit_of
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 WORST = 1e-6 * 2500
 """The worst-case cost of a turn: a context of 2k, the longest answer, and what a provider may add."""
@@ -37,7 +37,7 @@ def server() -> Iterator[Server]:
 def prices(monkeypatch: pytest.MonkeyPatch) -> None:
     """A price of $1 per million tokens for any model, because no price list has the test server."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-    monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: dollars(usage))
+    monkeypatch.setattr("longspan.simulator.subject.ledger.price", lambda model, usage: dollars(usage))
 
 
 def dollars(usage: Usage) -> float:

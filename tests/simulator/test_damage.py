@@ -17,21 +17,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sealing import change_json
 
-from longspan.simulator import events, json_lines
-from longspan.simulator.answer_store import AnswerStore, StoredAnswer
-from longspan.simulator.checksums import ChecksumError, RunningSum, checked, sealed
+from longspan.simulator.archive.answer_store import AnswerStore, StoredAnswer
+from longspan.simulator.archive.run_folder import Correction, RunFolder
+from longspan.simulator.base.errors import DamageError, InputError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import DamageError, InputError
+from longspan.simulator.files import json_lines
+from longspan.simulator.files.checksums import ChecksumError, RunningSum, checked, sealed
+from longspan.simulator.files.json_lines import JsonLines
 from longspan.simulator.grading.grades import grade_run, read_result
-from longspan.simulator.journal import Journal, check_journal, read_journal
-from longspan.simulator.journal_lines import JournalLines, fields_of
-from longspan.simulator.json_lines import JsonLines
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import Journal, check_journal, read_journal
+from longspan.simulator.journal.journal_lines import JournalLines, fields_of
 from longspan.simulator.judging.calibration import calibration_notes
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import Correction, RunFolder
-from longspan.simulator.runner import play, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play, resume
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=8),
@@ -294,7 +295,7 @@ def user(run: RunFolder) -> str:
 def test_a_file_of_a_terabyte_is_not_read(
     command: str, file: str, said: str, run: RunFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longspan.simulator.journal.MAX_LINE_BYTES", 2**16)
+    monkeypatch.setattr("longspan.simulator.journal.journal.MAX_LINE_BYTES", 2**16)
     (run.path / file).write_bytes(b"")
     os.truncate(run.path / file, 2**40)
     code, _, error = commanded(capsys, command, run.path)

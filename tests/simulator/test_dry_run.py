@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator import events
-from longspan.simulator.conductor import CHARGE
-from longspan.simulator.dry_run import Length, dry_run
-from longspan.simulator.planning import plan, setting_of
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite, load_suite
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal import events
+from longspan.simulator.play.conductor import CHARGE
+from longspan.simulator.play.dry_run import Length, dry_run
+from longspan.simulator.running.planning import plan, setting_of
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite, load_suite
 
 LTM = load_suite("ltm").changed([], [], ["colours", "jokes", "restaurant", "prospective_memory", "trigger_response"], 3)
 SCRIPTED = load_suite("ltm").changed([], [], ["colours", "shopping"], 2)

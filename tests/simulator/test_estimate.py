@@ -10,15 +10,15 @@ import trio
 from tests.loopback import Server
 
 from longspan import BaseAgent, Message, Reply
-from longspan.simulator import events
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.grading.grades import grade_run
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tools.estimate import Estimate, estimate
+from longspan.simulator.journal import events
+from longspan.simulator.preflight.estimate import Estimate, estimate
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 

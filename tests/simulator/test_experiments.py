@@ -24,24 +24,24 @@ import longspan
 from longspan.agents.base import BaseAgent, Reply
 from longspan.simulator.analysis.comparing import load_comparison
 from longspan.simulator.analysis.statistics import Difference, effect_interval
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, JournalError
+from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError, JournalError
-from longspan.simulator.gate import admit
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.messages import Message
+from longspan.simulator.contract.scenario import Scenario
+from longspan.simulator.contract.script import Line, Script
+from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.grades import Result, grade_run
-from longspan.simulator.journal import Journal
-from longspan.simulator.messages import Message
-from longspan.simulator.planning import plan
-from longspan.simulator.record import Grade, Record
+from longspan.simulator.journal.journal import Journal
+from longspan.simulator.preflight.estimate import estimate
 from longspan.simulator.report.tables import tables
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play, replay, resume
-from longspan.simulator.scenario import Scenario
-from longspan.simulator.script import Line, Script
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.stage import Stage
-from longspan.simulator.suite import Suite, load_suite
-from longspan.simulator.tokens import Tokenizer
-from longspan.simulator.tools.estimate import estimate
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play, replay, resume
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite, load_suite
+from longspan.simulator.suite.trust import admit
 
 HERE = "python:tests.simulator.test_experiments"
 

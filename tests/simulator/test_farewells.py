@@ -11,14 +11,14 @@ import trio
 
 from longspan.agents.base import BaseAgent, Message, Reply
 from longspan.scenarios.ltm.wording import Wording
-from longspan.simulator import events
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import read_result
-from longspan.simulator.journal import read_journal
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, play, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import Outcome, play, resume
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 ME = "python:tests.simulator.test_farewells"
 

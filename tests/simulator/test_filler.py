@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from tests.attack import ALL
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tokens import EncodingName, Tokenizer
 from longspan.simulator.filler import filler, tasks
 from longspan.simulator.filler.draws import Draws, filled, read
 from longspan.simulator.filler.filler import BRIEF, Distraction, Filler, Pair, Source
@@ -33,11 +34,10 @@ from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.filler.wordnet import PACKED, wordnet
 from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.matching import contains_nearly, plain
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tokens import EncodingName, Tokenizer
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 ROOT = Path(__file__).parents[2]
 NAMES: tuple[EncodingName, ...] = get_args(EncodingName)

@@ -11,16 +11,16 @@ import pytest
 import trio
 
 from longspan.scenarios.ltm.colours import Colours
-from longspan.simulator import events
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.progress import Progress
-from longspan.simulator.journal import read_journal
-from longspan.simulator.planning import Plan, plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play, resume
-from longspan.simulator.scoring import Scoring, score
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.runner import play, resume
+from longspan.simulator.running.scoring import Scoring, score
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 TESTS = 2
 

@@ -15,18 +15,18 @@ import trio.testing
 from starlette.requests import Request
 
 from longspan.scenarios.ltm.colours import Colours
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import _main
-from longspan.simulator.errors import StoppedError
+from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.grading.grades import Gradebook, grade_run
-from longspan.simulator.journal import read_journal
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.transcript import PlayedTest
 from longspan.simulator.judging.background import judge_run
-from longspan.simulator.planning import Plan, plan
-from longspan.simulator.record import Grade
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import RunEvent, play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.transcript import PlayedTest
+from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.runner import RunEvent, play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.view.following import LiveRuns
 from longspan.simulator.view.pages import Pages
 from longspan.simulator.view.run_list import RunList

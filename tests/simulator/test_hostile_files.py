@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from tests.sealing import resealed, write_json
 
 from longspan.simulator.analysis.commitment import read_published, verify
-from longspan.simulator.checksums import sealed
-from longspan.simulator.errors import InputError, JournalError, LongspanError
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, JournalError, LongspanError
+from longspan.simulator.files.checksums import sealed
 from longspan.simulator.grading.grades import grade_run
-from longspan.simulator.journal import Journal, read_journal
-from longspan.simulator.planning import plan, replan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite, make_tests
-from longspan.simulator.transcript import Transcript
+from longspan.simulator.journal.journal import Journal, read_journal
+from longspan.simulator.journal.transcript import Transcript
+from longspan.simulator.running.planning import plan, replan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite, make_tests
 
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -192,8 +192,8 @@ def copy(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 UNPACKING = """
 import sys
 from pathlib import Path
-from longspan.simulator.errors import InputError
-from longspan.simulator.files import read_packed
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.files.reading import read_packed
 
 try:
     read_packed(Path(sys.argv[1]), 200 * 2**20)

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.loopback import Hang, Say, Server, Status
 
-from longspan.simulator.amounts import limit_of
-from longspan.simulator.answer_store import AnswerStore
-from longspan.simulator.errors import InputError
+from longspan.simulator.archive.answer_store import AnswerStore
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.grading.grades import Gradebook, grade_run
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge
-from longspan.simulator.planning import Plan, plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.subject.spending_limit import limit_of
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 
@@ -133,7 +133,7 @@ def test_a_verdict_that_a_test_waits_for_is_an_event_and_a_failed_one_leaves_the
 def test_a_limit_of_dollars_holds_for_the_judge_too(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"--max-cost: agent openai/gpt-4o.*the price of 127.0.0.1:\d+/gpt-4o is unknown"):
         trio.run(lambda: play([planned(tmp_path, server.model())], limit=limit_of(1)))
-    monkeypatch.setattr("longspan.simulator.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
+    monkeypatch.setattr("longspan.simulator.subject.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
     does(server, [NO, NO])
     (outcome,) = trio.run(lambda: play([planned(tmp_path, server.model())], limit=limit_of(1e-7)))
     assert "exceed the limit" in str(outcome.error)

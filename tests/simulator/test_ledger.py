@@ -12,10 +12,10 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.simulator.amounts import Amount
-from longspan.simulator.errors import InputError, StoppedError
-from longspan.simulator.ledger import Ledger, Spending, Unpriced, check_priced, price, tally
-from longspan.simulator.messages import Usage
+from longspan.simulator.base.errors import InputError, StoppedError
+from longspan.simulator.contract.messages import Usage
+from longspan.simulator.subject.ledger import Ledger, Spending, Unpriced, check_priced, price, tally
+from longspan.simulator.subject.spending_limit import Amount
 
 KNOWN = "openai/gpt-4o"
 

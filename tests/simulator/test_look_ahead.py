@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.simulator.look_ahead import Job, fits, plays_out
+from longspan.simulator.play.look_ahead import Job, fits, plays_out
 
 Chains = Sequence[Sequence[Job]]
 

@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 
 from longspan import Grade, Line, Record, Scenario, Script
 from longspan.agents.base import BaseAgent, InputError, Message, Reply, Usage
-from longspan.simulator import events
-from longspan.simulator.gate import vouch
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.nights import Nights, morning_after
 from longspan.simulator.grading.grades import read_result
-from longspan.simulator.nights import Nights, morning_after
-from longspan.simulator.planning import plan
+from longspan.simulator.journal import events
 from longspan.simulator.report.nights import night_line
 from longspan.simulator.report.reading import Reading
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, play, replay, resume
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import Outcome, play, replay, resume
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.suite.trust import vouch
 
 DIARY = "python:tests.simulator.test_nights:Diary"
 
@@ -187,7 +187,7 @@ def test_an_agent_that_fails_at_night_or_tells_what_no_journal_can_hold_ends_the
 
 
 def test_a_night_counts_against_the_limit_and_resuming_goes_on(tmp_path: Path) -> None:
-    from longspan.simulator.amounts import limit_of
+    from longspan.simulator.subject.spending_limit import limit_of
 
     suite = load_suite("ltm").model_copy(update={"scenarios": {"colours": {}}, "tests": 1})
     spec = "python:tests.simulator.test_nights:Saved?price_in=1&price_out=1"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.grading.grades import read_result
-from longspan.simulator.run_folder import RunFolder
 
 PACKED = Path(__file__).parent / "made-by-0.2.tar.xz"
 

@@ -16,8 +16,8 @@ import pytest
 from tests.loopback import Server
 from tests.sealing import nameless
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]

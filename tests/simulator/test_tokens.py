@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 
-from longspan.simulator import tokens
-from longspan.simulator.errors import InputError
-from longspan.simulator.tokens import EncodingName, Tokenizer
+from longspan.simulator.base import tokens
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tokens import EncodingName, Tokenizer
 
 ROOT = Path(__file__).parents[2]
 NAMES: tuple[EncodingName, ...] = get_args(EncodingName)
@@ -187,7 +187,7 @@ def refuse(*args, **kwargs):
     raise AssertionError("the network was used")
 
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.tokens import Tokenizer
 print(Tokenizer("cl100k_base").count("hello world"), Tokenizer("o200k_base").count("hello world"))
 """
     poisoned = dict.fromkeys(["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"], "http://127.0.0.1:9")
@@ -199,7 +199,7 @@ print(Tokenizer("cl100k_base").count("hello world"), Tokenizer("o200k_base").cou
 
 
 def test_importing_the_module_does_not_import_tiktoken() -> None:
-    code = "import sys, longspan.simulator.tokens; print('tiktoken' in sys.modules)"
+    code = "import sys, longspan.simulator.base.tokens; print('tiktoken' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

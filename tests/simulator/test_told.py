@@ -19,26 +19,26 @@ from tests.rig import Babbler, made_test, play, setting
 
 from longspan.agents.base import BaseAgent
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator import events
-from longspan.simulator.clock import DEFAULT_START
-from longspan.simulator.conductor import CHARGE
-from longspan.simulator.dry_run import dry_run
-from longspan.simulator.errors import ScenarioError
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.clock import DEFAULT_START
+from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.messages import Message, Reply
+from longspan.simulator.contract.scenario import Scenario, Skill, Test
+from longspan.simulator.contract.script import Line, Script, Segment
+from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.needle_fates import NeedleFates
-from longspan.simulator.journal import read_journal
-from longspan.simulator.messages import Message, Reply
-from longspan.simulator.planning import plan, setting_of
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play as play_runs
-from longspan.simulator.scenario import Scenario, Skill, Test
-from longspan.simulator.script import Line, Script, Segment
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.stage import Stage
-from longspan.simulator.suite import Suite
-from longspan.simulator.tools.estimate import estimate
-from longspan.simulator.tools.rehearsal import rehearse_test
-from longspan.simulator.transcript import Transcript, Turn
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.transcript import Transcript, Turn
+from longspan.simulator.play.conductor import CHARGE
+from longspan.simulator.play.dry_run import dry_run
+from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.preflight.rehearsal import rehearse_test
+from longspan.simulator.running.planning import plan, setting_of
+from longspan.simulator.running.runner import play as play_runs
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite
 
 MAY, JUNE = datetime(2024, 5, 7, 18, 30), datetime(2024, 6, 1, 8, 0)
 LINES = [

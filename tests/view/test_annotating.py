@@ -14,13 +14,13 @@ import pytest
 import trio
 from playwright.sync_api import expect
 
-from longspan.simulator.errors import JournalError
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import JournalError
 from longspan.simulator.judging.annotation import annotations_by, sheets
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 from tests.browser import PHONE, Open
 from tests.sealing import change_json, change_lines
 from tests.view.serving import Server, serving

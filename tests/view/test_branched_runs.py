@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import trio
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import Gradebook, grade_run
 from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.grading.worker import GradingWorker
-from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.following import LiveRun
 from longspan.simulator.view.run_list import RunList
 from tests.browser import Open

@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.scoring import score
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.running.scoring import score
 from tests.browser import PHONE, Open
 from tests.report.pages import altered, journal, replying
 from tests.sealing import change_json, read_lines, write_lines

@@ -13,10 +13,10 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.errors import JournalError
-from longspan.simulator.journal import read_journal
-from longspan.simulator.journal_tail import JournalTail
-from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import JournalError
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.journal_tail import JournalTail
 from longspan.simulator.view.following import MAX_TURNS, LiveRun, LiveRuns
 from longspan.simulator.view.pages import SEND_TIMEOUT, _Events
 from tests.report.pages import altered, journal

@@ -10,10 +10,10 @@ from threading import Event, Thread
 import pytest
 
 from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
-from longspan.simulator.errors import InputError, JournalError
-from longspan.simulator.locks import is_locked, locked
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.suite import load_suite
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, JournalError
+from longspan.simulator.files.locks import is_locked, locked
+from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.view.arranging import in_order
 from longspan.simulator.view.run_list import Entry, MissingError, RunList, matching
 from tests.sealing import change_json

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator import events
-from longspan.simulator.dry_run import Length, dry_run
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import Gradebook, grade_run
 from longspan.simulator.grading.run_status import EndedTest, RunStatus
 from longspan.simulator.grading.worker import GradingWorker
-from longspan.simulator.journal import read_journal
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.planning import replan, setting_of
-from longspan.simulator.plugins import installed_scenarios
-from longspan.simulator.run_folder import RunFolder
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.play.dry_run import Length, dry_run
+from longspan.simulator.running.planning import replan, setting_of
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.plugins import installed_scenarios
 from tests.report.pages import altered
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.grading.grades import grade_run
 from longspan.simulator.report import write_report
-from longspan.simulator.run_folder import RunFolder
 from longspan.simulator.view.guard import HEADERS
 from tests.sealing import change_json
 from tests.view.conftest import ORACLE, SILENT

@@ -42,9 +42,9 @@ from longspan.agents.models.chat import cut_middle
 from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean, core_environment, stamped
 from longspan.agents.models.dry import DryCore
 from longspan.agents.models.thinking import traced
-from longspan.simulator.errors import one_line
+from longspan.simulator.base.errors import one_line
 from longspan.simulator.grading.lenient_json import find_json
-from longspan.simulator.ledger import Rates
+from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["DryLtm", "LtmAgent", "MemoryAgent"]
 

@@ -24,9 +24,9 @@ from longspan.agents.models.api import dig, events, parse_usage
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.openai import OPENAI
 from longspan.agents.models.provider import Provider, ProviderOptions
-from longspan.simulator.agent import will_be_asked
-from longspan.simulator.errors import one_line
-from longspan.simulator.terminal import complain
+from longspan.simulator.base.errors import one_line
+from longspan.simulator.base.terminal import complain
+from longspan.simulator.contract.agent import will_be_asked
 
 if TYPE_CHECKING:
     import numpy as np

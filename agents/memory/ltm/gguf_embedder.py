@@ -11,7 +11,7 @@ from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.gguf.library import library, load, take_error
 from longspan.agents.models.gguf.trial import try_out
 from longspan.agents.models.gguf.vocabulary import Vocabulary
-from longspan.simulator.agent import will_be_asked
+from longspan.simulator.contract.agent import will_be_asked
 
 __all__ = ["GgufVectors"]
 

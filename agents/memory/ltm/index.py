@@ -13,7 +13,7 @@ from weakref import finalize
 
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.web import check_url
-from longspan.simulator.errors import one_line
+from longspan.simulator.base.errors import one_line
 
 if TYPE_CHECKING:
     from longspan.agents.memory.ltm.embedders import Vectors

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from jinja2 import Environment
 
-from longspan.simulator.templating import environment
+from longspan.simulator.base.templating import environment
 
 __all__ = ["ago", "prompt"]
 

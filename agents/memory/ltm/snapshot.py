@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.agents.base import AgentError
 from longspan.agents.memory.turns import Turn, read_turns, write_turns
-from longspan.simulator.errors import first_problem, one_line
+from longspan.simulator.base.errors import first_problem, one_line
 
 __all__ = ["Snapshot", "State", "read_snapshot", "write_snapshot"]
 

@@ -19,10 +19,10 @@ from longspan.agents.models.gguf.options import GgufOptions
 from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.trial import try_out
 from longspan.agents.models.thinking import split_thinking
-from longspan.simulator.errors import one_line
-from longspan.simulator.files import opened
-from longspan.simulator.ledger import Rates
-from longspan.simulator.telemetry import model_call
+from longspan.simulator.base.errors import one_line
+from longspan.simulator.files.reading import opened
+from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.subject.telemetry import model_call
 
 __all__ = ["GgufCore"]
 

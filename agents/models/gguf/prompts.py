@@ -10,8 +10,8 @@ from typing import Any, Final, final
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.gguf.vocabulary import Vocabulary
-from longspan.simulator.clock import DEFAULT_START
-from longspan.simulator.errors import one_line
+from longspan.simulator.base.clock import DEFAULT_START
+from longspan.simulator.base.errors import one_line
 
 __all__ = ["Prompts"]
 

@@ -22,7 +22,7 @@ from longspan.agents.models.gguf.model import Model, Settings
 from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.vocabulary import Vocabulary
 from longspan.agents.outside.protocol import printable
-from longspan.simulator import cache
+from longspan.simulator.base import cache
 
 __all__ = ["main", "try_out"]
 

@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.errors import InputError
-from longspan.simulator.files import MAX_BYTES, parse_json, read_packed, stamp
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.files.reading import MAX_BYTES, parse_json, read_packed, stamp
 
 __all__ = ["Example", "examples"]
 

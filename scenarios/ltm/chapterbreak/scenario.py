@@ -15,11 +15,11 @@ from longspan.scenarios.ltm.chapterbreak.published_chapters import Example, exam
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.digests import digest
 from longspan.scenarios.shared.pages import head, paged, tail
-from longspan.simulator.errors import InputError
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
-from longspan.simulator.sizes import Tokens
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.sizes import Tokens
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 
 __all__ = ["ChapterBreak"]
 

@@ -14,10 +14,10 @@ from longspan.scenarios.ltm.locations.routes import HOME, Point, Route, routes, 
 from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.queries import Holds, Query, statement
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Line, Script
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.queries import Holds, Query, statement
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
 
 __all__ = ["Locations"]
 

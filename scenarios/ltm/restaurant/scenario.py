@@ -15,13 +15,13 @@ from longspan.scenarios.ltm.restaurant.speaker import out_of_role
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.scenarios.shared.pages import about
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.graded_record import Item as Scored
+from longspan.simulator.contract.queries import Holds, Query, statement
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Script, Segment
+from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import some
-from longspan.simulator.queries import Holds, Query, statement
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.record import Item as Scored
-from longspan.simulator.scenario import Scenario, Skill
-from longspan.simulator.script import Script, Segment
-from longspan.simulator.stage import Stage
 
 __all__ = ["PARTS", "Restaurant"]
 

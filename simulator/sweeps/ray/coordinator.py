@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, final
 
-from longspan.simulator.amounts import Amount
-from longspan.simulator.ledger import Worst
+from longspan.simulator.subject.ledger import Worst
+from longspan.simulator.subject.spending_limit import Amount
 from longspan.simulator.sweeps.ray.limit_server import LimitServer
 from longspan.simulator.sweeps.ray.segment_store import SegmentStore
 from longspan.simulator.sweeps.ray.segments import Answer, Segment

@@ -13,20 +13,20 @@ from typing import Any, Final, final
 
 import trio
 
-from longspan.simulator.agent_spec import AgentSpec, inspected
-from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
-from longspan.simulator.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
+from longspan.simulator.base.terminal import complain
 from longspan.simulator.grading.grades import Gradebook
 from longspan.simulator.grading.worker import GradingWorker
-from longspan.simulator.journal_tail import JournalTail
-from longspan.simulator.ledger import LOCAL, models_of
-from longspan.simulator.planning import Plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Listener, Outcome, RunEvent
+from longspan.simulator.journal.journal_tail import JournalTail
+from longspan.simulator.running.planning import Plan
+from longspan.simulator.running.runner import Listener, Outcome, RunEvent
+from longspan.simulator.subject.ledger import LOCAL, models_of
+from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount
+from longspan.simulator.suite.agent_spec import AgentSpec, inspected
 from longspan.simulator.sweeps.processes import result_of
 from longspan.simulator.sweeps.ray.coordinator import Coordinator
 from longspan.simulator.sweeps.ray.node import Order, answer_of, play
-from longspan.simulator.terminal import complain
 
 __all__ = ["import_ray", "play_on_ray", "required_resources"]
 

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar, final
 
 import trio
 
-from longspan.simulator.amounts import NOTHING, UNLIMITED, Amount
-from longspan.simulator.errors import LongspanError, StoppedError
-from longspan.simulator.ledger import Ledger, Worst
+from longspan.simulator.base.errors import LongspanError, StoppedError
+from longspan.simulator.subject.ledger import Ledger, Worst
+from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount
 
 __all__ = ["LimitServer"]
 

@@ -15,19 +15,19 @@ from typing import Any, Final, final
 
 import trio
 
-from longspan.simulator.agent import repeatable
-from longspan.simulator.agent_spec import inspected
-from longspan.simulator.amounts import UNLIMITED, Amount
-from longspan.simulator.errors import LongspanError, StoppedError
-from longspan.simulator.gate import vouch
-from longspan.simulator.ledger import Ledger, Worst
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.planning import replan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import RunEvent, play_runs
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import LongspanError, StoppedError
+from longspan.simulator.contract.agent import repeatable
+from longspan.simulator.journal.transcript import Turn
+from longspan.simulator.running.planning import replan
+from longspan.simulator.running.runner import RunEvent, play_runs
+from longspan.simulator.subject.ledger import Ledger, Worst
+from longspan.simulator.subject.spending_limit import UNLIMITED, Amount
+from longspan.simulator.suite.agent_spec import inspected
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.trust import vouch
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, Shipper
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS, SharedLedger
-from longspan.simulator.transcript import Turn
 
 __all__ = ["Order", "answer_of", "play"]
 

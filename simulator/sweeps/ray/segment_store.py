@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final, final
 
-from longspan.simulator.errors import JournalError
-from longspan.simulator.files import partial_of
-from longspan.simulator.folders import below, inside, open_file, read_file, remove
-from longspan.simulator.json_lines import cut_torn
-from longspan.simulator.run_folder import MANIFEST, RESULTS, RunFolder
-from longspan.simulator.snapshots import Snapshots
+from longspan.simulator.archive.run_folder import MANIFEST, RESULTS, RunFolder
+from longspan.simulator.base.errors import JournalError
+from longspan.simulator.files.folders import below, inside, open_file, read_file, remove
+from longspan.simulator.files.json_lines import cut_torn
+from longspan.simulator.files.reading import partial_of
+from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, logs, snapshots
 
 __all__ = ["SegmentStore"]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, final
 
-from longspan.simulator.errors import StoppedError
-from longspan.simulator.files import partial_of
-from longspan.simulator.folders import below, open_file, subfolders
-from longspan.simulator.run_folder import AGENT_LOG, PROMPTS, RESULTS
-from longspan.simulator.snapshots import RECORD, Snapshots
+from longspan.simulator.archive.run_folder import AGENT_LOG, PROMPTS, RESULTS
+from longspan.simulator.base.errors import StoppedError
+from longspan.simulator.files.folders import below, open_file, subfolders
+from longspan.simulator.files.reading import partial_of
+from longspan.simulator.subject.snapshots import RECORD, Snapshots
 
 __all__ = ["Answer", "Piece", "Segment", "Shipper", "logs", "snapshots"]
 

@@ -13,17 +13,17 @@ import pytest
 import trio
 
 from longspan.scenarios.counting_stars.scenario import CountingStars
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tables import Table
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.contract.graded_record import Item, Marked
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.planning import plan
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.record import Item, Marked
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite, load_suite
-from longspan.simulator.tables import Table
-from longspan.simulator.tokens import Tokenizer
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite, load_suite
 
 TINY = {"variant": "6-4", "max_context": "2k"}
 

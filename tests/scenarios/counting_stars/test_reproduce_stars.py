@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from longspan.simulator.errors import InputError
-from longspan.simulator.interop.papers import paper
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.exchange.papers import paper
 
 LINE = {"answer": '{"owl": [3, 9]}', "reference_counting_results": [3, 5, 9], "sky_size": 4000, "model_name": "somebody's"}
 

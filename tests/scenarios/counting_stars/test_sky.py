@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from longspan.scenarios.counting_stars.sky import Sky, files, min_length, scatter
 from longspan.scenarios.counting_stars.story import Language, tell
-from longspan.simulator.errors import InputError
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tokens import Tokenizer
 
 COUNT = Tokenizer().count
 QUESTION = 'How many ★ were seen? Answer as JSON: {"owl": [n, ...]}.'

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longspan.scenarios.counting_stars.stars import drawn, published
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 
 
 @given(st.integers(0, 10_000), st.integers(1, 300))

@@ -13,19 +13,19 @@ import trio
 
 from longspan.scenarios.elitr.files import read_sheets
 from longspan.scenarios.elitr.scenario import Elitr
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli.options import GridOptions
-from longspan.simulator.errors import InputError
+from longspan.simulator.contract.graded_record import Marked, Record
+from longspan.simulator.contract.queries import Query
+from longspan.simulator.contract.script import Script
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.planning import plan
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.queries import Query
-from longspan.simulator.record import Marked, Record
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play
-from longspan.simulator.script import Script
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 SMALL = {"tokens": 3000}
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from longspan.scenarios.elitr.corpus import Meeting, count, parts
 from longspan.scenarios.elitr.made_up import MAX_TOKENS, MIN_TOKENS, write
 from longspan.scenarios.elitr.rules import by_rule
-from longspan.simulator.record import MAX_CHARACTERS
+from longspan.simulator.contract.graded_record import MAX_CHARACTERS
 
 SEEDS = range(12)
 

@@ -19,12 +19,12 @@ from scipy.stats import pearsonr, t, ttest_ind
 
 from longspan.scenarios.elitr.marks import shown
 from longspan.scenarios.elitr.reproduce import reproduce
-from longspan.simulator.errors import InputError
-from longspan.simulator.interop.papers import Cell
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.exchange.papers import Cell
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 MODELS = 9
 TYPES = {"who": "Who", "what": "What", "when": "When", "howmany": "How many"}

@@ -18,21 +18,21 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from longspan.scenarios.goodai.definitions import MAX_BYTES, read
-from longspan.simulator import events
 from longspan.simulator.analysis.commitment import publish, read_published, verify
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, ScenarioError
 from longspan.simulator.cli import main
-from longspan.simulator.definitions import Definition, Definitions, read_definitions
-from longspan.simulator.errors import InputError, ScenarioError
-from longspan.simulator.gate import vouch
+from longspan.simulator.contract.script import LAST, MAX_PAUSE, Script
 from longspan.simulator.grading.grades import Result
-from longspan.simulator.journal import read_journal
-from longspan.simulator.manifest import Manifest
-from longspan.simulator.planning import Plan, plan, replan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import play, replay, resume
-from longspan.simulator.script import LAST, MAX_PAUSE, Script
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite, load_suite
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.running.planning import Plan, plan, replan
+from longspan.simulator.running.runner import play, replay, resume
+from longspan.simulator.suite.definitions import Definition, Definitions, read_definitions
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite, load_suite
+from longspan.simulator.suite.trust import vouch
 
 BENCHMARKS = {"1k": 1_000, "32k": 32_000, "32k (isolated)": 32_000, "120k": 120_000, "200k": 200_000, "500k": 500_000}
 FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
 from longspan.scenarios.goodai.files import TestRecord
-from longspan.simulator.errors import InputError
-from longspan.simulator.installed import SCENARIOS as GROUP
-from longspan.simulator.installed import installed
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.record import Exchange, Record
-from longspan.simulator.suite import load_suite
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.installed import SCENARIOS as GROUP
+from longspan.simulator.base.installed import installed
+from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.suite import load_suite
 
 ASKING = sorted(set(SCENARIOS) - {"Restaurant"})
 

@@ -22,17 +22,18 @@ from longspan.scenarios.goodai import files, logs, master_log
 from longspan.scenarios.goodai.facts import SCENARIOS
 from longspan.scenarios.goodai.files import read_records
 from longspan.scenarios.goodai.master_log import Type
-from longspan.simulator import events, runner
 from longspan.simulator.analysis import commitment
+from longspan.simulator.archive.run_folder import Correction, RunFolder
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.definitions import Definitions, read_definitions
-from longspan.simulator.errors import InputError
-from longspan.simulator.files import write_json
+from longspan.simulator.exchange.imports import ImportOptions, import_run
+from longspan.simulator.files.reading import write_json
 from longspan.simulator.grading.grades import grade_run, read_result
-from longspan.simulator.interop.imports import ImportOptions, import_run
-from longspan.simulator.journal import read_journal
-from longspan.simulator.run_folder import Correction, RunFolder
-from longspan.simulator.scoring import score
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.running import runner
+from longspan.simulator.running.scoring import score
+from longspan.simulator.suite.definitions import Definitions, read_definitions
 
 KIND = "goodai-log"
 NOON = 1_715_000_400.0

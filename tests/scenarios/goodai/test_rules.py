@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
 from longspan.scenarios.goodai.files import TestRecord, read_records
 from longspan.scenarios.ltm import paper_rules as rules
-from longspan.simulator.installed import SCENARIOS as GROUP
-from longspan.simulator.installed import installed
-from longspan.simulator.plugins import make_scenario, scenario_class
-from longspan.simulator.record import Exchange, Record
-from longspan.simulator.scenario import Scenario
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.base.installed import SCENARIOS as GROUP
+from longspan.simulator.base.installed import installed
+from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.contract.scenario import Scenario
+from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.suite.plugins import make_scenario, scenario_class
 
 RULED = [name for name in installed(GROUP) if name != "restaurant" and "rules" in scenario_class(name).model_fields]
 

@@ -17,7 +17,7 @@ from longspan.scenarios.histories.longmemeval_answers import ABSTAINS, questions
 from longspan.scenarios.histories.longmemeval_answers import read_answers as read_longmemeval
 from longspan.scenarios.histories.sources import sources
 from longspan.scenarios.histories.verdicts import Answer
-from longspan.simulator.record import Exchange, Record
+from longspan.simulator.contract.graded_record import Exchange, Record
 
 DOCS = Path(__file__).parents[3] / "docs" / "histories.md"
 FILES = ("full-context-gpt-4o-mini-cot", "full-context-gpt-4.1-mini-memos", "vague-v1", "a40-no_memory", "a40-file_based")

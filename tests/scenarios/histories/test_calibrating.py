@@ -12,8 +12,8 @@ import pytest
 from tests.loopback import Server
 from tests.scenarios.histories.conftest import published
 
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError
 from longspan.simulator.judging.calibration import Calibration, measure, read_labels
 from longspan.simulator.judging.rubrics import rubric
 

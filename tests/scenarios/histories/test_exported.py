@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from longspan.scenarios.histories import History, read
 from longspan.scenarios.histories.exported import is_message, messages_of, read_message
 from longspan.scenarios.histories.plain import read as read_plain
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 
 ASKED = {"question": "What is my cat called?", "answer": "Olive"}
 USER, ASSISTANT = {"role": "user", "content": "My cat is Olive."}, {"role": "assistant", "content": "Hi, Olive!"}

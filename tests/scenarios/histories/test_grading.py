@@ -19,8 +19,8 @@ from longspan.scenarios.histories.corrections import audit_of, ceiling
 from longspan.scenarios.histories.event_order import align, lines_of, ordering
 from longspan.scenarios.histories.grading import GRADINGS, graded
 from longspan.scenarios.histories.token_f1 import locomo_score, token_f1
-from longspan.simulator.errors import InputError
-from longspan.simulator.record import MAX_CHARACTERS, Exchange, Grade, Item, Record
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Grade, Item, Record
 
 
 def facts(benchmark: str, answer: str | None, kind: str = "", **more: Any) -> dict[str, Any]:

@@ -17,14 +17,14 @@ from tests.scenarios.histories.conftest import LOCOMO, Write
 import longspan
 from longspan.scenarios.histories.grading import graded
 from longspan.simulator.analysis.comparing import load_comparison
-from longspan.simulator.planning import plan
-from longspan.simulator.plugins import make_scenario
-from longspan.simulator.record import Exchange, Record
+from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.contract.scenario import measured
 from longspan.simulator.report.figures import _DRAWN
-from longspan.simulator.runner import play
-from longspan.simulator.scenario import measured
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite
 
 Call = Callable[..., tuple[int, str]]
 F1 = "token F1 (no judge)"

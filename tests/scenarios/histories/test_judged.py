@@ -12,10 +12,10 @@ import trio
 from tests.loopback import Server
 from tests.scenarios.histories.conftest import BEAM_CHAT, BEAM_QUESTIONS, LOCOMO, Write
 
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import Suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 

@@ -11,7 +11,7 @@ from tests.scenarios.histories.conftest import MADE_UP_KINDS
 
 from longspan.scenarios.histories import History, Question, made_up
 from longspan.scenarios.histories.rules import Verdict, grade
-from longspan.simulator.tokens import Tokenizer
+from longspan.simulator.base.tokens import Tokenizer
 
 SEEDS = range(12)
 

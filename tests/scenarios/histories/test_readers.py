@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from longspan.scenarios.histories import History, Question, Session, Turn, read
-from longspan.simulator.errors import InputError
+from longspan.simulator.base.errors import InputError
 
 Small = Callable[[str], tuple[str, dict[str, Any]]]
 Write = Callable[[dict[str, Any]], Path]

@@ -8,10 +8,10 @@ import pytest
 import trio
 from tests.scenarios.histories.conftest import published
 
-from longspan.simulator.planning import plan
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 
 def test_bm25_finds_the_evidence_of_locomo_as_a_separate_computation_did(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 from tests.scenarios.histories.conftest import published
 
 from longspan.scenarios.histories.verdicts import Answer, share
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError
-from longspan.simulator.interop.papers import Cell, Reproduction, paper
+from longspan.simulator.exchange.papers import Cell, Reproduction, paper
 
 DOCS = Path(__file__).parents[3] / "docs" / "histories.md"
 

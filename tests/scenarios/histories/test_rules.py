@@ -9,7 +9,7 @@ from tests.timing import growth
 
 from longspan.scenarios.histories import Question
 from longspan.scenarios.histories.rules import Verdict, grade
-from longspan.simulator.record import MAX_CHARACTERS
+from longspan.simulator.contract.graded_record import MAX_CHARACTERS
 
 TOWN = Question("1", "Which town is my cousin Ada moving to?", "Ashford", trap="Oakham")
 DAYS = Question("2", "How many days passed between the fair and the wedding of Ada on 3 May?", "23 days")

@@ -12,10 +12,10 @@ import pytest
 from longspan.scenarios.memory.digest import Digest
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.clock import DEFAULT_PACE, DEFAULT_START
-from longspan.simulator.record import Exchange, Grade, Marked, Record
-from longspan.simulator.scenario import Test
-from longspan.simulator.tools.rehearsal import rehearse, rehearse_test
+from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START
+from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
+from longspan.simulator.contract.scenario import Test
+from longspan.simulator.preflight.rehearsal import rehearse, rehearse_test
 
 TOLD = [
     ["sell the piano", "decided"],

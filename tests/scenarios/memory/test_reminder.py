@@ -18,12 +18,12 @@ from longspan.scenarios.memory.reminder import Reminder, reminded
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared import lists
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.messages import Message, Reply
-from longspan.simulator.record import Grade, Record
-from longspan.simulator.scenario import Test
-from longspan.simulator.script import Line
-from longspan.simulator.tokens import Tokenizer
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.contract.graded_record import Grade, Record
+from longspan.simulator.contract.messages import Message, Reply
+from longspan.simulator.contract.scenario import Test
+from longspan.simulator.contract.script import Line
+from longspan.simulator.preflight.rehearsal import rehearse
 
 SAYS = Wording("reminder")
 WHEN = re.compile(r"(?:in (?P<days>\d+) days|on \w+, (?P<date>\d+ \w+),) at (?P<time>[\d:]+)")

@@ -15,12 +15,12 @@ from longspan.agents.base import BaseAgent, Message, Reply
 from longspan.scenarios.memory.confidences import KINDS
 from longspan.scenarios.memory.two_users import TwoUsers
 from longspan.scenarios.memory.wording import Wording
-from longspan.simulator.planning import plan
-from longspan.simulator.record import Exchange, Grade, Record
-from longspan.simulator.runner import play
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
-from longspan.simulator.tools.rehearsal import rehearse
+from longspan.simulator.contract.graded_record import Exchange, Grade, Record
+from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 ME = "python:tests.scenarios.memory.test_two_users"
 

@@ -17,13 +17,13 @@ from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
 from longspan.scenarios.memory.update import Update
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.clock import DEFAULT_START
+from longspan.simulator.base.clock import DEFAULT_START
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
+from longspan.simulator.contract.scenario import Test
+from longspan.simulator.contract.script import Script
 from longspan.simulator.grading.matching import found_words
-from longspan.simulator.record import Exchange, Grade, Marked, Record
-from longspan.simulator.scenario import Test
-from longspan.simulator.script import Script
-from longspan.simulator.tokens import Tokenizer
-from longspan.simulator.tools.rehearsal import rehearse, rehearse_test
+from longspan.simulator.preflight.rehearsal import rehearse, rehearse_test
 
 EXPECTED: dict[str, dict[str, Any]] = {
     "present": {"group": "my choir", "room": "Heron", "day": "Thursday"},

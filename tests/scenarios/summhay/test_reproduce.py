@@ -14,9 +14,9 @@ import pytest
 
 from longspan.scenarios.summhay import printed
 from longspan.scenarios.summhay.reproduce import reproduce
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError
-from longspan.simulator.interop.papers import Cell
+from longspan.simulator.exchange.papers import Cell
 
 COVERAGE = {"f": 1.0, "p": 0.5, "n": 0.0}
 """By the first letter, which annotators and models have in common."""

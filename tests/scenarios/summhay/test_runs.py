@@ -12,18 +12,18 @@ import pytest
 import trio
 from tests.loopback import Server
 
-from longspan.simulator.answer_store import AnswerStore
+from longspan.simulator.archive.answer_store import AnswerStore
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError, JournalError
 from longspan.simulator.grading.grades import Gradebook, grade_run
 from longspan.simulator.judging.annotation import Annotation, agreement, agreements, annotate, annotations_by, open_claims, sheets
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
-from longspan.simulator.planning import plan
-from longspan.simulator.run_folder import RunFolder
-from longspan.simulator.runner import Outcome, play, replay
-from longspan.simulator.settings import RunSettings
-from longspan.simulator.suite import load_suite
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import Outcome, play, replay
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 

@@ -14,9 +14,9 @@ from tests.loopback import Server
 
 from longspan.scenarios.summhay.published import haystacks
 from longspan.scenarios.summhay.scenario import SummHay
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.errors import InputError
-from longspan.simulator.interop.data_writers import settings_of, write, writer
+from longspan.simulator.exchange.data_writers import settings_of, write, writer
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 

@@ -1,6 +1,6 @@
 """For processes that tests start with this folder in PYTHONPATH: a dollar a million tokens, for any model. What a server of our own
 costs, no list knows."""
 
-import longspan.simulator.ledger
+import longspan.simulator.subject.ledger
 
-longspan.simulator.ledger.price = lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens)
+longspan.simulator.subject.ledger.price = lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens)

@@ -1,0 +1,72 @@
+"""Assertions about an agent's memory, for tests."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from longspan.simulator.api.agents import AnyAgent
+from longspan.simulator.api.playing import run
+from longspan.simulator.api.results import Results, load
+from longspan.simulator.api.shown import ShownTest
+from longspan.simulator.base.errors import InputError
+
+__all__ = ["check", "failure"]
+
+SHOWN: Final = 3
+"""Tests that an assertion shows."""
+
+
+def check(
+    agent: AnyAgent,
+    *,
+    suite: str = "ltm",
+    at_least: float | None = None,
+    no_worse_than: str | Path | None = None,
+    margin: float = 0.0,
+    seeds: int | Iterable[int] | None = None,
+    out: str | Path | None = None,
+    **settings: Any,
+) -> Results:
+    """Play a suite against an agent, and assert how much it remembers. Returns the results.
+
+    `suite` may have a span, as in "ltm@2k". `at_least`: a share of full marks, in [0, 1]. `no_worse_than`: the folder of a baseline's
+    runs, at least five seeds, better eight; the fall is tested as by `longspan compare --fail-if-worse`, and may be `margin` of full marks.
+    `seeds`: 0 by default, or the baseline's. `out`: the folder for the runs, by default one for temporary files. The other parameters
+    are those of `longspan.run`.
+
+    Raises AssertionError, with the worst tests, if less is remembered, or if a comparison with the baseline cannot show anything;
+    InputError and AgentError as `longspan.run` does.
+    """
+    __tracebackhide__ = True
+    if at_least is None and no_worse_than is None:
+        raise InputError("longspan.check: say what is to be checked, by at_least=0.8 or no_worse_than='baseline'")
+    baseline = load(no_worse_than) if no_worse_than is not None else None
+    if seeds is None:
+        seeds = sorted(set(baseline.tests["seed"])) if baseline is not None else 0
+    folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="longspan-"))
+    results = run(suite, agent=agent, seeds=seeds, out=folder, **{"progress": False} | settings)
+    if at_least is not None and results.share < at_least - 1e-9:
+        raise AssertionError(_told(results, f"{results!r}\n{results.share:.1%} of full marks are less than {at_least:.1%}", folder))
+    if baseline is not None and (fall := results.compare(baseline, margin=margin)).verdict != "not worse":
+        raise AssertionError(_told(results, "\n".join([fall.sentence, *fall.warnings]), folder))
+    return results
+
+
+def failure(test: ShownTest) -> str:
+    """Return what a developer needs of a test that lost points."""
+    return f"{test.id}, seed {test.seed}: {test.summary}"
+
+
+def _told(results: Results, why: str, folder: Path) -> str:
+    failed = results.failed()
+    which = f"{len(failed)} tests lost points; the worst:" if len(failed) > SHOWN else "tests that lost points:"
+    return "\n\n".join([why, which, *map(failure, _different(failed)), f"the runs: {folder}"])
+
+
+def _different(failed: Sequence[ShownTest]) -> list[ShownTest]:
+    """Return a few tests, of as many scenarios as possible."""
+    firsts = list({test.scenario: test for test in reversed(failed)}.values())[::-1]
+    return [*firsts, *(test for test in failed if test not in firsts)][:SHOWN]

@@ -1,0 +1,155 @@
+"""Memory tests as tests of pytest. A suite is played when the first of its tests is run, in one conversation as always."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import sleep
+from typing import Any, Final, final
+
+import pytest
+
+from longspan.simulator.api.checking import failure
+from longspan.simulator.api.playing import planned, run
+from longspan.simulator.api.results import Results, load
+from longspan.simulator.api.shown import ShownTest
+from longspan.simulator.base.errors import InputError, LongspanError
+from longspan.simulator.files.locks import locked
+from longspan.simulator.running.planning import Plan
+
+__all__ = ["folder_of", "memory_tests"]
+
+FOLDER: Final = pytest.StashKey[Path]()
+
+WAIT: Final = 0.2
+"""Seconds until a worker looks again whether another one has played a run."""
+
+
+def folder_of(config: pytest.Config) -> Path:
+    """Return the folder for the session's runs."""
+    if FOLDER not in config.stash:
+        shared = getattr(config, "workerinput", {}).get("longspan")
+        out: Path | None = config.getoption("--longspan-out")
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+        config.stash[FOLDER] = Path(shared) if shared else Path(tempfile.mkdtemp(prefix="longspan-", dir=out))
+    return config.stash[FOLDER]
+
+
+def memory_tests(session: pytest.Session) -> list[pytest.Item]:
+    """Return a test for each memory test that is asked for. Raises pytest.UsageError for what cannot be played."""
+    option = session.config.getoption
+    agents, seeds = option("--longspan-agent") or ["notebook"], option("--longspan-seed") or [0]
+    found: list[pytest.Item] = []
+    for number, suite in enumerate(option("--longspan")):
+        asked = {
+            "suite": suite,
+            "agent": agents,
+            "seeds": seeds,
+            "scenarios": option("--longspan-scenario"),
+            "replies": option("--longspan-replies"),
+        }
+        try:
+            plans = planned(**asked)
+        except LongspanError as error:
+            raise pytest.UsageError(f"--longspan {suite}: {error}") from None
+        collector = _Suite.from_parent(session, name=suite, nodeid=f"longspan::{suite}", asked=asked, plans=plans, number=number)
+        found += collector.collect()
+    return found
+
+
+@final
+class _Suite(pytest.Collector):
+    """A suite that is played once, for all of its tests."""
+
+    def __init__(self, *, asked: dict[str, Any], plans: list[Plan], number: int, **node: Any) -> None:
+        super().__init__(**node)
+        self._asked = asked
+        self._plans = plans
+        self._number = number
+        self._results: Results | None = None
+        self._error: LongspanError | None = None
+        self.add_marker("longspan")
+
+    def collect(self) -> list[pytest.Item]:
+        return [self._test(plan, test.id) for plan in self._plans for _, test in plan.manifest.graded]
+
+    def _test(self, plan: Plan, test: str) -> pytest.Item:
+        name = f"{plan.agent}::seed{plan.manifest.seed}::{test}"
+        return _MemoryTest.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", plan=plan, test=test)
+
+    def show(self, plan: Plan, test: str) -> ShownTest:
+        """Return a test as it was played. Raises LongspanError if that was impossible."""
+        if self._results is None and self._error is None:
+            self._play()
+        if self._results is None:
+            raise self._error or InputError(f"{self.name}: it was not played")
+        shown = self._results.show(test, seed=plan.manifest.seed, agent=str(plan.agent))
+        if shown.score is None and shown.status in ("agent_error", "unfinished") and self._error is not None:
+            raise self._error
+        return shown
+
+    def _play(self) -> None:
+        """Play the suite, unless another worker has done so."""
+        folder = folder_of(self.config) / str(self._number)
+        folder.mkdir(exist_ok=True)
+        with _waiting_for(folder):
+            if not any(folder.glob("*/manifest.json")):
+                try:
+                    run(**self._asked, out=folder, progress=False)
+                except LongspanError as error:
+                    self._error = error
+        try:
+            self._results = load(folder)
+        except InputError as error:
+            self._error = self._error or error
+
+
+@final
+class _MemoryTest(pytest.Item):
+    """A memory test, which passes with the score that is asked for."""
+
+    def __init__(self, *, plan: Plan, test: str, **node: Any) -> None:
+        super().__init__(**node)
+        self._plan = plan
+        self._test = test
+        self.parent: _Suite
+
+    def runtest(self) -> None:
+        shown = self.parent.show(self._plan, self._test)
+        wanted: float = self.config.getoption("--longspan-at-least")
+        if shown.score is None or shown.score < wanted - 1e-9:
+            raise _LostError(shown)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        match excinfo.value:
+            case _LostError():
+                return str(excinfo.value)
+            case LongspanError():
+                return f"{type(excinfo.value).__name__}: {excinfo.value}"
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[str, None, str]:
+        return "longspan", None, f"{self.parent.name}::{self.name}"
+
+
+@final
+class _LostError(AssertionError):
+    """A test lost points."""
+
+    def __init__(self, shown: ShownTest) -> None:
+        super().__init__(f"{failure(shown)}\nthe run: {shown.folder}")
+
+
+@contextmanager
+def _waiting_for(folder: Path) -> Iterator[None]:
+    """Hold a folder's lock, once nobody else does."""
+    while True:
+        try:
+            with locked(folder, "suite"):
+                yield
+                return
+        except InputError:
+            sleep(WAIT)

@@ -1,0 +1,240 @@
+"""What runs have come to, for Python: scores, tests, and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, final
+
+from longspan.simulator.analysis.baseline import Fall, fall
+from longspan.simulator.analysis.comparable import check_comparable
+from longspan.simulator.analysis.comparing import Cell, cells_of, compare
+from longspan.simulator.analysis.effects import EXPERIMENTS, experiment_rows
+from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable
+from longspan.simulator.analysis.graded_runs import load as load_runs
+from longspan.simulator.analysis.rows import TESTS, names, test_row
+from longspan.simulator.analysis.statistics import Interval
+from longspan.simulator.api.frame import Frame
+from longspan.simulator.api.markup import framed, preformatted
+from longspan.simulator.api.shown import ShownTest
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.suggestions import meant
+from longspan.simulator.report import report_of
+from longspan.simulator.report.comparison import as_html
+from longspan.simulator.report.reading import Reading
+
+__all__ = ["Page", "Results", "load"]
+
+HEIGHT: Final = 720
+"""Pixels of a page in a notebook."""
+
+SCORES: Final[dict[str, type]] = {
+    "agent": str,
+    "span": int,
+    "runs": int,
+    "tests": int,
+    "score": float,
+    "low": float,
+    "high": float,
+    "maximum": int,
+    "share": float,
+    "chance": float,
+    "unscored": int,
+    "cost_usd": float,
+}
+"""The columns of the table of scores; docs/python.md describes each."""
+
+
+def load(*paths: str | Path) -> Results:
+    """Return the results of runs that have been played, each path a run's folder or a folder of runs. Raises InputError."""
+    runs, unusable = load_runs([Path(path) for path in paths])
+    return Results(runs, unusable)
+
+
+@final
+class Page:
+    """An HTML page that stands alone: shown in notebooks, and written by `save`."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file and return its path."""
+        from longspan.simulator.files.reading import write_text
+
+        write_text(Path(path), [self.html])
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return f"<a page of {len(self.html):,} characters; save(path) writes it>"
+
+    def _repr_html_(self) -> str:
+        return framed(self.html, HEIGHT)
+
+
+@final
+class Results:
+    """The results of runs. Tables are read at once, conversations when they are asked for."""
+
+    def __init__(self, runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> None:
+        check_comparable(runs)
+        self._runs = list(runs)
+        self._left_out = [run.why for run in unusable]
+        self._readings: dict[Path, Reading] = {}
+
+    @property
+    def folders(self) -> list[Path]:
+        """The runs' folders."""
+        return [run.folder.path for run in self._runs]
+
+    @property
+    def left_out(self) -> list[str]:
+        """Why runs or scenarios are not among the results, a sentence for each."""
+        fitting = dict.fromkeys(line for run in self._runs for line in run.manifest.left_out)
+        return [*self._left_out, *fitting]
+
+    @property
+    def score(self) -> float | None:
+        """The mean score of the runs of one agent at one span, in points of `maximum`; None if a test has no score.
+
+        Raises InputError for several agents or spans.
+        """
+        return self._cell[1].score
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The score with tests without a score as 0, and as 1."""
+        return self._cell[1].bounds
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% interval of the score; None if a scenario has only one test."""
+        found = self._cell[1].interval
+        return None if found is None else (found.low, found.high)
+
+    @property
+    def measured(self) -> str:
+        """What the score measures, with remarks in brackets: "score", "token F1 (no judge)"."""
+        return "; ".join(dict.fromkeys(run.result.measured for run in self._runs))
+
+    @property
+    def maximum(self) -> int:
+        """Full marks: the number of scenarios."""
+        return self._cell[1].maximum
+
+    @property
+    def share(self) -> float:
+        """The score as a share of full marks, in [0, 1]; tests without a score count as 0."""
+        return self._cell[1].share[0]
+
+    @property
+    def chance(self) -> float:
+        """The score of guessing without any memory."""
+        return self._cell[1].chance
+
+    @cached_property
+    def scores(self) -> Frame:
+        """A row for each agent and span."""
+        return Frame(SCORES, [_score_row(agent, column, cell) for (agent, column), cell in self._cells.items()])
+
+    @cached_property
+    def tests(self) -> Frame:
+        """A row for each test, with the columns of `longspan export`."""
+        called = names(self._runs)
+        return Frame(TESTS, [test_row(called[run.folder.path], run, test) for run in self._runs for test in run.result.tests])
+
+    @cached_property
+    def experiments(self) -> Frame:
+        """A row for each test of a twin or a lesion, with its scores in the run and without."""
+        return Frame(EXPERIMENTS, list(experiment_rows(self._runs)))
+
+    def failed(self) -> list[ShownTest]:
+        """Return the tests that lost points or have no score, the worst first."""
+        tests = [(run, test) for run in self._runs for test in run.result.tests if test.score != 1 and test.counts]
+        return [self._shown(run, test.id) for run, test in sorted(tests, key=lambda each: each[1].lowest)]
+
+    def show(self, test: str, *, seed: int | None = None, agent: str | None = None) -> ShownTest:
+        """Return a test as it was played, such as "jokes-2". `seed`, `agent`: those of its run, if several have it. Raises InputError."""
+        having = [run for run in self._runs if any(each.id == test for each in run.result.tests)]
+        if not having:
+            ids = sorted({each.id for run in self._runs for each in run.result.tests})
+            raise InputError(f"there is no test {test!r:.60}{meant(test, ids, 'the column test of `tests` lists them')}")
+        found = [run for run in having if seed in (None, run.manifest.seed) and agent in (None, run.manifest.agent, run.agent)]
+        if len(found) != 1:
+            seeds = sorted({run.manifest.seed for run in having})
+            several = "name one by seed=..." if len(seeds) == len(having) else "load the folder of one of them (longspan.load)"
+            what = f"{len(found)} runs have test {test}" if found else f"no run with seed {seed} has test {test}"
+            raise InputError(f"{what}; there are seeds {', '.join(map(str, seeds))}: {several}")
+        return self._shown(found[0], test)
+
+    def report(self) -> Page:
+        """Return the report of a run, or of several their comparison, as a page."""
+        if len(self._runs) > 1:
+            return Page(as_html(compare(self._runs)))
+        (run,) = self._runs
+        return Page("".join(report_of(run.folder, run.result)))
+
+    def compare(self, other: Results, *, margin: float = 0.0) -> Fall:
+        """Return whether these results are worse than `other`, by a one-sided test of whole conversations that are paired by seed.
+
+        `margin`: the fall that is tolerated, as a share of full marks. `sentence` says what was found, `verdict` is "worse", "not worse",
+        or "undecided" where there are fewer than five pairs.
+        """
+        return fall(self._runs, other._runs, margin)
+
+    def __repr__(self) -> str:
+        return "\n".join(_sentence(agent, column, cell, self.measured) for (agent, column), cell in self._cells.items())
+
+    def _repr_html_(self) -> str:
+        return preformatted(repr(self))
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, Column], Cell]:
+        return cells_of([run for run in self._runs if not run.result.ungraded] or self._runs)
+
+    @property
+    def _cell(self) -> tuple[tuple[str, Column], Cell]:
+        if len(self._cells) > 1:
+            among = "; ".join(f"{agent}{column.at}" for agent, column in self._cells)
+            raise InputError(f"there is no one score: these are results of {among}; see `scores`"[:300])
+        return next(iter(self._cells.items()))
+
+    def _shown(self, run: Graded, test: str) -> ShownTest:
+        result = next(each for each in run.result.tests if each.id == test)
+        return ShownTest(run, result, lambda: self._reading(run))
+
+    def _reading(self, run: Graded) -> Reading:
+        if run.folder.path not in self._readings:
+            self._readings[run.folder.path] = Reading.of(run.folder)
+        return self._readings[run.folder.path]
+
+
+def _score_row(agent: str, column: Column, cell: Cell) -> dict[str, Any]:
+    return {
+        "agent": agent,
+        "span": column.span or None,
+        "runs": cell.runs,
+        "tests": cell.tests,
+        "score": cell.score,
+        "low": cell.interval.low if cell.interval else None,
+        "high": cell.interval.high if cell.interval else None,
+        "maximum": cell.maximum,
+        "share": cell.share[0],
+        "chance": cell.chance,
+        "unscored": cell.tests - cell.statuses.get("scored", 0),
+        "cost_usd": cell.cost_usd,
+    }
+
+
+def _sentence(agent: str, column: Column, cell: Cell, measured: str) -> str:
+    low, high = cell.bounds
+    score = f"{low:.2f}" if low == high else f"{low:.2f}–{high:.2f}"
+    runs = f"{cell.runs} run{'s' * (cell.runs > 1)}"
+    named = "" if measured == "score" else f"{measured} "
+    between = f"{_between(cell.interval)}, chance {cell.chance:.2f}"
+    return f"{agent}{column.at}: {named}{score} of {cell.maximum}{between}; {runs}, {cell.tests} tests"
+
+
+def _between(interval: Interval | None) -> str:
+    return "" if interval is None else f" [{', '.join(interval.ends())}]"

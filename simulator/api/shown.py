@@ -1,0 +1,124 @@
+"""A test as it was played, for Python, terminals and notebooks."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple, final
+
+from longspan.simulator.analysis.graded_runs import Graded
+from longspan.simulator.api.markup import preformatted
+from longspan.simulator.base.terminal import visible
+from longspan.simulator.cli.console import Console
+from longspan.simulator.cli.show import print_test
+from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.report.excerpts import Excerpt
+from longspan.simulator.report.junit import failure_text
+from longspan.simulator.report.reading import Reading, Test, Turn
+
+__all__ = ["Said", "ShownTest"]
+
+WIDTH: Final = 110
+"""Characters of a line of a test's text."""
+
+
+@final
+class Said(NamedTuple):
+    """One turn of a test: what the user said in it, what the agent replied (None if it did not), and the ideal reply, if it is known."""
+
+    turn: int
+    text: str
+    reply: str | None
+    ideal: str | None = None
+
+
+@final
+class ShownTest:
+    """A test of a run: its result, and its needles and questions with the replies. `str()` of it is the whole test."""
+
+    def __init__(self, run: Graded, result: TestResult, reading: Callable[[], Reading]) -> None:
+        self._run = run
+        self._result = result
+        self._reading = reading
+
+    @property
+    def id(self) -> str:
+        return self._result.id
+
+    @property
+    def run(self) -> str:
+        """The name of its run's folder."""
+        return self._run.name
+
+    @property
+    def folder(self) -> Path:
+        """Its run's folder."""
+        return self._run.folder.path
+
+    @property
+    def agent(self) -> str:
+        return self._run.agent
+
+    @property
+    def seed(self) -> int:
+        return self._run.manifest.seed
+
+    @property
+    def scenario(self) -> str:
+        return self._result.scenario
+
+    @property
+    def status(self) -> str:
+        """ "scored", or why there is no score."""
+        return self._result.status
+
+    @property
+    def score(self) -> float | None:
+        """The score, from 0 to 1, or None."""
+        return self._result.score
+
+    @property
+    def reason(self) -> str:
+        """Why it got its grade."""
+        return self._result.reason
+
+    @property
+    def needles(self) -> list[Said]:
+        """The turns that carry what its questions need."""
+        return [self._said(turn) for turn in self._test.needles]
+
+    @property
+    def questions(self) -> list[Said]:
+        """Its questions, and other turns that prove the grade."""
+        return [self._said(turn) for turn in self._test.questions]
+
+    @property
+    def summary(self) -> str:
+        """The reason, the needles, and the questions with replies and ideal replies."""
+        return visible(failure_text(self._test, self._run.result))
+
+    @cached_property
+    def _test(self) -> Test:
+        return Test.of(self._result, self._reading().conversations)
+
+    def _said(self, turn: Turn) -> Said:
+        ideal = self._test.expected.get(turn.number)
+        return Said(turn.number, _whole(turn.text), _whole(turn.reply) if turn.reply else None, _whole(ideal) if ideal else None)
+
+    def __str__(self) -> str:
+        file = io.StringIO()
+        print_test(self._run, self._test, Console(file, width=WIDTH, force_terminal=False, color_system=None))
+        return "\n".join(line.rstrip() for line in file.getvalue().rstrip().splitlines())
+
+    def __repr__(self) -> str:
+        score = "no score" if self.score is None else f"{self.score:.2f}"
+        return f"<{self.run}: {self.id}: {score}: {self.reason}>"
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
+
+
+def _whole(text: Excerpt) -> str:
+    return f"{text.head}...{text.tail}" if text.left_out else text.head

@@ -1,0 +1,117 @@
+"""Progress while a program waits for its runs: a live table on a terminal, bars in a notebook."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Final, Protocol, final
+
+from longspan.simulator.api.markup import text
+from longspan.simulator.cli.progress import Progress
+from longspan.simulator.cli.standings import Standing, Standings
+from longspan.simulator.running.planning import Plan
+from longspan.simulator.running.runner import RunEvent
+
+__all__ = ["Watcher", "watcher"]
+
+FIGURES: Final = ("score", "left", "cost")
+"""What stands beside a run's bar."""
+
+MOST: Final = 30
+"""Runs whose bars are shown."""
+
+
+class Watcher(Protocol):
+    """Shows how far runs are. All methods but `refresh` are called where the runs are played, `refresh` where they are waited for."""
+
+    def begin(self, plans: Sequence[Plan]) -> None:
+        """Begin to watch runs."""
+        ...
+
+    def heard(self, event: RunEvent) -> None:
+        """Take the next event."""
+        ...
+
+    def end(self) -> None:
+        """Stop."""
+        ...
+
+    def refresh(self) -> None:
+        """Show how far they are now."""
+        ...
+
+
+def watcher(wanted: bool | None) -> Watcher | None:
+    """Return what shows progress, if it is wanted, or None; by default in a notebook and on a terminal."""
+    if wanted is False:
+        return None
+    if _in_notebook():
+        return _Notebook()
+    return _Terminal() if wanted or (sys.__stdout__ is not None and sys.__stdout__.isatty()) else None
+
+
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
+@final
+class _Terminal:
+    """The live table of the command line."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+
+    def begin(self, plans: Sequence[Plan]) -> None:
+        self._progress = Progress(plans).__enter__()
+
+    def heard(self, event: RunEvent) -> None:
+        if self._progress is not None:
+            self._progress.heard(event)
+
+    def end(self) -> None:
+        if self._progress is not None:
+            self._progress.__exit__(None, None, None)
+
+    def refresh(self) -> None:
+        """Do nothing: it refreshes itself."""
+
+
+@final
+class _Notebook:
+    """A bar for each run, in the cell's output. Nothing takes the place of standard output, as the live table of a terminal does."""
+
+    def __init__(self) -> None:
+        self._standings: Standings | None = None
+        self._handle: Any = None
+
+    def begin(self, plans: Sequence[Plan]) -> None:
+        self._standings = Standings(plans)
+
+    def heard(self, event: RunEvent) -> None:
+        if self._standings is not None:
+            self._standings.heard(event)
+
+    def end(self) -> None:
+        """Do nothing: the last `refresh` shows the end."""
+
+    def refresh(self) -> None:
+        cell: Any = import_module("IPython.display")  # without types, where it is installed at all
+        page = cell.HTML(self._bars())
+        if self._handle is None:
+            self._handle = cell.display(page, display_id=True)
+        else:
+            self._handle.update(page)
+
+    def _bars(self) -> str:
+        runs = list(self._standings or [])
+        rows = "".join(self._row(run) for run in runs[:MOST])
+        head = "".join(f"<th>{name}</th>" for name in ("run", "", "tests", *FIGURES))
+        more = f"<p>{len(runs) - MOST:,} more runs</p>" if len(runs) > MOST else ""
+        return f"<table><tr>{head}</tr>{rows}</table>{more}" if runs else "<p>creating the tests ...</p>"
+
+    def _row(self, run: Standing) -> str:
+        figures = run.figures()
+        bar = f"<td><progress value='{run.ended}' max='{run.total}'></progress></td><td>{run.ended}/{run.total}</td>"
+        return f"<tr><td>{text(run.name)}</td>{bar}" + "".join(f"<td>{text(figures[figure])}</td>" for figure in FIGURES) + "</tr>"

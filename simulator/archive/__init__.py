@@ -1,0 +1,1 @@
+"""A run's folder and what is read back from it."""

@@ -1,0 +1,250 @@
+"""A run's folder: its files, and the lock that allows one process to write them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple, final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from longspan.simulator.base.errors import InputError, JournalError, first_problem
+from longspan.simulator.base.keys import redacted_in
+from longspan.simulator.files.checksums import checked
+from longspan.simulator.files.folders import inside, read_file
+from longspan.simulator.files.json_lines import JsonLines
+from longspan.simulator.files.locks import locked
+from longspan.simulator.files.owners import Owner
+from longspan.simulator.files.packed import PACKED
+from longspan.simulator.files.reading import write_json
+from longspan.simulator.journal.events import Begin, Event
+from longspan.simulator.journal.journal import check_journal, last_sum, read_journal, read_shared
+from longspan.simulator.journal.transcript import Change, Transcript, Transcripts
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.trust import remember
+
+__all__ = ["Correction", "Failure", "RunFolder"]
+
+MANIFEST = "manifest.json"
+
+RESULT = "result.json"
+
+INCIDENTS = "incidents.jsonl"
+
+AGENT_LOG = "agent.log"
+
+PROMPTS = "prompts.jsonl"
+
+JOURNAL: Final = "journal.jsonl"
+
+MAX_BYTES: Final = 64 * 2**20
+"""The largest manifest and the largest result that are read: longspan writes none that large."""
+
+RESULTS = (RESULT, "report.html")
+"""Files that are written whole, and again whenever a run is scored."""
+
+
+@final
+class Correction(BaseModel):
+    """A person's score for a test, in addition to the machine's. `by` is the person's name and `why` the reason."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    test: str
+    score: float = Field(ge=0, le=1)
+    why: str = Field(min_length=1)
+    by: str = Field(min_length=1)
+
+
+@final
+class Failure(NamedTuple):
+    """How an agent failed: the error, and the traceback of what it raised, or else the end of what it wrote to standard error."""
+
+    error: str
+    details: str
+
+
+@final
+class RunFolder:
+    """The folder of an existing run, which may come from anybody.
+
+    Reading `manifest` raises InputError if it is not a run's folder. Every method raises JournalError if what it needs is or goes
+    through a link.
+
+    Every file but the manifest names the run that it is of. What raises JournalError for a damaged file does for one of another run.
+
+    What a manifest that is read names is not allowed to be run, called or read (see `gate`). `manifest`: one that is known.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest | None = None) -> None:
+        self.path = path
+        if manifest is not None:
+            self.manifest = manifest
+
+    @classmethod
+    def create(cls, out: Path, name: str, manifest: Manifest) -> RunFolder:
+        """Create a run's folder in `out`, with its manifest. A number is added to a name that is taken.
+
+        What the user has allowed the manifest to name is remembered, so that resuming the run does not ask.
+        """
+        number = 1
+        while True:
+            path = out / (name if number == 1 else f"{name}-{number}")
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                number += 1
+                continue
+            except OSError as error:
+                raise InputError(f"{path}: cannot create the run's folder: {error.strerror}; choose another with --out") from error
+            try:
+                write_json(path / MANIFEST, manifest)
+            except OSError as error:
+                with suppress(OSError):
+                    path.rmdir()
+                raise InputError(f"{path}: cannot write the manifest: {error.strerror}; choose another folder with --out") from error
+            remember(path, manifest)
+            return cls(path, manifest)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        path = self.path / MANIFEST
+        try:
+            content = read_file(path, MAX_BYTES)
+        except OSError as error:
+            if runs := sorted(self.path.glob(f"*/{MANIFEST}")):
+                raise InputError(f"{self.path} holds runs and is none: name one of them, such as {runs[0].parent}") from None
+            raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
+        try:
+            return Manifest.read(self.path, checked(content, path, "restore it from a copy"))
+        except ValidationError as error:
+            raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
+
+    def owner(self, conversation: str | None = None) -> Owner:
+        """Return what the run's files name, or those of a conversation."""
+        return Owner(self.manifest.run_name, conversation)
+
+    def journal(self, conversation: str) -> Path:
+        """Return the path of a conversation's journal: of the packed one, if there is no other."""
+        plain = inside(self.path, "conversations", conversation) / JOURNAL
+        packed = plain.with_name(JOURNAL + PACKED)
+        return packed if os.path.lexists(packed) and not os.path.lexists(plain) else plain
+
+    def snapshots(self, conversation: str) -> Path:
+        """Return the folder of a conversation's snapshots."""
+        return inside(self.path, "conversations", conversation, "snapshots")
+
+    def agent_log(self, conversation: str) -> Path:
+        """Return the path of what a conversation's agent has written to standard error."""
+        return self.journal(conversation).with_name(AGENT_LOG)
+
+    def prompts(self, conversation: str) -> Path:
+        """Return the path of what a conversation's models were sent."""
+        return self.journal(conversation).with_name(PROMPTS)
+
+    def events(self, conversation: str) -> Iterator[Event]:
+        """Yield the events of a conversation; none if it has not begun. An experiment's come after those that it shares with another, but
+        for its first. Raises JournalError for a damaged journal, and for a branch whose trunk is not as it was."""
+        path = self.journal(conversation)
+        for event in read_journal(path, self.owner(conversation)) if path.exists() else ():
+            if isinstance(event, Begin):
+                self._check_trunk(conversation, event)
+            yield event
+            if isinstance(event, Begin) and event.experiment is not None and event.trunk is not None:
+                trunk = event.trunk.conversation
+                yield from read_shared(self.journal(trunk), event.trunk.sum, self.owner(trunk))
+
+    def fold(self, conversation: str, add: Callable[[Event], Change]) -> Iterator[Change]:
+        """Pass each of a conversation's `events` to `add` and yield the changes. Raises JournalError as they do, and if `add` does."""
+        for number, event in enumerate(self.events(conversation), 1):
+            try:
+                yield add(event)
+            except JournalError as error:
+                where = f", line {number}" if conversation in self.manifest.conversations else ""
+                raise JournalError(f"{self.journal(conversation)}{where}: {error}") from error
+
+    def _check_trunk(self, conversation: str, begin: Begin) -> None:
+        """Raise JournalError if a conversation begins as the branch of another than the manifest says, or of one that has changed."""
+        point, trunk = begin.trunk, self.manifest.trunks.get(conversation)
+        named = point.conversation if point is not None else None
+        experiment = self.manifest.experiments.get(conversation)
+        if begin.experiment != experiment or (experiment is not None and named != experiment.conversation):
+            raise JournalError(f"{self.journal(conversation)}: it is not the experiment that the manifest says: restore both from a copy")
+        if experiment is not None:
+            return  # that the trunk is as it was, is seen when it is read up to there
+        if named != trunk or (trunk is not None and point is not None and last_sum(self.journal(trunk)) != point.sum):
+            what = f"{trunk} as it is in {self.journal(trunk)}" if trunk is not None else "nothing"
+            raise JournalError(f"{self.journal(conversation)}: it does not branch from {what}: restore both from a copy")
+
+    def check(self) -> None:
+        """Check the journals' checksums. Raises DamageError for a line that is not as it was written, JournalError for another run's."""
+        for id in self.manifest.played:
+            if self.journal(id).exists():
+                check_journal(self.journal(id), self.owner(id))
+
+    def transcripts(self, on_change: Callable[[str, Transcript, Change], None] | None = None, *, experiments: bool = False) -> Transcripts:
+        """Return the transcripts of the conversations that have begun, by id, with those of `experiments` if they are wanted.
+
+        `on_change` is called with the id, the transcript and each change. Raises JournalError for a damaged journal.
+        """
+        transcripts = Transcripts()
+        for id in self.manifest.played if experiments else self.manifest.conversations:
+            for change in self.fold(id, partial(transcripts.add, id)):
+                if on_change is not None:
+                    on_change(id, transcripts[id], change)
+        return transcripts
+
+    def lock(self) -> AbstractContextManager[int]:
+        """Lock the run. The lock ends with the process. Raises InputError if another process holds it."""
+        return locked(self.path, "run")
+
+    def incident(self, **entry: str) -> None:
+        """Record an incident in the run's folder, without keys. Write errors are ignored: the caller reports the incident too."""
+        with suppress(JournalError, InputError):
+            self._lines(INCIDENTS).append(redacted_in(entry))
+
+    def incidents(self) -> list[dict[str, Any]]:
+        return self._lines(INCIDENTS).read()
+
+    def failures(self) -> dict[str, Failure]:
+        """Return how the agent last failed, by conversation, in the order of the incidents."""
+        found: dict[str, Failure] = {}
+        for entry in self.incidents():
+            if entry.get("type") == "agent_error":
+                conversation = str(entry.get("conversation"))
+                found.pop(conversation, None)
+                found[conversation] = Failure(str(entry.get("error")), str(entry.get("traceback") or entry.get("stderr") or ""))
+        return found
+
+    def correct(self, correction: Correction) -> None:
+        """Add a person's correction. The last one for a test counts."""
+        self._lines("corrections.jsonl").append(correction.model_dump())
+
+    def corrections(self) -> dict[str, Correction]:
+        """Return the last correction of each test, by test id. Raises JournalError for an invalid file."""
+        try:
+            corrections = [Correction.model_validate(entry) for entry in self._lines("corrections.jsonl").read()]
+        except ValidationError as error:
+            raise JournalError(f"{self.path / 'corrections.jsonl'}: not a correction: {first_problem(error)}") from None
+        return {correction.test: correction for correction in corrections}
+
+    def grades(self) -> list[dict[str, Any]]:
+        """Return all lines of grades.jsonl, from every round of grading."""
+        return self._lines("grades.jsonl").read()
+
+    def add_grades(self, entries: list[dict[str, Any]]) -> None:
+        self._lines("grades.jsonl").append(*entries)
+
+    def add_annotation(self, entry: dict[str, Any]) -> None:
+        """Store a person's annotation."""
+        self._lines("annotations.jsonl").append(entry)
+
+    def annotations(self) -> list[dict[str, Any]]:
+        """Return all lines of annotations.jsonl."""
+        return self._lines("annotations.jsonl").read()
+
+    def _lines(self, name: str) -> JsonLines:
+        return JsonLines(self.path / name, self.owner())

@@ -1,0 +1,28 @@
+"""The memory that a process may use, by the limit of its system."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from longspan.simulator.base.errors import InputError
+
+__all__ = ["check_room"]
+
+LEAST: Final = 400 * 2**20
+"""Bytes of address space that playing and scoring the smallest run takes, with what its libraries set aside. With less, some of these
+end the process, or wait for ever for a thread that never began."""
+
+
+def check_room() -> None:
+    """Raise InputError if the process may use less memory than any run takes."""
+    if sys.platform == "win32":
+        return
+    from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
+
+    limit, _ = getrlimit(RLIMIT_AS)
+    if limit != RLIM_INFINITY and limit < LEAST:
+        raise InputError(
+            f"the memory of this process is limited to {limit // 2**20:,} MiB (ulimit -v), and any run takes {LEAST // 2**20}: "
+            f"raise it, for example with `ulimit -v {2 * LEAST // 2**10}`"
+        )

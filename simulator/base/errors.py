@@ -1,0 +1,97 @@
+"""The errors that longspan raises on purpose. Each message is one line: what is wrong, where, and the remedy."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from longspan.simulator.base.keys import redacted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import ValidationError
+
+__all__ = [
+    "AgentError",
+    "DamageError",
+    "InputError",
+    "JournalError",
+    "LongspanError",
+    "ReplayError",
+    "ScenarioError",
+    "StoppedError",
+    "first_problem",
+    "journal_text",
+    "one_line",
+]
+
+
+class LongspanError(Exception):
+    """The base class of longspan's errors. The command line prints them without a traceback."""
+
+
+class InputError(LongspanError):
+    """An option, a file, a spec or other input is invalid. Raised before anything is written."""
+
+
+class AgentError(LongspanError):
+    """The agent raised, broke its protocol or cannot be reached. Interrupts the conversation, which can be resumed."""
+
+
+class StoppedError(LongspanError):
+    """A conversation was stopped on request, after a complete turn. It can be resumed."""
+
+
+class ScenarioError(LongspanError):
+    """A test broke the rules of its Stage (overlapping calls, foreign waits, bad arguments). Ends only that test."""
+
+
+class JournalError(LongspanError):
+    """A journal cannot be read or written: a damaged line, an unknown event, a disk error."""
+
+
+class DamageError(JournalError):
+    """A line of a file is not as it was written. `line` counts from 1."""
+
+    def __init__(self, path: Path, line: int, what: str, remedy: str) -> None:
+        super().__init__(f"{path}: damaged at line {line}: {what}; {remedy}")
+        self.line = line
+
+
+class ReplayError(JournalError):
+    """Replaying a conversation gave an event that differs from its journal. Names the event and the difference."""
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the location and the description of a validation error's first problem, in one line."""
+    from longspan.simulator.base.pydantic_errors import place_of, problem_of
+
+    problems = error.errors(include_url=False, include_input=False)
+    # A misspelled key is also reported as a missing one; the misspelling is more helpful.
+    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
+    place, problem = place_of(first), problem_of(first)
+    return f"{place}: {problem}" if place else problem
+
+
+def one_line(error: BaseException, limit: int = 300) -> str:
+    """Format an exception as one line: its type, and at most `limit` characters of its message."""
+    message = " ".join(_message(error)[: 4 * limit].split())
+    return f"{type(error).__name__}: {message[:limit]}" if message else type(error).__name__
+
+
+def journal_text(error: BaseException) -> str:
+    """Format an exception as one line that is the same at every replay: object addresses are left out."""
+    message = " ".join(f"{type(error).__name__}: {_message(error)}".split()).removesuffix(":")
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", message)[:500].encode("utf-8", "replace").decode()
+
+
+def _message(error: BaseException) -> str:
+    """Return an exception's message without keys: pydantic's in our words, and of one that cannot be told none."""
+    if type(error).__name__ == "ValidationError" and type(error).__module__.startswith("pydantic"):
+        found: Any = error
+        return f"{found.title}: {first_problem(found)}"
+    try:
+        return redacted(str(error))
+    except Exception:  # the exception's class is not ours
+        return ""

@@ -1,0 +1,139 @@
+"""Pydantic fields for numbers and dates as users write them, and a validation that reads whole numbers strictly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from datetime import date, datetime
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from longspan.simulator.base.integers import PLAIN, parse_integer
+from longspan.simulator.base.lists import listed, seeds_in, spans_in
+from longspan.simulator.base.sizes import MAX_TOKENS, Tokens, is_size
+
+__all__ = ["MAX_START", "Label", "Names", "Seed", "Seeds", "Span", "Spans", "StartsAt", "Whole", "is_option", "option_names", "validated"]
+
+Model = TypeVar("Model", bound=BaseModel)
+
+Whole = Annotated[int, BeforeValidator(parse_integer)]
+"""A whole number, or its plain digits."""
+
+Seed = Annotated[Whole, Field(ge=-(2**63), lt=2**63)]
+"""The seed of a run's tests."""
+
+Span = Annotated[Whole, Field(ge=1, le=MAX_TOKENS)]
+"""The span of a run's tests in tokens."""
+
+Names = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str | int) else value)]
+"""A list of names, or a single one."""
+
+Spans = Annotated[list[Tokens], BeforeValidator(lambda values: listed(values, spans_in))]
+"""A list of spans in tokens, or a text with several."""
+
+Seeds = Annotated[list[Seed], BeforeValidator(lambda values: listed(values, seeds_in))]
+"""A list of seeds, or a text with several."""
+
+MAX_LABEL: Final = 40
+"""Characters of a label."""
+
+
+def _label(value: object) -> str:
+    """Return a label. Raises ValueError."""
+    if (
+        not isinstance(value, str)
+        or not value.isprintable()
+        or value != value.strip()
+        or not 1 <= len(value) <= MAX_LABEL
+        or set("[]") & set(value)
+    ):
+        raise ValueError(
+            f"a label must be one line of 1 to {MAX_LABEL} characters without brackets, such as 'with reranker'; got {value!r:.60}"
+        )
+    return value
+
+
+Label = Annotated[str, BeforeValidator(_label)]
+"""What tells runs of one agent apart."""
+
+MAX_START: Final = datetime(9000, 1, 1)
+"""Conversations start before this date, so that virtual time stays within the calendar's range."""
+
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{3}|\.[0-9]{6})?)?)?")
+_LOOKS_NUMERIC: Final = re.compile(r"[\s\d_+.-]*")
+
+
+def _start(value: object) -> datetime:
+    """Return a date and time without a time zone. Raises ValueError."""
+    if isinstance(value, str) and _DATE.fullmatch(value):
+        value = datetime.fromisoformat(value)
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime) or value.tzinfo is not None:
+        raise ValueError("expected a date without a time zone, such as 2024-01-01T09:00")
+    if value >= MAX_START:
+        raise ValueError(f"expected a date before {MAX_START:%Y-%m-%d}")
+    return value
+
+
+StartsAt = Annotated[datetime, BeforeValidator(_start)]
+"""The virtual date at which a conversation starts."""
+
+
+OPEN: Final = ".NAME"
+"""How the alias of a field ends that takes all options with that prefix, as a mapping: `header.NAME` takes `header.user` and others."""
+
+
+def option_names(model: type[BaseModel]) -> list[str]:
+    """Return the names of a model's options, as users write them."""
+    return [info.alias or name for name, info in model.model_fields.items()]
+
+
+def is_option(name: str, known: Collection[str]) -> bool:
+    """Return whether an option has one of the `known` names, or the prefix of one that is open."""
+    prefix, dot, rest = name.partition(".")
+    return f"{prefix}{OPEN}" in known if dot and rest else name in known
+
+
+def _gathered(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given by name, with the options of each open field as one mapping."""
+    found = dict(given)
+    for prefix in (name.removesuffix(OPEN) for name in option_names(model) if name.endswith(OPEN)):
+        inside = {name.removeprefix(f"{prefix}."): found.pop(name) for name in given if name.startswith(f"{prefix}.")}
+        if inside:
+            found[f"{prefix}{OPEN}"] = inside
+    return found
+
+
+def validated(model: type[Model], given: Mapping[str, Any]) -> Model:
+    """Validate what a user gave by name. Raises ValidationError.
+
+    A whole number must be written plainly (see `parse_integer`), or as a size, even if the type of the model's field reads more.
+    """
+    given = _gathered(model, given)
+    read = model.model_validate(given)
+    for name, info in model.model_fields.items():
+        key = name if name in given else info.alias or name
+        if key in given and (odd := _odd(given[key], getattr(read, name))):
+            why = PydanticCustomError("whole_number", "{why}", {"why": odd})
+            raise ValidationError.from_exception_data(model.__name__, [{"type": why, "loc": (key,), "input": given[key]}])
+    return read
+
+
+def _odd(given: Any, read: Any) -> str:
+    """Return what is wrong with something that was given for a whole number, or with the first such value in it; "" if nothing is."""
+    if type(read) is int and type(given) is not int:
+        if isinstance(given, str) and (PLAIN.match(given) or is_size(given) or not _LOOKS_NUMERIC.fullmatch(given)):
+            return ""  # what has letters is a name that the field itself reads as a number
+        try:
+            parse_integer(given)
+        except ValueError as error:
+            return str(error)
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(given, Mapping) and isinstance(read, Mapping):
+        pairs = [(value, read[key]) for key, value in given.items() if key in read]
+    elif isinstance(given, list | tuple) and isinstance(read, list | tuple):
+        pairs = list(zip(given, read, strict=False))
+    return next(filter(None, (_odd(*pair) for pair in pairs)), "")

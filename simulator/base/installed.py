@@ -1,0 +1,39 @@
+"""The names of what is installed: suites, and by entry point scenarios and kinds of agent. Nothing is loaded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Final
+
+__all__ = ["AGENTS", "SCENARIOS", "installed", "suites"]
+
+SCENARIOS: Final = "longspan.scenarios"
+"""The entry-point group in which distributions register scenario classes by name."""
+
+AGENTS: Final = "longspan.agents"
+"""The entry-point group in which a distribution registers a kind of agent: the kind's name, and a class."""
+
+SUITES: Final = Path(__file__).parents[1] / "suites"
+
+
+def installed(group: str) -> dict[str, list[EntryPoint]]:
+    """Return the entry points of a group by name. A name that several distributions register has several entries."""
+    points: dict[str, list[EntryPoint]] = {}
+    for point in _points(entry_points, group, tuple(sys.path)):
+        points.setdefault(point.name, []).append(point)
+    return points
+
+
+@lru_cache(maxsize=32)
+def _points(find: Callable[..., Iterable[EntryPoint]], group: str, path: tuple[str, ...]) -> list[EntryPoint]:
+    """Return a group's entry points sorted by name. Cached for each path, because `find` reads every distribution on it."""
+    return sorted(find(group=group), key=lambda point: point.name)
+
+
+def suites() -> dict[str, Path]:
+    """Return the paths of the suites that come with longspan, by name."""
+    return {path.stem: path for path in sorted(SUITES.glob("*.yaml"))}

@@ -1,0 +1,59 @@
+"""YAML without its traps: whole numbers are plain decimal digits, and aliases cannot make a small file large."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar, Final, final
+
+import yaml
+
+from longspan.simulator.base.integers import PLAIN, parse_integer
+
+__all__ = ["load"]
+
+MAX_NODES: Final = 100_000
+"""The largest number of values in a file, counted again at each alias."""
+
+_INT: Final = "tag:yaml.org,2002:int"
+_FLOAT: Final = "tag:yaml.org,2002:float"
+
+
+def load(text: str | bytes) -> Any:
+    """Return the value of a YAML document. Raises YAMLError, or another Exception for a value that a constructor does not accept.
+
+    What YAML 1.1 also reads as a number (0x10, 010, 1_000, +7, 1:30) is text.
+    """
+    return yaml.load(text, _Loader)  # noqa: S506
+
+
+@final
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers: ClassVar[Any] = {  # type: ignore[misc]  # the stubs say of an instance
+        first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_INT, _FLOAT)]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def get_single_node(self) -> yaml.Node | None:
+        node: yaml.Node | None = super().get_single_node()
+        if node is not None and _size(node, {}) > MAX_NODES:
+            raise yaml.YAMLError(f"it has more than {MAX_NODES:,} values, with its aliases")
+        return node
+
+
+def _size(node: yaml.Node, known: dict[int, float]) -> float:
+    """Return the number of nodes below a node, which is infinite for one that contains itself."""
+    if id(node) not in known:
+        known[id(node)] = float("inf")
+        inner = [each for pair in node.value for each in pair] if isinstance(node, yaml.MappingNode) else node.value
+        known[id(node)] = 1 if isinstance(node, yaml.ScalarNode) else 1 + sum(_size(each, known) for each in inner)
+    return known[id(node)]
+
+
+def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
+    return parse_integer(node.value)  # which may have an explicit tag
+
+
+_Loader.add_implicit_resolver(_INT, PLAIN, list("-0123456789"))
+_FRACTION: Final = re.compile(r"-?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?\Z|-?\.(?:inf|[0-9]+)\Z|\.nan\Z")
+_Loader.add_implicit_resolver(_FLOAT, _FRACTION, list("-.0123456789"))
+_Loader.add_constructor(_INT, _whole)

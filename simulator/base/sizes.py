@@ -1,0 +1,50 @@
+"""Token counts as users write them: `2k`, `1.5k`, `500000`."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator, Field
+
+from longspan.simulator.base.errors import InputError
+
+__all__ = ["MAX_TOKENS", "Tokens", "is_size", "parse_size"]
+
+MAX_TOKENS: Final = 1_000_000_000
+"""The largest number of tokens: of a span, a window and the like."""
+
+_SIZE: Final = re.compile(r"(0|[1-9][0-9]{0,11})|((?:0|[1-9][0-9]{0,11})(?:\.[0-9]{1,6})?) ?([km])", re.IGNORECASE | re.ASCII)
+_UNITS: Final = {"k": 1_000, "m": 1_000_000}
+
+
+def is_size(text: str) -> bool:
+    """Return whether a text has the form of a size, whatever its value."""
+    return _SIZE.fullmatch(text) is not None
+
+
+def parse_size(text: str) -> int:
+    """Parse a number of tokens: `k` is a thousand, `m` a million.
+
+    Raises InputError unless it is a whole number from 1 to MAX_TOKENS.
+    """
+    match = _SIZE.fullmatch(text)
+    size = Decimal(0) if match is None else Decimal(match[1]) if match[1] else Decimal(match[2]) * _UNITS[match[3].casefold()]
+    if not 1 <= size <= MAX_TOKENS or size != int(size):
+        raise InputError(f"a size must be a whole number of tokens from 1 to {MAX_TOKENS:,}, such as 8k, 1.5k or 500000; got {text!r:.60}")
+    return int(size)
+
+
+def _tokens(value: object) -> int:
+    """Parse a size for pydantic, which reports a ValueError, but not an InputError, as a field's error."""
+    if type(value) is not int and not isinstance(value, str):
+        raise ValueError(f"a size must be a whole number of tokens, such as 8k, 1.5k or 500000; got {type(value).__name__}")
+    try:
+        return parse_size(value if isinstance(value, str) else str(value) if abs(value) <= MAX_TOKENS else "too large")
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+Tokens = Annotated[int, BeforeValidator(_tokens), Field(le=MAX_TOKENS)]
+"""A pydantic field type for a number of tokens: an integer, or text that `parse_size` accepts."""

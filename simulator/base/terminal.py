@@ -1,0 +1,111 @@
+"""Text on the terminal. Most of it is not ours: every command prints, complains and asks through these functions, which leave out keys."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shlex
+import sys
+from contextlib import suppress
+from traceback import format_exception
+from types import TracebackType
+from typing import IO, Any, Final
+
+from longspan.simulator.base.keys import redacted, redacted_in
+
+__all__ = ["as_line", "ask", "complain", "confirm", "give_up_output", "prepare", "rewritable", "say", "say_json", "typed", "visible"]
+
+_UNSEEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]|\r(?!\n)")
+"""Characters that control a terminal, that HTML forbids, that cannot be encoded, or that change the direction of text after them."""
+
+_PLAIN: Final = bytes([*b"\t\n", *range(0x20, 0x7F)])
+
+_LINE_ENDS: Final = re.compile("(?:\r\n|[\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029])")
+
+
+def visible(text: str) -> str:
+    """Replace characters that are invisible, control a terminal or are not allowed in HTML with their code points, as in [U+001B]."""
+    if text.isascii() and not text.encode().translate(None, _PLAIN):  # much faster than the pattern
+        return text
+    return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
+
+
+def as_line(text: str) -> str:
+    """Return `visible` text as one line: ends of lines become spaces."""
+    return visible(_LINE_ENDS.sub(" ", text))
+
+
+def typed(*words: object) -> str:
+    """Return the words of a command as a person types them in a shell."""
+    return shlex.join(map(str, words))
+
+
+def prepare() -> None:
+    """Have the standard streams replace what they cannot read or show, which is otherwise an error, and tracebacks be shown as text."""
+    sys.excepthook = _complain_of
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
+
+
+def give_up_output() -> None:
+    """Drop what is still to be written to standard output, which is broken."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+
+
+def say(text: str = "", *, lines: bool = False) -> None:
+    """Print a line on standard output, or with `lines` a text of several."""
+    text = redacted(text)
+    _write(sys.stdout, f"{visible(text) if lines else as_line(text)}\n")
+
+
+def complain(text: str = "", *, rewritten: bool = False) -> None:
+    """Print a line on standard error: a failure, a warning, progress. A closed stream is no error.
+
+    `rewritten`: the next such line replaces it, on a terminal.
+    """
+    with suppress(OSError, ValueError):
+        line = as_line(redacted(text))
+        _write(sys.stderr, f"\r{line}" if rewritten else f"{line}\n")
+
+
+def rewritable() -> bool:
+    """Return whether standard error is a terminal, where a line can be replaced."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def say_json(value: Any) -> None:
+    """Print a value as JSON on standard output. Characters that `visible` would replace are escaped, so nothing is lost."""
+    value = redacted_in(value)
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8", "surrogatepass")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=1)
+    _write(sys.stdout, _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+
+
+def ask(prompt: str) -> str:
+    """Print a prompt and return the line that is typed. Raises EOFError at the end of the input, or if a standard stream is missing."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):  # `input` needs all three
+        raise EOFError
+    _write(sys.stdout, f"{as_line(prompt)} ")
+    return input()
+
+
+def confirm(question: str) -> bool:
+    """Ask a question that `y` or `yes` answers with yes, and anything else with no. Raises EOFError at the end of the input."""
+    return ask(f"{question} [y/N]:").strip().lower() in ("y", "yes")
+
+
+def _complain_of(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    for line in "".join(format_exception(kind, error, trace)).splitlines():
+        complain(line)
+
+
+def _write(stream: IO[str] | None, text: str) -> None:
+    if stream is not None:  # as it is if the program was started without one
+        stream.write(text)
+        stream.flush()

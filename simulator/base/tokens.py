@@ -1,0 +1,152 @@
+"""Token counting without a network: tiktoken's encodings, built from rank files that come with longspan.
+
+tiktoken itself downloads the ranks when an encoding is first used. NOTICE names the source of longspan's copies, which
+`scripts/pack_ranks.py` packs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, final, get_args
+
+from longspan.simulator.base.cache import cached
+from longspan.simulator.base.errors import InputError
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+__all__ = ["EncodingName", "Tokenizer"]
+
+EncodingName = Literal["cl100k_base", "o200k_base"]
+"""The encodings that longspan can count with."""
+
+RANKS = Path(__file__).parents[1] / "data" / "ranks"
+
+PIECE: Final = 100_000
+LONGEST: Final = 500_000
+"""Characters that are passed to tiktoken at once, if the text can be cut there without changing its tokens, and at most. Its memory grows
+with what it is passed, its process dies when there is no more, and its regular expressions fail at a million characters."""
+
+_CERTAIN: Final = re.compile(r"(?s:.*)\S(?= )")
+"""A text up to its last place before a space that follows something else. No token of either encoding reaches over such a place, and none
+before it depends on what follows it."""
+
+_PATTERNS: Final[dict[EncodingName, str]] = {
+    "cl100k_base": (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+    ),
+    "o200k_base": (
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+        r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+        r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+}
+"""The regular expressions by which tiktoken splits a text before it encodes the pieces."""
+
+_SPECIAL: Final[dict[EncodingName, dict[str, int]]] = {
+    "cl100k_base": {
+        "<|endoftext|>": 100257,
+        "<|fim_prefix|>": 100258,
+        "<|fim_middle|>": 100259,
+        "<|fim_suffix|>": 100260,
+        "<|endofprompt|>": 100276,
+    },
+    "o200k_base": {"<|endoftext|>": 199999, "<|endofprompt|>": 200018},
+}
+"""Special tokens, which can be decoded but which no text is encoded to."""
+
+_loading = threading.Lock()  # the table below is shared by all threads
+_encodings: dict[str, Encoding] = {}
+
+
+@final
+class Tokenizer:
+    """Counts the tokens of a text in one encoding. Special tokens in a text are treated as ordinary text.
+
+    Loading takes about 0.2 s, once per process and encoding. Safe to use from any thread.
+
+    Raises InputError for an unknown encoding.
+    """
+
+    def __init__(self, name: EncodingName = "cl100k_base") -> None:
+        if name not in get_args(EncodingName):
+            raise InputError(f"unknown tokenizer {name!r}; choose one of {', '.join(get_args(EncodingName))}")
+        self._name: EncodingName = name
+        self._encoding = _encoding(name)
+
+    @property
+    def name(self) -> EncodingName:
+        return self._name
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of `text`. Never raises: invalid Unicode (a lone surrogate) counts as U+FFFD."""
+        return sum(len(self._encoding.encode_ordinary(piece)) for piece in _pieces(text))
+
+    def encode(self, text: str) -> list[int]:
+        """Encode `text`. Invalid Unicode (a lone surrogate) is read as U+FFFD."""
+        return [token for piece in _pieces(text) for token in self._encoding.encode_ordinary(piece)]
+
+    def decode(self, tokens: list[int]) -> str:
+        """Decode `tokens`. Bytes that are not valid UTF-8, such as half a character, become U+FFFD."""
+        return self._encoding.decode(tokens)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({self._name!r})"
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield `text` in pieces that have, one after another, the tokens of the whole.
+
+    But where LONGEST characters have no space after a word, as in a picture written as text, they are cut anyway, which
+    changes their number by a few.
+    """
+    begin = 0
+    while len(text) - begin > PIECE:
+        found = _CERTAIN.match(text, begin, begin + PIECE) or _CERTAIN.match(text, begin, begin + LONGEST)
+        if found is None and len(text) - begin <= LONGEST:
+            break
+        end = found.end() if found is not None else begin + LONGEST
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
+
+
+def _encoding(name: EncodingName) -> Encoding:
+    """Return tiktoken's encoding, loaded once per process."""
+    with _loading:
+        if name not in _encodings:
+            _encodings[name] = _load(name)
+        return _encodings[name]
+
+
+def _load(name: EncodingName) -> Encoding:
+    from tiktoken import Encoding
+
+    return Encoding(name, pat_str=_PATTERNS[name], mergeable_ranks=_ranks(name), special_tokens=_SPECIAL[name])
+
+
+def _ranks(name: EncodingName) -> dict[bytes, int]:
+    """Return the ranks of an encoding's tokens."""
+    packed = (RANKS / f"{name}.xz").read_bytes()
+    kept = f"{name}-{hashlib.sha256(packed).hexdigest()[:16]}-{sys.implementation.cache_tag}.ranks"
+    tokens: list[bytes] = marshal.loads(cached(kept, lambda: marshal.dumps(_unpacked(packed))))  # noqa: S302
+    return dict(zip(tokens, range(len(tokens)), strict=True))
+
+
+def _unpacked(packed: bytes) -> list[bytes]:
+    """Return the tokens in a packed file. Each is one byte with its length, then its bytes."""
+    import lzma
+
+    records = lzma.decompress(packed)
+    tokens, at = [], 0
+    while at < len(records):
+        end = at + 1 + records[at]
+        tokens.append(records[at + 1 : end])
+        at = end
+    return tokens

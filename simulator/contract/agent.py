@@ -1,0 +1,234 @@
+"""The interface between the engine and an agent. Agents implement it through `longspan.agents.base`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, Protocol, TypeGuard, final, runtime_checkable
+
+import trio
+
+from longspan.simulator.base.errors import AgentError
+from longspan.simulator.contract.messages import Message, Reply
+from longspan.simulator.files.folders import below
+
+__all__ = [
+    "Agent",
+    "CompletionModel",
+    "ConsolidatingAgent",
+    "IdealReplyAgent",
+    "NoAgent",
+    "close",
+    "consolidates",
+    "has_snapshots",
+    "lacking",
+    "never_asked",
+    "observes",
+    "pays_to_observe",
+    "repeatable",
+    "replay",
+    "rewinds",
+    "saved_size",
+    "settle",
+    "size_of",
+    "start",
+    "will_be_asked",
+]
+
+_asked: Final = ContextVar("asked", default=True)
+
+
+@contextmanager
+def never_asked() -> Iterator[None]:
+    """Make agents only to inspect them. What they need only to reply, such as an API key, may be missing."""
+    token = _asked.set(False)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def will_be_asked() -> bool:
+    """Return whether agents are made to reply (True) or only to be inspected (see `never_asked`)."""
+    return _asked.get()
+
+
+CLOSE_TIMEOUT: Final = 20.0
+"""Seconds that an agent may take to release its resources."""
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """An agent that holds a conversation with the simulator.
+
+    Calls never overlap. A repeated `turn_id` means that the same request is being repeated. Errors that end the conversation
+    are raised as AgentError. Every call may be cancelled; afterwards the agent is only used to `reset` or `load`.
+    """
+
+    async def reply(self, message: Message) -> Reply:
+        """Answer `message`."""
+        ...
+
+    async def observe(self, message: Message, reply: str) -> Reply | None:
+        """Add a turn to the agent's history without asking it: the user sent `message` and the agent answered `reply`.
+
+        Return what that took, None for nothing: the text of the Reply is not used.
+        """
+        ...
+
+    async def reset(self) -> None:
+        """Forget the conversation and return to the initial state."""
+        ...
+
+    async def save(self, folder: Path) -> None:
+        """Write the agent's state to `folder`, which exists and is empty."""
+        ...
+
+    async def load(self, folder: Path) -> None:
+        """Restore the state saved in `folder`. Raises AgentError if it cannot be read."""
+        ...
+
+
+@runtime_checkable
+class IdealReplyAgent(Agent, Protocol):
+    """An agent that is given the ideal reply before each message. Only the kind `oracle` is treated as one."""
+
+    def prompt(self, ideal: str) -> None:
+        """Set the ideal reply to the next message."""
+        ...
+
+
+@runtime_checkable
+class RewindingAgent(Agent, Protocol):
+    """An agent that can be asked without a trace."""
+
+    async def mark(self) -> None:
+        """Remember the present state, and forget any that was marked before."""
+        ...
+
+    async def rewind(self) -> None:
+        """Return to the marked state, which stays marked."""
+        ...
+
+
+@runtime_checkable
+class ConsolidatingAgent(Agent, Protocol):
+    """An agent that can put its memory in order while nobody talks to it."""
+
+    async def consolidate(self, at: datetime) -> Reply | None:
+        """Work through a night that is over at the virtual time `at`. Return what that took: the text of the Reply is not used."""
+        ...
+
+
+@runtime_checkable
+class CompletionModel(Protocol):
+    """A model that answers single prompts and keeps no conversation, as judges need it."""
+
+    async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
+        """Answer `prompt`, with JSON if a JSON `schema` is given. Raises AgentError."""
+        ...
+
+
+@final
+class NoAgent:
+    """A placeholder for replaying a conversation from its journal. It is never asked."""
+
+    has_snapshots = False
+
+    async def reply(self, message: Message) -> Reply:
+        raise AgentError("a replay asks no agent")
+
+    async def observe(self, message: Message, reply: str) -> Reply | None:
+        return await self.reply(message)
+
+    async def reset(self) -> None:
+        """Do nothing."""
+
+    async def save(self, folder: Path) -> None:
+        """Do nothing."""
+
+    async def load(self, folder: Path) -> None:
+        """Do nothing."""
+
+
+async def start(agent: Agent) -> None:
+    """Call the agent's `start` if it has one. An agent in another process reports its capabilities only then."""
+    if callable(start_agent := getattr(agent, "start", None)):
+        await start_agent()
+
+
+async def replay(agent: Agent, message: Message, reply: Reply) -> Reply | None:
+    """Show the agent a turn that it answered before the conversation was interrupted, and that its snapshot does not have.
+
+    The agent's `replay(message, reply)` is called if it has one: it is given the reply's trace too, so that an agent whose replies
+    change something elsewhere can change it again. Else it is `observe`. Return what that took, as `observe` does.
+    """
+    again: Callable[[Message, Reply], Awaitable[Reply | None]] | None = getattr(agent, "replay", None)
+    return await (again(message, reply) if callable(again) else agent.observe(message, reply.text))
+
+
+async def settle(agent: Agent) -> Reply | None:
+    """Let the agent finish adding what was said to its memory, so that it can be found. Return what that took, as `observe` does."""
+    finish: Callable[[], Awaitable[Reply | None]] | None = getattr(agent, "settle", None)
+    return await finish() if callable(finish) else None
+
+
+async def close(agent: Agent) -> None:
+    """Call the agent's `close` if it has one. It cannot be cancelled, but is given up after CLOSE_TIMEOUT seconds."""
+    if callable(close_agent := getattr(agent, "close", None)):
+        with trio.move_on_after(CLOSE_TIMEOUT, shield=True), suppress(Exception):
+            await close_agent()
+
+
+def has_snapshots(agent: Agent) -> bool:
+    """Return whether `save` and `load` restore the agent. If not, all turns are shown to it again (`observe`) on resuming."""
+    return bool(getattr(agent, "has_snapshots", True))
+
+
+async def size_of(agent: Agent) -> int | None:
+    """Return the bytes of what the agent keeps: what its `size` returns if it has one, else those of a snapshot; None if it has none."""
+    if callable(size := getattr(agent, "size", None)):
+        told: int | None = await size()
+        return told
+    return await saved_size(agent.save) if has_snapshots(agent) else None
+
+
+async def saved_size(save: Callable[[Path], Awaitable[None]]) -> int:
+    """Return the bytes of what is saved to a folder, which is then deleted."""
+    with TemporaryDirectory(prefix="longspan-") as folder:
+        await save(Path(folder))
+        return sum(path.lstat().st_size for path in below(Path(folder)) if not path.is_dir())
+
+
+def observes(agent: Agent) -> bool:
+    """Return whether `observe` records a turn without a reply. If not, the agent is asked and its answer is dropped."""
+    return bool(getattr(agent, "observes", True))
+
+
+def pays_to_observe(agent: Agent) -> bool:
+    """Return whether `observe` may cost money: a reply that is dropped does, and so may adding a turn to a memory."""
+    return not observes(agent) or bool(getattr(agent, "pays_to_observe", False))
+
+
+def rewinds(agent: Agent) -> TypeGuard[RewindingAgent]:
+    """Return whether the agent can take back what it was asked, so that it need not be loaded again for each question."""
+    return isinstance(agent, RewindingAgent) and bool(getattr(agent, "rewinds", True))
+
+
+def lacking(agent: Agent) -> str:
+    """Return what an agent lacks that can neither be loaded again nor go back, in words; its own if it says so by an attribute `lacks`."""
+    return str(getattr(agent, "lacks", "neither save and load nor mark and rewind"))
+
+
+def consolidates(agent: Agent) -> TypeGuard[ConsolidatingAgent]:
+    """Return whether the agent has something to do at night."""
+    return isinstance(agent, ConsolidatingAgent) and bool(getattr(agent, "consolidates", True))
+
+
+def repeatable(agent: Agent) -> bool:
+    """Return whether a turn that the agent may have received before a crash can safely be sent again."""
+    return bool(getattr(agent, "repeatable", True))

@@ -1,0 +1,166 @@
+"""The input of graders, a Record of a played test, and their output, a Grade."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, final
+
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+
+from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.contract.messages import Turn
+from longspan.simulator.contract.queries import Answered, Holds, JudgeAnswers, Query
+
+__all__ = ["MAX_CHARACTERS", "Award", "Exchange", "Grade", "Item", "Marked", "Record", "readable", "watched"]
+
+MAX_CHARACTERS: Final = 100_000
+"""The characters of a reply that are read by graders, by tests while they are played, and by judges: its first ones, the same
+everywhere. The longest answers that a scenario asks for, summaries and minutes, have a tenth of that."""
+
+
+def readable(reply: str) -> str:
+    """Return as much of a reply as is read."""
+    return reply[:MAX_CHARACTERS]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One turn as a grader sees it. `turn` is its number in the conversation. `told`: the agent was told of it, and did not reply.
+    `sent_at`: its virtual time; None where it is not known."""
+
+    turn: int
+    text: str
+    reply: str
+    asks: bool = False
+    needle: bool = False
+    told: bool = False
+    sent_at: datetime | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Award:
+    """Points that a dynamic test gave itself while it played."""
+
+    points: float
+    why: str
+    turn: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All that a grader sees of a played test.
+
+    These are the test's own turns, the turns it watched, the points it gave itself, and a judge's answers so far. `unread` says
+    which replies are longer than a grader reads.
+    """
+
+    exchanges: Sequence[Exchange] = ()
+    watched: Sequence[Exchange] = ()
+    awards: Sequence[Award] = ()
+    judged: JudgeAnswers = field(default_factory=dict)
+    unread: str = ""
+
+    def readable(self) -> Record:
+        """Return this record with as much of each reply as is read."""
+        long = [exchange for exchange in (*self.exchanges, *self.watched) if len(exchange.reply) > MAX_CHARACTERS]
+        if not long:
+            return self
+        first, more = long[0], f", and of {len(long) - 1} more replies" if len(long) > 1 else ""
+        left = f"{MAX_CHARACTERS:,} of {len(first.reply):,} characters of the reply in turn {first.turn}{more}"
+        return replace(
+            self,
+            exchanges=tuple(map(_readable, self.exchanges)),
+            watched=tuple(map(_readable, self.watched)),
+            unread=f"only the first {left} were read",
+        )
+
+    def said(self, query: Query[Answered]) -> Answered | str | None:
+        """Return the judge's answer, the reason (a string) if the judge failed, or None if it has not been asked."""
+        answer = self.judged.get(query.about)
+        return None if answer is None else query.read(answer)
+
+    @property
+    def answers(self) -> list[Exchange]:
+        """The test's questions with their replies, in order."""
+        return [exchange for exchange in self.exchanges if exchange.asks]
+
+    @property
+    def answer(self) -> Exchange:
+        """The last question with its reply. Raises ScenarioError if the test asked nothing."""
+        answers = self.answers
+        if not answers:
+            raise ScenarioError("the test ended without asking anything")
+        return answers[-1]
+
+
+@final
+class Item(BaseModel):
+    """An item of a test that is scored separately: a question, a star, an insight.
+
+    `score` is in [0, 1], or None if undecided. Tables group by `labels`; `numbers` are further figures.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    score: float | None = Field(ge=0, le=1)
+    labels: dict[str, str] = {}
+    numbers: dict[str, float] = {}
+    note: str = ""
+    turn: int | None = None
+
+
+@final
+class Grade(BaseModel):
+    """A score in [0, 1] with the reason and the numbers of the turns that prove it.
+
+    A `score` of None means undecided: the test counts as unscored. `asks` are queries to a judge where the rules could not
+    decide. The score is then the rules' best guess, which counts if there is no judge. Once the judge has answered, the test is
+    graded again, and `Record.said` returns the answers. `items` are the items of the test that are scored separately.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    score: float | None
+    reason: str
+    turns: tuple[int, ...] = ()
+    asks: tuple[SkipValidation[Query[Any]], ...] = ()
+    items: tuple[Item, ...] = ()
+
+    def model_post_init(self, context: Any, /) -> None:
+        if self.score is not None and not 0 <= self.score <= 1:
+            raise ScenarioError(f"a score must be in [0, 1], got {self.score}")
+
+    def unless(self, record: Record, query: Query[Holds], *, holds: float = 1.0, fails: float = 0.0) -> Grade:
+        """Let the judge decide: score `holds` if the statement holds and `fails` if not. Without an answer this grade is the guess."""
+        answer = record.said(query)
+        if answer is None:
+            return self.model_copy(update={"asks": (*self.asks, query)})
+        if isinstance(answer, str):
+            return self.model_copy(update={"score": None, "reason": f"{self.reason}; undecided: {answer}"})
+        score = holds if answer.holds else fails
+        return self.model_copy(update={"score": score, "reason": f"{self.reason}; judged: {answer.why[:500]}"})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A graded test as the input of a scenario's tables and metrics."""
+
+    test: str
+    score: float | None
+    items: tuple[Item, ...] = ()
+
+
+def watched(turn: Turn) -> Exchange:
+    """Return a watched turn, of any test, as a grader sees it."""
+    return Exchange(turn=turn.number, text=turn.text, reply=turn.reply, told=not turn.asked, sent_at=turn.sent_at)
+
+
+def _readable(exchange: Exchange) -> Exchange:
+    return exchange if len(exchange.reply) <= MAX_CHARACTERS else replace(exchange, reply=readable(exchange.reply))

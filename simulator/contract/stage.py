@@ -1,0 +1,236 @@
+"""The Stage, through which a test plays. Each call posts a request and waits until the conversation has answered it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from types import coroutine
+from typing import Any, Protocol, final
+
+from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.contract.messages import Turn
+from longspan.simulator.contract.script import Line, Script, is_date
+
+__all__ = ["Amend", "AskJudge", "Judge", "Request", "Say", "Stage", "Tell", "Verdict", "Wait", "Watch"]
+
+Amend = Callable[[int, str], str]
+"""A function that changes the ideal reply of a watched turn, given the turn's number in the watch (from 1) and its ideal reply."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Say a line. The response is the agent's reply (str)."""
+
+    text: str
+    ideal: str
+    asks: bool
+    needle: bool
+    needs: tuple[int, ...] | None
+    at: datetime | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Tell the agent of a turn that took place. The response is None."""
+
+    text: str
+    reply: str
+    at: datetime | None
+    needle: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Give up the floor until the next segment of the outline. The response is None."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Wait for turn number `turn` of any test, the `count`th turn of this watch.
+
+    `until` is the turn number that ends the watch, None if unbounded. The response is the Turn, or None when the watch ends.
+    """
+
+    turn: int
+    count: int
+    until: int | None
+    amend: Amend | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AskJudge:
+    """Have the judge decide whether a statement holds of a text. The response is a Verdict."""
+
+    statement: str
+    text: str
+
+
+Request = Say | Tell | Wait | Watch | AskJudge
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A judge's verdict on a statement. `holds` is None if undecided: there is no judge, or the judge `failed`."""
+
+    holds: bool | None
+    why: str
+    by: str | None = None
+    failed: bool = False
+
+
+class Judge(Protocol):
+    """Decides what rules cannot. It is never the agent under test, and never learns which agent that is."""
+
+    async def judge(self, statement: str, text: str) -> Verdict:
+        """Decide whether `statement` holds of `text`. A failure is a Verdict with None, not an exception."""
+        ...
+
+
+@coroutine
+def _post(request: Request) -> Generator[Request, Any, Any]:
+    """Yield a request to the TestTask that drives this test. It rejects whatever else a test awaits."""
+    return (yield request)
+
+
+class View(Protocol):
+    """What a Stage knows of the conversation: its time and its number of turns."""
+
+    @property
+    def now(self) -> datetime: ...
+    @property
+    def turns(self) -> int: ...
+
+
+@final
+class Stage:
+    """The interface of a running test, and the only thing it sees.
+
+    Its calls must not overlap, be cancelled by the test, or be mixed with other waits (Trio's or any library's). Each of these
+    raises ScenarioError and ends only that test. When the conversation ends, pending calls are cancelled.
+    """
+
+    def __init__(self, script: Script, seed: str, view: View, award: Callable[[float, str], None], needles: int = 0) -> None:
+        self._script = script
+        self._view = view
+        self._award = award
+        self._needles = needles
+        self.random = Random(f"{seed}/play")
+        """This test's random number generator; the same seed gives the same numbers."""
+
+    @property
+    def now(self) -> datetime:
+        """The conversation's virtual date and time."""
+        return self._view.now
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The script's facts."""
+        return self._script.facts
+
+    def cues(self) -> Iterator[tuple[Line, bool]]:
+        """Yield the script's lines, each with whether to wait before it."""
+        for number, line in enumerate(self._script.lines):
+            yield line, number > 0 and not line.together
+
+    async def say(self, text: str, *, needle: bool = True, ideal: str = "OK.") -> str:
+        """Say `text` and return the agent's reply. `needle=False` for a line that no question needs."""
+        return await self._say(Say(_text(text), _text(ideal, silent=True), asks=False, needle=needle, needs=None))
+
+    async def ask(
+        self, text: str, *, needs: Sequence[int] | None = None, ideal: str, needle: bool = False, at: datetime | None = None
+    ) -> str:
+        """Ask `text` and return the agent's reply.
+
+        `needs` numbers the needles the answer rests on, from 0 in the order this test said them (None: all so far); those of its
+        trunk, if it has one, come before its own. `needle=True` where later questions need this one or its reply. `at`: in a script
+        that is `alone`, the virtual date to which the clock jumps before, unless it has passed.
+        """
+        wanted = None if needs is None else tuple(needs)
+        if wanted is not None and any(not isinstance(n, int) or not 0 <= n < self._needles for n in wanted):
+            raise ScenarioError(f"a question can need needles 0 to {self._needles - 1}, got {list(wanted)}")
+        if at is not None and not (is_date(at) and self._script.alone):
+            raise ScenarioError(f"a question is asked at a datetime without a time zone, in a script that is alone, got {at!r:.80}")
+        return await self._say(Say(_text(text), _text(ideal, silent=True), asks=True, needle=needle, needs=wanted, at=at))
+
+    async def tell(self, text: str, reply: str, *, at: datetime | None = None, needle: bool = True) -> None:
+        """Tell the agent of a turn that took place: the user said `text`, and `reply` was the answer. The agent is not asked.
+
+        `at`: its virtual date and time, to which the clock jumps. A date that has passed is not gone back to: the turn then takes
+        place now. The next segment must declare the turn and its date.
+        """
+        if at is not None and not is_date(at):
+            raise ScenarioError(f"a turn is told at a datetime without a time zone, got {at!r:.80}")
+        await _post(Tell(_text(text), _text(reply, silent=True), at, needle))
+        self._needles += needle
+
+    async def _say(self, request: Say) -> str:
+        reply: str = await _post(request)
+        self._needles += request.needle
+        return reply
+
+    async def wait(self) -> None:
+        """Give up the floor until the next segment: its place in the span, and whatever else its outline has it wait for."""
+        await _post(Wait())
+
+    def watch(self, *, turns: int | None = None, amend: Amend | None = None) -> Watcher:
+        """Iterate over the following turns of all tests and filler: at most as many as the segment just said declares.
+
+        Ends after `turns` turns or, if that is None, when the segment just said declares: when the next one is due, which is said
+        without another `wait`, or when no other test is open or can open. `amend` changes the ideal reply of each watched turn. What is
+        said before the end of a watch of so many turns waits for that end.
+        """
+        if turns is not None and turns < 1:
+            raise ScenarioError(f"watch needs turns >= 1, got {turns}")
+        return Watcher(self._view.turns, turns, amend)
+
+    def award(self, points: float, why: str) -> None:
+        """Award `points` (of 1 in total) to this test for the last turn, with a reason that a person can check."""
+        if not 0 <= points <= 1:
+            raise ScenarioError(f"points must be in [0, 1], got {points}")
+        self._award(points, why)
+
+    async def judge(self, statement: str, text: str) -> Verdict:
+        """Have the run's judge decide whether `statement` holds of `text`. Without a judge, the verdict's `holds` is None."""
+        verdict: Verdict = await _post(AskJudge(_text(statement), _text(text, silent=True)))
+        return verdict
+
+
+@final
+class Watcher:
+    """The iterator of `Stage.watch`. It is not an async generator, so that a `break` ends the watch at once."""
+
+    def __init__(self, begin: int, turns: int | None, amend: Amend | None) -> None:
+        self._begin = self._next = begin
+        self._until = None if turns is None else begin + turns
+        self._amend = amend
+
+    def __aiter__(self) -> Watcher:
+        return self
+
+    async def __anext__(self) -> Turn:
+        if self._until is not None and self._next >= self._until:
+            raise StopAsyncIteration
+        turn: Turn | None = await _post(Watch(self._next, self._next - self._begin + 1, self._until, self._amend))
+        if turn is None:
+            raise StopAsyncIteration
+        self._next += 1
+        return turn
+
+
+def _text(text: str, *, silent: bool = False) -> str:
+    """Check that `text` can be journaled and, unless `silent`, is not blank."""
+    if not isinstance(text, str) or not (silent or text.strip()):
+        raise ScenarioError(f"a line must be a string that is not blank, got {text!r:.80}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ScenarioError(f"a line must be valid Unicode, got {text!r:.80}") from error
+    return text

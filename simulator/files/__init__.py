@@ -1,0 +1,1 @@
+"""Files that longspan owns: checksums, folders, locks."""

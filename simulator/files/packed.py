@@ -1,0 +1,127 @@
+"""Journals of finished runs, packed with gzip. Whatever reads a journal opens it here, packed or not."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+from longspan.simulator.base.errors import JournalError
+from longspan.simulator.files.folders import open_file
+from longspan.simulator.files.reading import partial_of
+
+__all__ = ["PACKED", "is_packed", "open_journal", "pack"]
+
+PACKED: Final = ".gz"
+"""What the name of a packed journal ends in."""
+
+NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
+"""The errors of file systems without hard links."""
+
+BLOCK: Final = 2**20
+"""Bytes that are read at once."""
+
+MAX_BYTES: Final = 2**32
+"""The largest journal that is packed, and to which a packed one may expand."""
+
+
+def is_packed(path: Path) -> bool:
+    return path.suffix == PACKED
+
+
+@contextmanager
+def open_journal(path: Path) -> Iterator[BinaryIO]:
+    """Open a journal for reading. A packed one is unpacked into a temporary file without a name.
+
+    Raises OSError, and JournalError for a link, for what is not gzip, and for what expands to more than MAX_BYTES.
+    """
+    if not is_packed(path):
+        with open_file(path, "rb") as file:
+            yield file
+        return
+    with tempfile.TemporaryFile() as unpacked:
+        with open_file(path, "rb") as file:
+            for block in _blocks(path, file):
+                unpacked.write(block)
+        unpacked.seek(0)
+        yield cast(BinaryIO, unpacked)
+
+
+def pack(path: Path) -> int:
+    """Pack a journal to which nothing will be added, and delete it once what was packed has been compared with it.
+
+    The caller has the run's lock. Return how many bytes that frees. Raises OSError, and JournalError if something is in the way: only what
+    was packed of the same journal before is taken for it.
+    """
+    done = path.with_name(path.name + PACKED)
+    partial = partial_of(done)
+    partial.unlink(missing_ok=True)
+    if os.path.lexists(done):  # left by a kill between the last two steps
+        with open_file(path, "rb") as file:
+            _compare(file, done, "is in the way of the packed journal; move it elsewhere")
+            freed = os.fstat(file.fileno()).st_size - done.stat().st_size
+        path.unlink()
+        return freed
+    try:
+        with open_file(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if status.st_size > MAX_BYTES:
+                raise JournalError(f"{path}: larger than {MAX_BYTES:,} bytes; it stays as it is")
+            with open_file(partial, "ab") as raw:
+                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                    shutil.copyfileobj(file, packed, BLOCK)
+                raw.flush()
+                os.fsync(raw.fileno())
+            file.seek(0)
+            _compare(file, partial, "differs from the journal: it was changed meanwhile")
+        os.utime(partial, ns=(status.st_atime_ns, status.st_mtime_ns))
+        freed = status.st_size - partial.stat().st_size
+        _publish(partial, done)
+    finally:
+        partial.unlink(missing_ok=True)
+    path.unlink()
+    return freed
+
+
+def _publish(partial: Path, done: Path) -> None:
+    """Give a file its name, unless there is another of that name. Raises JournalError then."""
+    try:
+        os.link(partial, done)  # renaming would replace the other
+    except FileExistsError:
+        raise JournalError(f"{done}: is in the way of the packed journal; move it elsewhere") from None
+    except OSError as error:
+        if error.errno not in NO_LINKS or os.path.lexists(done):
+            raise
+        partial.rename(done)
+
+
+def _compare(journal: BinaryIO, packed: Path, problem: str) -> None:
+    """Compare a journal with a packed one. Raises JournalError with the problem if they differ."""
+    try:
+        with open_file(packed, "rb") as file:
+            same = all(block == journal.read(len(block)) for block in _blocks(packed, file))
+    except JournalError:
+        same = False
+    if not same or journal.read(1):
+        raise JournalError(f"{packed}: {problem}")
+
+
+def _blocks(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    """Yield the unpacked content of a packed journal."""
+    size = 0
+    try:
+        with gzip.GzipFile(fileobj=file) as packed:
+            while block := packed.read(BLOCK):
+                size += len(block)
+                if size > MAX_BYTES:
+                    raise JournalError(f"{path}: expands to more than {MAX_BYTES:,} bytes; restore it from a copy")
+                yield block
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise JournalError(f"{path}: damaged gzip: {error}; restore it from a copy") from None

@@ -1,0 +1,1 @@
+"""What happened: events, the journal that keeps them, and the one fold that reads it."""

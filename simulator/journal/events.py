@@ -1,0 +1,326 @@
+"""The journal's event types. Events record what happened; all results are derived from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, final
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from longspan.simulator.contract.script import Placement
+from longspan.simulator.journal.experiment import Experiment
+
+__all__ = [
+    "Award",
+    "Begin",
+    "BranchPoint",
+    "Close",
+    "End",
+    "Event",
+    "Jump",
+    "Message",
+    "Night",
+    "Open",
+    "Reply",
+    "ScenarioError",
+    "Snapshot",
+    "Verdict",
+    "as_json",
+    "parse",
+    "parse_json",
+]
+
+MessageKind = Literal["opening", "line", "question", "farewell", "again", "filler"]
+"""`again`: a test's last question once more, after its farewell."""
+
+LEAVING: Final = ("farewell", "again")
+"""The kinds of messages of a test that has ended."""
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    measured: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = None
+    """Wall-clock measurements, flat. Only these may differ when a conversation is replayed."""
+
+
+@final
+class BranchPoint(BaseModel):
+    """Where a conversation branches from another: from `conversation`, before turn `turn`. `sum` is the checksum of the line of its journal
+    after which it does, the last one unless it is an experiment. It covers all lines before."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    conversation: str
+    turn: int = Field(ge=0)
+    sum: str = Field(pattern=r"^[0-9a-f]{16}$")
+
+
+@final
+class Begin(_Event):
+    """The start of a conversation of the run that is called `run` (`Manifest.run_name`; None in runs of earlier versions).
+
+    `pace_s`: virtual seconds per turn. `format` is 1 in runs of 0.2.
+
+    A branch's turns, positions and times go on from those of its `trunk`; its journal has its own events alone. So has that of an
+    `experiment`, which branches before the trunk's end.
+    """
+
+    type: Literal["begin"] = "begin"
+    format: Literal[1, 2] = 2
+    run: str | None = None
+    conversation: str
+    span: int
+    placement: Placement
+    isolated: bool
+    tokenizer: str
+    starts_at: datetime
+    pace_s: float
+    trunk: BranchPoint | None = None
+    experiment: Experiment | None = None
+
+
+@final
+class Open(_Event):
+    """The start of a test at token `position`, with all that its grading needs. `facts` is None if what was expected is unknown.
+
+    `trunk`: the test that tells the history that this one asks about. `tags` and `counts` are its script's. What a journal says once is
+    not repeated: of a test that tells a history and nothing else, the turns say the `lines`, and the event has `lines_sha256` in their
+    place; what the trunk's event says is not in a branch's (see `besides`).
+    """
+
+    type: Literal["open"] = "open"
+    test: str
+    scenario: str
+    skills: list[str] = []
+    chance: float
+    uninterrupted: bool
+    parameters: dict[str, Any] = {}
+    facts: dict[str, Any] | None = None
+    own_facts: dict[str, Any] | None = None
+    lines: list[dict[str, Any]]
+    lines_sha256: str | None = None
+    outline: list[dict[str, Any]]
+    farewell: str | None = None
+    alone: bool = False
+    trunk: str | None = None
+    tags: list[str] | None = None
+    counts: Literal[False] | None = None
+    position: int
+
+    def besides(self, trunk: Open) -> Open:
+        """Return what a branch's event says besides its trunk's: neither `skills` nor `parameters`, which are the scenario's, and of the
+        facts its `own_facts`, if it has all of the trunk's or others in their place."""
+        leaves: dict[str, Any] = {"skills": [], "parameters": {}}
+        if self.facts is not None and trunk.facts and self.facts.keys() >= trunk.facts.keys():
+            own = {name: fact for name, fact in self.facts.items() if name not in trunk.facts or not _same(fact, trunk.facts[name])}
+            leaves |= {"facts": None, "own_facts": own}
+        return self.model_copy(update=leaves)
+
+    def with_trunk(self, trunk: Open) -> Open:
+        """Return the whole event of a branch, whose journal has what it says besides its trunk's. Raises ValueError if it cannot be."""
+        if trunk.scenario != self.scenario:
+            raise ValueError(f"test {self.test!r:.80} asks about {trunk.test!r:.80}, which is of another scenario")
+        whole: dict[str, Any] = {"skills": self.skills or trunk.skills, "parameters": self.parameters or trunk.parameters}
+        if self.own_facts is not None:
+            whole |= {"facts": {**(trunk.facts or {}), **self.own_facts}, "own_facts": None}
+        return self.model_copy(update=whole)
+
+    def ideal_replies(self, messages: Iterable[Message]) -> dict[int, str]:
+        """Return the ideal replies to a scripted test's questions, by turn. `messages` are the test's own, in order."""
+        pairs = zip(self.lines, messages, strict=False)
+        return {
+            message.turn: ideal
+            for line, message in pairs
+            if line.get("asks") and line.get("text") == message.text and isinstance(ideal := line.get("ideal"), str)
+        }
+
+
+@final
+class Message(_Event):
+    """The user's message of turn `turn`: `tokens` tokens, starting at token `start`. Written before the agent is asked.
+
+    `dealt`: the charged tokens before it, which are the same for every agent (see `conversation.CHARGE`); None in runs of 0.2,
+    whose schedule followed the agent's replies. `test` is None for the opening and for filler, except filler in the place of a
+    test that ended early. `needle`: later questions may need it. `needs`: the turns of the needles that a question needs.
+    """
+
+    type: Literal["message"] = "message"
+    turn: int
+    turn_id: str
+    kind: MessageKind
+    test: str | None = None
+    needle: bool = False
+    text: str
+    tokens: int
+    start: int
+    dealt: int | None = None
+    sent_at: datetime
+    needs: list[int] | None = None
+
+    @property
+    def charged(self) -> int:
+        """The charged position where it starts; the measured one in runs of 0.2."""
+        return self.start if self.dealt is None else self.dealt
+
+
+@final
+class Reply(_Event):
+    """The reply of turn `turn`, ending at token `end`. `asked` is False if the reply was put in the agent's history without asking it;
+    what is told beside it is then what that took.
+
+    `usage` counts the agent's tokens, `besides` those of other models that it called. `cost_usd` is the cost of each part in
+    dollars, None if its price is unknown. `repeated` is True if the agent may have received the turn twice, because the first
+    reply was lost in a crash. `refused` is True if the agent's model refused to answer.
+    """
+
+    type: Literal["reply"] = "reply"
+    turn: int
+    text: str
+    tokens: int
+    end: int
+    asked: bool
+    repeated: Literal[True] | None = None
+    refused: Literal[True] | None = None
+    usage: dict[str, int] | None = None
+    besides: dict[str, dict[str, int]] | None = None
+    cost_usd: dict[str, float | None] | None = None
+    trace: dict[str, Any] | None = None
+
+
+@final
+class Jump(_Event):
+    """A jump of the virtual clock, for a test that waits for a time or tells a turn of that date."""
+
+    type: Literal["jump"] = "jump"
+    test: str
+    to: datetime
+
+
+@final
+class Night(_Event):
+    """A night before turn `turn`: the virtual clock jumps to the next morning. Only runs with nights have any.
+
+    `consolidated`: the agent has `consolidate`, and worked. What that took is told as that of a reply is; `trace` tells of memories that
+    were written. `measured` has the bytes of what the agent kept, `bytes_before` and `bytes_after`, if it can save.
+    """
+
+    type: Literal["night"] = "night"
+    turn: int
+    to: datetime
+    consolidated: bool
+    usage: dict[str, int] | None = None
+    besides: dict[str, dict[str, int]] | None = None
+    cost_usd: dict[str, float | None] | None = None
+    trace: dict[str, Any] | None = None
+
+
+@final
+class Settled(_Event):
+    """All that was said before turn `turn` can be found in the agent's memory, and its branches begin. Only a trunk whose agent tells
+    what that took has it: the rest of what adding took, told as that of a reply is."""
+
+    type: Literal["settled"] = "settled"
+    turn: int
+    usage: dict[str, int] | None = None
+    besides: dict[str, dict[str, int]] | None = None
+    cost_usd: dict[str, float | None] | None = None
+    trace: dict[str, Any] | None = None
+
+
+@final
+class Award(_Event):
+    """Points that a dynamic test gives itself for turn `turn`."""
+
+    type: Literal["award"] = "award"
+    test: str
+    turn: int
+    points: float
+    why: str
+
+
+@final
+class Verdict(_Event):
+    """A verdict that a dynamic test waited for. `by` names the judge and its prompts.
+
+    `holds` is None if the judge could not decide. If the judge `failed`, the test stays unscored.
+    """
+
+    type: Literal["verdict"] = "verdict"
+    test: str
+    statement: str
+    holds: bool | None = None
+    why: str
+    by: str | None = None
+    failed: Literal[True] | None = None
+
+
+@final
+class Snapshot(_Event):
+    """A snapshot of the agent, taken before turn `turn`."""
+
+    type: Literal["snapshot"] = "snapshot"
+    turn: int
+
+
+@final
+class End(_Event):
+    """The end of a test, when all of its outline has been said or filled. `watched`: the turns it watched. `stopped`: it ended
+    before its last segment. In runs of 0.2 it comes as soon as the test ends, and not at all after an error."""
+
+    type: Literal["end"] = "end"
+    test: str
+    watched: list[int]
+    stopped: bool
+
+
+@final
+class ScenarioError(_Event):
+    """The error that a test raised. Its places in the conversation are filled; its end comes when they are over."""
+
+    type: Literal["scenario_error"] = "scenario_error"
+    test: str
+    error: str
+
+
+@final
+class Close(_Event):
+    """The end of a conversation, with its number of turns and tokens."""
+
+    type: Literal["close"] = "close"
+    turns: int
+    tokens: int
+
+
+Event = Annotated[
+    Begin | Open | Message | Reply | Jump | Night | Settled | Award | Verdict | Snapshot | End | ScenarioError | Close,
+    Field(discriminator="type"),
+]
+
+_EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def parse(entry: Any) -> Event:
+    """Parse a journal line that was decoded from JSON and has no `seq`. Raises pydantic.ValidationError."""
+    return _EVENTS.validate_python(entry)
+
+
+def parse_json(line: bytes) -> Event:
+    """Parse a journal line's JSON without its `seq`. Raises pydantic.ValidationError."""
+    return _EVENTS.validate_json(line)
+
+
+def as_json(event: Event) -> bytes:
+    """Return an event as JSON, without fields that are None or `measured`, and without what a branch's leaves to its trunk's. Raises
+    ValueError for text that is not valid Unicode."""
+    left_out = {name for name, value in vars(event).items() if value is None or name == "measured"}
+    if isinstance(event, Open) and event.trunk is not None:
+        left_out |= {name for name in ("skills", "parameters") if not getattr(event, name)}
+    return _EVENTS.dump_json(event, exclude=left_out)
+
+
+def _same(one: object, other: object) -> bool:
+    """Return whether two values are the same as JSON, in which 1 is neither 1.0 nor true."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -1,0 +1,88 @@
+"""Where an experiment leaves the conversation whose beginning it shares."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+from longspan.simulator.journal.events import BranchPoint, Message, Night, Reply
+from longspan.simulator.journal.experiment import Experiment
+from longspan.simulator.journal.journal import Shared, read_lines
+from longspan.simulator.journal.transcript import Transcript, Turn
+
+__all__ = ["Fork", "fork_of"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """The branch point of an `experiment`, and what it shares with the other conversation.
+
+    In a lesion, the test's questions alone are asked. `said`: the replies from the branch point on, by turn, which all other turns are
+    given. `nights`: the turns before which the agent worked at night. `since`: the turn since which it knows the conversation when it is
+    asked first.
+    """
+
+    experiment: Experiment
+    point: BranchPoint
+    shared: Shared
+    said: Mapping[int, Reply] = field(default_factory=dict)
+    nights: frozenset[int] = frozenset()
+    since: int = 0
+
+    def gives(self, message: Message) -> Reply | None:
+        """Return the reply that a message is given, None if the agent is asked."""
+        if message.test == self.experiment.test and message.kind == "question":
+            return None
+        return self.said.get(message.turn)
+
+    def known(self, starts: Sequence[int], start: int) -> int:
+        """Return the turn since which a lesion's agent knows the conversation when it is asked at a position. `starts`: those of the
+        turns before."""
+        return _known(self.experiment, starts, start)
+
+
+def fork_of(experiment: Experiment, journal: Path) -> Fork:
+    """Find where an experiment leaves the conversation in a closed `journal`: before the first message that it replaces or asks again, or
+    before the close if the test has said none. Raises JournalError for a damaged journal.
+    """
+    transcript = Transcript()
+    lines: list[bytes] = []
+    sums: list[str] = []
+    before: tuple[int, int] | None = None  # how many lines there are before the message, and its turn
+    starts: list[int] = []
+    said: dict[int, Reply] = {}
+    nights: set[int] = set()
+    for line, event, sum in read_lines(journal):
+        change = transcript.add(event)
+        if isinstance(change, Turn) and change.reply is None and before is None:
+            starts.append(change.message.start)
+            if change.message.test == experiment.test and _leaves(experiment, change.message):
+                before = len(lines), change.number
+        if transcript.closed or (before is not None and experiment.kind == "twin"):
+            break
+        if before is None:
+            lines.append(line)
+            sums.append(sum)
+        elif isinstance(event, Reply):
+            said[event.turn] = event
+        elif isinstance(event, Night) and event.consolidated:
+            nights.add(event.turn)
+    number, turn = before or (len(lines), transcript.turns)
+    since = _known(experiment, starts, starts[turn]) if experiment.kind == "lesion" and before is not None else 0
+    point = BranchPoint(conversation=experiment.conversation, turn=turn, sum=sums[number - 1])
+    return Fork(experiment, point, Shared(journal, lines[1:number]), said, frozenset(nights), since)
+
+
+def _known(experiment: Experiment, starts: Sequence[int], start: int) -> int:
+    return bisect_left(starts, start - (experiment.tokens or 0))
+
+
+def _leaves(experiment: Experiment, message: Message) -> bool:
+    """Return whether an experiment goes its own way at a message of its test."""
+    if experiment.kind == "lesion":
+        return message.kind == "question"
+    return message.needle and message.kind != "question"

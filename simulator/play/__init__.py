@@ -1,0 +1,1 @@
+"""How a conversation is played: the conductor, the look-ahead and the loop."""

@@ -1,0 +1,59 @@
+"""A dry run: a conversation's schedule on paper, to know beforehand how long it will be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, final
+
+from longspan.simulator.base.clock import VirtualClock
+from longspan.simulator.base.nights import morning_after
+from longspan.simulator.contract.scenario import Test
+from longspan.simulator.play.conductor import CHARGE, End, Fill, Speak
+from longspan.simulator.play.conversation import OPENING, Setting
+
+__all__ = ["Length", "dry_run"]
+
+
+@final
+class Length(NamedTuple):
+    """How long a conversation is: its charged tokens, and in how many of its turns the agent is asked."""
+
+    tokens: int
+    asked: int
+
+
+def dry_run(setting: Setting, tests: Iterable[Test]) -> Length:
+    """Return about how long a conversation will be: nothing is said, and filler is taken to have the tokens that it should have.
+
+    It costs a few hundredths of what playing the conversation with an agent that takes no time does at large spans, a tenth of a
+    second at small ones.
+    """
+    conductor = setting.conductor(tests)
+    clock = VirtualClock(setting.starts_at, setting.pace)
+    nights = setting.schedule_nights()
+    turns = asked = 0
+    if not setting.alone:
+        conductor.passes(setting.tokenizer.count(OPENING) + CHARGE)
+        turns = asked = 1
+        clock.tick()
+    while step := conductor.next(turns, clock.now):
+        if nights.fall(turns, conductor.position):
+            clock.jump(morning_after(clock.now))
+            continue
+        match step:
+            case Speak(state, jump):
+                if jump is not None:
+                    clock.jump(jump)
+                segment = conductor.speaks(state)
+                for date in (*segment.told, *[None] * segment.replies):
+                    clock.jump(max(clock.now, date or clock.now))
+                    clock.tick()
+                turns, asked = turns + segment.turns, asked + segment.replies
+                conductor.said(state, turn=turns, now=clock.now)
+            case End(state):
+                conductor.ends(state)
+            case Fill(tokens, is_asked):
+                clock.tick()
+                turns, asked = turns + 1, asked + is_asked
+                conductor.passes(tokens + CHARGE if is_asked else setting.filler.share(tokens))
+    return Length(conductor.position, asked)

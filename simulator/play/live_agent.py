@@ -1,0 +1,371 @@
+"""The agent of a conversation being played: it is asked and priced, saved, and restored on resuming."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import astuple, replace
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from time import monotonic
+from typing import TypeVar, final
+
+from longspan.simulator.archive.turns_shown import PastTurn
+from longspan.simulator.base.blame import is_fault
+from longspan.simulator.base.errors import AgentError, LongspanError, journal_text
+from longspan.simulator.base.keys import redacted, redacted_in
+from longspan.simulator.contract.agent import (
+    Agent,
+    ConsolidatingAgent,
+    consolidates,
+    has_snapshots,
+    observes,
+    pays_to_observe,
+    repeatable,
+    replay,
+    settle,
+    size_of,
+    start,
+)
+from longspan.simulator.contract.messages import Message, Reply, Usage
+from longspan.simulator.play.trunk_agent import TrunkAgent
+from longspan.simulator.subject.current_turn import set_moment
+from longspan.simulator.subject.ledger import MAX_DOLLARS, MAX_TOKENS, Costs, Ledger, models_of, stated_by, total_cost, used_by
+from longspan.simulator.subject.snapshots import Snapshots
+from longspan.simulator.subject.telemetry import SILENT, Spans
+
+__all__ = ["LiveAgent"]
+
+T = TypeVar("T")
+
+
+@final
+class LiveAgent:
+    """Wraps the agent of a conversation. Every turn passes through `replay`, `observe` or `reply`.
+
+    Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and shows it the
+    turns after that, with the nights between them: a snapshot before a turn has the night before that turn. Any exception of the
+    agent becomes an AgentError that names the turn.
+
+    In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`. An experiment shares its
+    first turns, `shared` of them, with another conversation. In a lesion, turns are only counted; before the agent is asked, `recall`
+    brings it to where it knows the last of them alone.
+
+    What the agent takes is told once, with the turn for which it took it. What it takes again, when it is shown turns whose account the
+    journal has, counts against the ledger's limit alone. So does what it takes for turns of another conversation, except when an
+    experiment is begun: its first turn tells that. `payer` names the agent in the ledger; `depth` is how many characters were said.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        *,
+        snapshots: Snapshots | None = None,
+        ledger: Ledger | None = None,
+        give_ideal: Callable[[str], None] | None = None,
+        spans: Spans = SILENT,
+        trunk: TrunkAgent | None = None,
+        shared: int = 0,
+        payer: str = "",
+    ) -> None:
+        self.agent = agent
+        self._snapshots = snapshots
+        self._ledger = ledger or Ledger()
+        self._give_ideal = give_ideal
+        self._spans = spans
+        self._trunk = trunk
+        self._shared = shared
+        self._payer = payer
+        self.depth = trunk.depth if trunk is not None else 0
+        self._turns = trunk.turns if trunk is not None else 0
+        self._replayed: list[PastTurn] = []
+        self._nights: list[datetime] = []
+        self._settled = False
+        self._untold: list[tuple[Reply, Costs | None]] = []
+        self._caught_up = False
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same turn can safely be sent to the agent twice."""
+        return repeatable(self.agent)
+
+    def replay(self, message: Message, reply: Reply, asked: bool) -> None:
+        """Count a turn that the journal already holds. `asked`: the agent replied, and was not only shown the turn."""
+        self._replayed.append(PastTurn(message, reply, asked, tuple(self._nights)))
+        self._nights.clear()
+        self._turns += 1
+        self.depth += len(message.text) + len(reply.text)
+
+    def replay_nights(self, nights: Iterable[datetime]) -> None:
+        """Count nights in which the agent worked, and which the journal already holds, by when they were over."""
+        self._nights.extend(nights)
+
+    def replay_settling(self) -> None:
+        """Note that the agent has finished adding what was said, and that the journal tells what that took."""
+        self._settled = True
+
+    async def start(self) -> None:
+        """Start the agent: one in another process tells only then what it can do."""
+        await self._call(start(self.agent))
+
+    async def catch_up(self, *, night: bool = False) -> None:
+        """Bring the agent to the end of the journal, where a `night` follows or not. Does nothing when called again."""
+        if self._caught_up:
+            return
+        self._caught_up = True
+        with self._spans.catch_up(self._turns) if self._turns else nullcontext():
+            first = restored = 0
+            if self._trunk is not None:
+                first = restored = await self._reach(self._trunk)
+            elif self._snapshots is not None:
+                restored = await self._call(self._snapshots.restore(self.agent, self._turns - night))
+            await self._show_all(self._replayed[restored - first :], restored)
+            if restored < self._turns:
+                await self._repeat(self._nights)
+            if self._settled:
+                await self._settle()
+        if not self._shared or self._turns > self._shared:
+            self._untold.clear()
+        self._replayed.clear()
+        self._nights.clear()
+
+    async def recall(self, since: int) -> None:
+        """Bring the agent to where it knows nothing but the turns from number `since` on, all of which were counted by `replay`."""
+        with self._spans.catch_up(self._turns - since) if self._turns > since else nullcontext():
+            if self._caught_up:
+                await self._call(self.agent.reset())
+            self._caught_up = True
+            await self._show_all(self._replayed[since:], since)
+            if since < self._turns:
+                await self._repeat(self._nights)
+
+    async def _reach(self, trunk: TrunkAgent) -> int:
+        """Bring the agent to the end of the trunk. Return the number of the turn after it."""
+        if not trunk.there:
+            first = await self._call(trunk.go_back())
+            await self._show_all(islice(trunk.past(), first, None) if first < trunk.turns else (), first)
+            await self._settle()
+            self._untold.clear()
+            await self._call(trunk.arrive())
+        trunk.leave()
+        return trunk.turns
+
+    async def end_trunk(self, trunk: TrunkAgent) -> None:
+        """Tell `trunk` that the agent is at its end, if it was needed."""
+        if self._caught_up:
+            await self._call(trunk.arrive())
+
+    async def end_branch(self) -> None:
+        """Take back what was said in the branch, if that is needed and the agent can."""
+        if self._trunk is not None and self._caught_up:
+            await self._call(self._trunk.rewind())
+
+    async def _show_all(self, turns: Iterable[PastTurn], first: int) -> None:
+        for number, turn in enumerate(turns, first):
+            if number > first:
+                await self._repeat(turn.nights)
+            set_moment(number, turn.message.sent_at)
+            self._untold.append(await self._show(turn.message, turn.reply, turn.asked))
+
+    async def _repeat(self, nights: Iterable[datetime]) -> None:
+        """Let the agent work again in nights that its snapshot does not have."""
+        for at in nights:
+            if consolidates(self.agent):
+                self._untold.append(await self._work(self.agent, at))
+
+    async def settle(self) -> tuple[Reply | None, Costs | None]:
+        """Let the agent finish adding what was said. Return what that took, and the cost in dollars by part.
+
+        The first is None if there is nothing to tell. Raises as `reply` does.
+        """
+        await self.catch_up()
+        return await self._settle()
+
+    async def _settle(self) -> tuple[Reply | None, Costs | None]:
+        worst = self._ledger.worst_of(self.agent, "told", self._payer, self.depth, seldom=True)
+        async with self._ledger.paying(models_of(self.agent), worst) as account:
+            took = await self._call(settle(self.agent))
+            worked = _account(took)
+            costs = account.settle(used_by(worked), stated_by(worked))
+            self._ledger.require_told(worst, costs, "settling")
+        return (None if took is None else worked), costs
+
+    async def consolidate(self, at: datetime) -> tuple[Reply | None, Costs | None]:
+        """Let the agent work through a night that is over at `at`. Return what it tells of that, and the cost in dollars by part.
+
+        The first is None if it has nothing to do at night. Its `measured` has the seconds, and the bytes that the agent keeps before and
+        after, if it can say. Raises as `reply` does.
+        """
+        await self.catch_up(night=True)  # first, because an agent in another process reports its capabilities only then
+        if not consolidates(self.agent):
+            return None, None
+        before = await self._call(size_of(self.agent)) if self._snapshots is not None else None
+        began = monotonic()
+        worked, costs = await self._work(self.agent, at)
+        measured = {**worked.measured, "consolidate_s": round(monotonic() - began, 6)}
+        if before is not None and (after := await self._call(size_of(self.agent))) is not None:
+            measured |= {"bytes_before": before, "bytes_after": after}
+        return replace(worked, measured=measured), costs
+
+    async def _work(self, agent: ConsolidatingAgent, at: datetime) -> tuple[Reply, Costs | None]:
+        set_moment(max(0, self._turns - 1), at)
+        worst = self._ledger.worst_of(agent, "at night", self._payer, self.depth)
+        async with self._ledger.paying(models_of(agent), worst) as account:
+            with self._spans.night(self._turns, at) as span:
+                told = await self._call(agent.consolidate(at))
+                worked = Reply("") if told is None else _checked(told, "consolidated, and returned")
+                costs = account.settle(used_by(worked), stated_by(worked))
+                span.replied(worked, costs)
+            self._ledger.require_told(worst, costs, "consolidate")
+        return worked, costs
+
+    async def observe(self, message: Message, reply: str) -> tuple[Reply, Costs | None]:
+        """Show a turn to the agent without asking it. It must have caught up. Return what that took, and the cost in dollars by part.
+
+        Raises StoppedError if that could exceed the ledger's limit.
+        """
+        set_moment(self._turns, message.sent_at)
+        with self._spans.turn(self._turns, message, told=reply) as span:
+            took, costs = self._with_untold(*await self._show(message, Reply(reply), asked=False))
+            span.replied(replace(took, text=reply), costs)
+        self._turns += 1
+        self.depth += len(message.text) + len(reply)
+        return took, costs
+
+    async def reply(self, message: Message, ideal: str) -> tuple[Reply, Costs | None]:
+        """Ask the agent, which must have caught up. Return its reply and the cost in dollars by part, or None if unknown.
+
+        Raises AgentError for an invalid reply, StoppedError if the reply could exceed the ledger's limit.
+        """
+        set_moment(self._turns, message.sent_at)
+        if self._give_ideal is not None:
+            self._give_ideal(ideal)
+        worst = self._ledger.worst(self.agent, message, self._payer, self.depth + len(message.text))
+        async with self._ledger.paying(models_of(self.agent), worst) as account:
+            with self._spans.turn(self._turns, message) as span:
+                reply = _checked(await self._call(self.agent.reply(message)))
+                used = used_by(reply)
+                costs = account.settle(used, stated_by(reply))
+                span.replied(reply, costs)
+            self._ledger.require_known(worst, used, costs)
+        self._turns += 1
+        self.depth += len(message.text) + len(reply.text)
+        return self._with_untold(reply, costs)
+
+    def remember(self, message: Message, reply: Reply) -> None:
+        """Keep a turn in which the agent was asked, for `recall`."""
+        self._replayed.append(PastTurn(message, reply, True, tuple(self._nights)))
+        self._nights.clear()
+
+    async def save(self) -> bool:
+        """Take a snapshot. Return whether there is one: not all agents support snapshots, and not all conversations keep them."""
+        if self._snapshots is None or self._snapshots.copied:
+            return False
+        await self.catch_up()  # first, because an agent in another process reports its capabilities only then
+        if not has_snapshots(self.agent):
+            return False
+        await self._call(self._snapshots.save(self.agent, self._turns))
+        return True
+
+    def pin(self) -> None:
+        """Keep the snapshot that is taken before the next turn."""
+        if self._snapshots is not None:
+            self._snapshots.pin(self._turns)
+
+    async def save_progress(self) -> None:
+        """Take a snapshot if the agent was needed at all."""
+        if self._caught_up:
+            await self.save()
+
+    async def _show(self, message: Message, reply: Reply, asked: bool) -> tuple[Reply, Costs | None]:
+        """Show a turn to the agent, which has no reply to make unless it cannot observe. Return what that took."""
+        show = partial(replay, self.agent, message, reply) if asked else partial(self.agent.observe, message, reply.text)
+        if not pays_to_observe(self.agent):
+            return _account(await self._call(show())), None
+        observed = observes(self.agent)
+        depth = self.depth + len(message.text)
+        if observed:
+            worst = self._ledger.worst_of(self.agent, "told", self._payer, depth, message, seldom=True)
+        else:
+            worst = self._ledger.worst(self.agent, message, self._payer, depth)
+        async with self._ledger.paying(models_of(self.agent), worst) as account:
+            took = _account(await self._call(show()))
+            used = used_by(took)
+            costs = account.settle(used, stated_by(took))
+            if observed:
+                self._ledger.require_told(worst, costs, "adding a turn to the memory")
+            else:
+                self._ledger.require_known(worst, used, costs)
+        return took, costs
+
+    def _with_untold(self, told: Reply, costs: Costs | None) -> tuple[Reply, Costs | None]:
+        """Return an account with what has not been told yet besides."""
+        untold, self._untold = self._untold, []
+        for took, cost in untold:
+            besides = dict(told.besides)
+            for part, usage in used_by(took).items():
+                besides[part] = _sum(besides.get(part, Usage()), usage)
+            told = replace(told, besides=besides)
+            costs = dict(costs or {})
+            for part, dollars in (cost or {}).items():
+                costs[part] = total_cost([costs.get(part, 0.0), dollars])
+        return told, costs or None
+
+    async def _call(self, call: Awaitable[T]) -> T:
+        try:
+            return await call
+        except LongspanError:
+            raise
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            raise AgentError(f"turn {self._turns}: the agent failed: {journal_text(error)}") from error
+
+
+def _account(took: object) -> Reply:
+    """Return what the agent says that observing took. Raises AgentError if it is no account."""
+    return Reply("") if took is None else _checked(took, "observed, and returned")
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(*map(sum, zip(astuple(one), astuple(other), strict=True)))
+
+
+def _checked(reply: object, did: str = "replied with") -> Reply:
+    """Return a reply that can be journaled, without lone surrogates. Raises AgentError, that the agent `did` so, for an invalid reply."""
+    if not isinstance(reply, Reply) or not isinstance(reply.text, str):
+        what = type(reply.text).__name__ if isinstance(reply, Reply) else type(reply).__name__
+        raise AgentError(f"the agent {did} {what} instead of text in a Reply")
+    if not isinstance(reply.refused, bool):
+        raise AgentError(f"the agent's reply has refused={reply.refused!r:.80}; expected True or False")
+    used = used_by(reply) if isinstance(reply.besides, Mapping) else {"besides": None}
+    for part, usage in used.items():
+        if not isinstance(usage, Usage) or not all(type(count) is int and 0 <= count <= MAX_TOKENS for count in astuple(usage)):
+            raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); expected a Usage with token counts")
+        if usage.cached_tokens > usage.input_tokens:  # it would cost less than nothing
+            raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); cached_tokens are part of input_tokens")
+    stated = reply.cost_usd if isinstance(reply.cost_usd, Mapping) else {"agent": reply.cost_usd}
+    for part, cost in stated.items() if reply.cost_usd is not None else ():
+        if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost <= MAX_DOLLARS:
+            raise AgentError(f"the agent's reply has a cost_usd of {cost!r:.80} ({part}); expected dollars, from 0 to {MAX_DOLLARS:,.0f}")
+    text = reply.text if reply.text.isascii() else reply.text.encode("utf-8", "replace").decode()
+    return _without_keys(replace(reply, text=text))
+
+
+def _without_keys(reply: Reply) -> Reply:
+    """Return a reply with the keys left out. All that an agent tells passes here once, before anything reads, keeps or exports it."""
+    try:
+        trace = redacted_in(reply.trace)
+    except RecursionError:
+        raise AgentError("the agent's reply has a trace that cannot be journaled: it is nested too deeply") from None
+    cost, besides, measured = reply.cost_usd, reply.besides, reply.measured
+    named = {redacted(part): value for part, value in cost.items()} if isinstance(cost, Mapping) else cost
+    return replace(
+        reply,
+        text=redacted(reply.text),
+        trace=trace,
+        besides={redacted(part): usage for part, usage in besides.items()},
+        cost_usd=named,
+        measured={redacted(part): seconds for part, seconds in measured.items()},
+    )

@@ -1,0 +1,57 @@
+"""The agent of a conversation that others branch from. It answers the branches one after another, each from the end of the trunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import final
+
+from longspan.simulator.archive.turns_shown import PastTurn
+from longspan.simulator.contract.agent import Agent, rewinds
+from longspan.simulator.subject.snapshots import Snapshots
+
+__all__ = ["TrunkAgent"]
+
+
+@final
+class TrunkAgent:
+    """Brings `agent` back to the end of a trunk of `turns` turns, which `past` returns, and `depth` characters.
+
+    After a branch it goes back to what it has marked there, if it can; else it is loaded again from the trunk's newest snapshot.
+    """
+
+    def __init__(self, agent: Agent, snapshots: Snapshots, turns: int, depth: int, past: Callable[[], Iterable[PastTurn]]) -> None:
+        self.turns = turns
+        self.depth = depth
+        self.past = past
+        self._agent = agent
+        self._snapshots = snapshots
+        self._there = False
+        self._used = False
+
+    @property
+    def there(self) -> bool:
+        """Whether the agent is at the trunk's end."""
+        return self._there
+
+    async def go_back(self) -> int:
+        """Load the agent. Return how many of the trunk's turns it has: those after them have to be shown to it."""
+        restored = await self._snapshots.restore(self._agent, self.turns)
+        if self._used and not restored:
+            await self._agent.reset()
+        return restored
+
+    async def arrive(self) -> None:
+        """The agent has all turns of the trunk, and none other."""
+        if not self._there and rewinds(self._agent):
+            await self._agent.mark()
+        self._used = self._there = True
+
+    def leave(self) -> None:
+        """The agent is shown, or asked, what comes after the trunk."""
+        self._there = False
+
+    async def rewind(self) -> None:
+        """Take back what came after the trunk, if the agent can: the next branch then finds it there."""
+        if rewinds(self._agent):
+            await self._agent.rewind()
+            self._there = True

@@ -1,0 +1,166 @@
+"""Estimates what a run will take by playing its conversations without the model."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, final
+
+from pydantic import BaseModel, ConfigDict
+
+from longspan.simulator.contract.agent import Agent, IdealReplyAgent, observes
+from longspan.simulator.journal import events
+from longspan.simulator.journal.experiment import ExperimentKind
+from longspan.simulator.journal.forks import fork_of
+from longspan.simulator.journal.journal import Journal
+from longspan.simulator.journal.transcript import Transcripts, Turn
+from longspan.simulator.play.conversation import Conversation, Trunk
+from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.play.trunk_agent import TrunkAgent
+from longspan.simulator.running.planning import Plan, setting_of
+from longspan.simulator.subject.ledger import Spending, tally, total_cost
+from longspan.simulator.subject.snapshots import Snapshots
+from longspan.simulator.suite.agent_spec import AgentSpec, inspected, make_agent
+
+__all__ = ["Estimate", "estimate"]
+
+
+class _Played(BaseModel):
+    """What is played: `turns`, in `asked` of which the agent is asked, `tokens` of conversation, `user_tokens` of them the user's, and
+    `parts`, the usage and cost of each part (agent, embedder), empty if the agent cannot estimate them. `nights` pass, and what the
+    agent does in them is not estimated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    turns: int
+    asked: int
+    tokens: int
+    user_tokens: int
+    nights: int = 0
+    parts: dict[str, Spending]
+
+
+@final
+class Extra(_Played):
+    """What the run's experiments of a kind take besides: so many `conversations`."""
+
+    conversations: int
+
+
+@final
+class Estimate(_Played):
+    """An estimate of what a run will take if replies are ideal.
+
+    `span` is in tokens, None if every test has a conversation to itself. `twins` and `lesions` come besides, None if there are none.
+
+    `turns`, `asked` and `user_tokens` are the run's own, because every agent is dealt the same conversation. Dynamic tests are the
+    exception: of what they may say, replies decide what they do, in `user_tokens`; and how often they speak in a conversation to
+    themselves, where nothing fills their places.
+    """
+
+    suite: str
+    span: int | None
+    seed: int
+    agent: str
+    twins: Extra | None = None
+    lesions: Extra | None = None
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The total cost in dollars; None if a price is unknown or the agent cannot estimate its usage."""
+        costs = [part.cost_usd for played in (self, self.twins, self.lesions) if played is not None for part in played.parts.values()]
+        return total_cost(costs) if costs else None
+
+
+async def estimate(plan: Plan) -> Estimate:
+    """Estimate a run by playing its conversations with ideal replies and without the agent's model.
+
+    The agent must have a method `without_model()`, which returns the agent with a model that replies what `prompt` sets and
+    counts the tokens that a call would have used. For other agents only the conversation is estimated. Judges are not
+    estimated, because their queries are unknown beforehand.
+    """
+    transcripts = Transcripts()
+    turns: dict[str, list[Turn]] = defaultdict(list)
+
+    def add(id: str, event: events.Event) -> None:
+        change = transcripts.add(id, event)
+        if isinstance(change, Turn) and change.reply is not None and change.number >= transcripts[id].before:
+            turns[id].append(change)
+
+    with TemporaryDirectory() as folder:
+        await _play(plan, Path(folder), add)
+        await _play_experiments(plan, Path(folder), add)
+    with inspected(plan.agent) as agent:
+        agent_observes = observes(agent)
+    manifest = plan.manifest
+
+    def played(ids: Iterable[str]) -> dict[str, Any]:
+        own = [turn for id in ids for turn in turns[id]]
+        return {
+            "turns": len(own),
+            "asked": sum(not agent_observes or (turn.reply is not None and turn.reply.asked) for turn in own),
+            "tokens": sum(transcripts[id].own_tokens for id in ids),
+            "user_tokens": sum(turn.message.tokens for turn in own),
+            "nights": sum(len(transcripts[id].nights) for id in ids),
+            "parts": tally(entry for id in ids for entry in transcripts[id].used),
+        }
+
+    def extra(kind: ExperimentKind) -> Extra | None:
+        ids = [id for id, experiment in manifest.experiments.items() if experiment.kind == kind]
+        return Extra(conversations=len(ids), **played(ids)) if ids else None
+
+    return Estimate(
+        suite=manifest.suite.name,
+        span=None if manifest.alone else manifest.span,
+        seed=manifest.seed,
+        agent=manifest.agent,
+        twins=extra("twin"),
+        lesions=extra("lesion"),
+        **played(manifest.conversations),
+    )
+
+
+async def _play(plan: Plan, folder: Path, add: Callable[[str, events.Event], object]) -> None:
+    """Play the conversations and pass their events, with the conversation's id, to `add`."""
+    trunks: dict[str, tuple[Agent, Trunk, TrunkAgent]] = {}
+    for id, tests in plan.tests.items():
+        setting, known = setting_of(plan.manifest, id), trunks.get(plan.manifest.trunks.get(id, ""))
+        agent, trunk, trunk_agent = known or (_stand_in(plan), None, None)
+        snapshots = Snapshots(folder / id / "snapshots")
+        give_ideal = agent.prompt if isinstance(agent, IdealReplyAgent) else None
+        kept = snapshots if setting.branched or setting.pinned else None
+        live = LiveAgent(agent, snapshots=kept, give_ideal=give_ideal, trunk=trunk_agent)
+        with Journal(folder / id / "journal.jsonl") as journal:
+            conversation = Conversation(setting, tests, live, journal, listener=partial(add, id), trunk=trunk)
+            await conversation.play()
+            if setting.branched:
+                trunk = conversation.end()
+                trunk_agent = TrunkAgent(agent, snapshots, trunk.turns, live.depth, tuple)
+                await live.end_trunk(trunk_agent)
+                trunks[id] = agent, trunk, trunk_agent
+            await live.end_branch()
+
+
+async def _play_experiments(plan: Plan, folder: Path, add: Callable[[str, events.Event], object]) -> None:
+    for id, experiment in plan.manifest.experiments.items():
+        trunk = folder / experiment.conversation
+        fork = fork_of(experiment, trunk / "journal.jsonl")
+        snapshots = Snapshots(trunk / "snapshots", copied=True, until=fork.point.turn) if experiment.kind == "twin" else None
+        agent = _stand_in(plan)
+        give_ideal = agent.prompt if isinstance(agent, IdealReplyAgent) else None
+        live = LiveAgent(agent, snapshots=snapshots, give_ideal=give_ideal)
+        with Journal(folder / id / "journal.jsonl", shared=fork.shared) as journal:
+            setting, tests = setting_of(plan.manifest, id), plan.tests[experiment.conversation]
+            await Conversation(setting, tests, live, journal, listener=partial(add, id), fork=fork).play()
+
+
+def _stand_in(plan: Plan) -> Agent:
+    """Return the agent without its model, or the oracle if the agent does not support that."""
+    with inspected(plan.agent) as agent:
+        can_do_without = callable(getattr(agent, "without_model", None))
+    made: Any = make_agent(plan.agent if can_do_without else AgentSpec.parse("oracle"))
+    stand_in: Agent = made.without_model() if can_do_without else made
+    return stand_in

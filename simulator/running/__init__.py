@@ -1,0 +1,1 @@
+"""Runs: planned, played, resumed, replayed and scored."""

@@ -1,0 +1,160 @@
+"""Asks an agent a turn of a run again, from the state it was in. Nothing in the run's folder is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, final
+
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.archive.turns_shown import PastTurn, message_of, nights_before, turns_of
+from longspan.simulator.base.errors import InputError, StoppedError
+from longspan.simulator.contract.agent import Agent, close, has_snapshots, observes, start
+from longspan.simulator.contract.graded_record import Grade
+from longspan.simulator.contract.messages import Reply
+from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.journal import events
+from longspan.simulator.journal.forks import fork_of
+from longspan.simulator.journal.transcript import Change, Transcripts, Turn
+from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.running.planning import agent_for
+from longspan.simulator.subject.agent_log import AgentLog
+from longspan.simulator.subject.ledger import Costs
+from longspan.simulator.subject.prompt_log import Prompt, PromptLog
+from longspan.simulator.subject.snapshots import Snapshots
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.trust import clear
+
+__all__ = ["Again", "Asking", "Past", "grades_of", "past_of"]
+
+
+@final
+class Past(NamedTuple):
+    """A turn of a conversation and those before it. `expected`: the ideal reply to a question of a scripted test."""
+
+    conversation: str
+    before: list[Turn]
+    turn: Turn
+    expected: str | None
+
+
+@final
+class Again(NamedTuple):
+    """A turn's new reply, its cost in dollars by part, None if unknown, and what models were sent for it."""
+
+    reply: Reply
+    costs: Costs | None
+    prompts: list[Prompt]
+
+
+def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Past:
+    """Read a turn and those before it. `conversation` may be left out if the run has only one.
+
+    Raises InputError if there is no such turn, JournalError for a damaged journal.
+    """
+    known = list(run.manifest.conversations)
+    if conversation is None and len(known) > 1:
+        one = next((id for id in known if any(turn.number == number and turn.message.test for turn in turns_of(run, id))), known[0])
+        raise InputError(f"{run.path} has {len(known)} conversations: name one with --conversation, such as {one}")
+    id = known[0] if conversation is None else conversation
+    if id not in run.manifest.played:
+        raise InputError(f"{run.path} has no conversation {id!r:.60}; it has {', '.join(run.manifest.played)}")
+    if (experiment := run.manifest.experiments.get(id)) is not None and experiment.kind == "lesion":
+        raise InputError(f"{run.path}: {id} is a lesion, whose agent knew only its last turns: ask {experiment.conversation} or a twin")
+    transcripts, turns = Transcripts(), dict[int, Turn]()
+    for each in turns_of(run, id, transcripts):
+        turns[each.number] = each
+        if each.number == number and each.reply is not None:
+            break
+    if number not in turns:
+        raise InputError(f"{run.path}: conversation {id} has {len(turns)} turns, counted from 0; it has no turn {number}")
+    *before, turn = [turns[each] for each in range(number + 1)]
+    played = transcripts[id].tests.get(turn.message.test or "") if id in transcripts else None
+    own = [each.message for each in turns.values() if each.message.test == turn.message.test]
+    ideals = played.definition.ideal_replies(own) if played is not None else {}
+    return Past(id, before, turn, ideals.get(number))
+
+
+def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | None:
+    """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's. None if the turn is of no test that
+    is graded. What a dynamic test would have said next is not played."""
+    id = past.turn.message.test
+    if past.turn.reply is None or id is None:
+        return None
+
+    def graded(text: str | None) -> Grade | None:
+        book = Gradebook(run.manifest)
+
+        def add(conversation: str, event: events.Event) -> Change:
+            again = text is not None and conversation == past.conversation and event == past.turn.reply
+            return book.add(conversation, event.model_copy(update={"text": text}) if again else event)
+
+        trunk = run.manifest.trunks.get(past.conversation)
+        for conversation in (past.conversation,) if trunk is None else (trunk, past.conversation):
+            for _ in run.fold(conversation, partial(add, conversation)):
+                pass
+        test = book.transcripts[past.conversation].tests.get(id)
+        return book.grade(past.conversation, test) if test is not None and test.status == "played" and not test.tells else None
+
+    recorded, again = graded(None), graded(reply)
+    return (recorded, again) if recorded is not None and again is not None else None
+
+
+@final
+class Asking:
+    """Asks `agent`, the run's own if it is None, a turn of a run again.
+
+    What it has written to standard error is in `log`. Raises InputError for an unknown kind of agent, and for one that the manifest
+    names and the user has not allowed (see `gate`).
+    """
+
+    def __init__(self, run: RunFolder, past: Past, agent: str | None = None) -> None:
+        manifest = run.manifest
+        if agent is None and manifest.imported is not None:
+            raise InputError(f"{run.path} was imported: name an agent with --agent")
+        if agent is None:
+            clear(manifest, "agent")
+        self.spec = agent_for(manifest, AgentSpec.parse(manifest.agent if agent is None else agent))
+        if self.spec.kind == "oracle":
+            raise InputError("oracle gets its replies from a test that is being played; name another agent")
+        own = str(self.spec) == manifest.agent and manifest.imported is None
+        self._past = past
+        self._own = own
+        saved, until = manifest.trunks.get(past.conversation, past.conversation), None
+        if (twin := manifest.experiments.get(past.conversation)) is not None:
+            saved, until = twin.conversation, fork_of(twin, run.journal(twin.conversation)).point.turn
+        self._snapshots = Snapshots(run.snapshots(saved), run.owner(saved), copied=True, until=until) if own else None
+        self.log = AgentLog()
+
+    async def ask(self, agree: Callable[[str, bool], bool]) -> Again:
+        """Bring the agent to the turn, and ask it.
+
+        `agree` is called before, with a line that says what this takes, and whether turns are sent to the agent again. If it
+        returns False, nothing is done. Raises StoppedError then, AgentError if the agent fails.
+        """
+        prompts = PromptLog(None)
+        with self.log.kept(None), prompts.kept():
+            agent = make_agent(self.spec)
+            try:
+                await start(agent)
+                if not agree(*self._needed(agent)):
+                    raise StoppedError("nothing was asked")
+                live = LiveAgent(agent, snapshots=self._snapshots)
+                for past in (PastTurn.of(turn) for turn in self._past.before):
+                    live.replay_nights(past.nights)
+                    live.replay(past.message, past.reply, asked=self._own and past.asked)
+                live.replay_nights(nights_before(self._past.turn))
+                await live.catch_up()
+                prompts.prompts.clear()
+                reply, costs = await live.reply(message_of(self._past.turn), "")
+            finally:
+                await close(agent)
+        return Again(reply, costs, prompts.prompts)
+
+    def _needed(self, agent: Agent) -> tuple[str, bool]:
+        number = self._past.turn.message.turn
+        saved = self._snapshots.newest(number) if self._snapshots is not None and has_snapshots(agent) else 0
+        since = f"the {number - saved} turns since its snapshot" if saved else f"the {number} turns before"
+        if observes(agent) or saved == number:
+            return f"{self.spec} is shown {since}", False
+        return f"{self.spec} cannot be shown turns: {since} are sent to it again", True

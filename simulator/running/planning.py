@@ -1,0 +1,353 @@
+"""Planning runs: creates a run's tests from its settings or its manifest, and checks them before anything is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Final, final
+from unicodedata import normalize
+
+from longspan.simulator.base.address_space import check_room
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.contract.agent import Agent, has_snapshots, lacking, observes, rewinds
+from longspan.simulator.contract.scenario import Test
+from longspan.simulator.files.reading import content_digest, digest, resolved
+from longspan.simulator.filler.filler import Filler, Source
+from longspan.simulator.filler.talk import Talk
+from longspan.simulator.filler.trivia import Trivia
+from longspan.simulator.judging.cached_model import check_model
+from longspan.simulator.play.conversation import Setting
+from longspan.simulator.suite.agent_spec import AgentSpec, inspected, source
+from longspan.simulator.suite.agent_spec import resolved as resolved_spec
+from longspan.simulator.suite.branching import conversations_of, experiments_of
+from longspan.simulator.suite.definitions import read_definitions, tests_for, tests_of
+from longspan.simulator.suite.manifest import Manifest, PlannedTest, commit, versions
+from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.suite.provenance import commit_of, now
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import Suite
+from longspan.simulator.suite.trust import clear, vouch
+
+__all__ = ["Plan", "agent_for", "check_branches", "check_filler", "made_of", "plan", "plan_some", "replan", "setting_of"]
+
+MAX_PART: Final = 90
+"""Characters of the agent in the name of a run's folder."""
+
+LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+"""What Python makes of a byte on the command line that is not UTF-8."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run to be played: its manifest, the tests of each conversation, its agent, and the folder `out` for its own folder.
+
+    Where every test has a conversation to itself, `agent` has no timestamps unless its spec sets them: nothing is asked about
+    time there, and a test may promise how long its text is and which digits are in it.
+    """
+
+    manifest: Manifest
+    tests: dict[str, list[Test]]
+    agent: AgentSpec
+    out: Path
+
+    @property
+    def name(self) -> str:
+        """The preferred name of the run's folder."""
+        manifest = self.manifest
+        span = f"-{manifest.span // 1000}k" if manifest.span % 1000 == 0 else f"-{manifest.span}"
+        span = "" if manifest.alone else span
+        agent = _folder_part(manifest.agent) or "agent"
+        made_up = "-made-up" if any(test.scenario.measure.made_up for group in self.tests.values() for test in group) else ""
+        label = f"-{part}" if (part := _folder_part(manifest.label or "")) else ""
+        mode = ("-definitions" if manifest.definitions else "") + ("-isolated" if manifest.isolated else "")
+        mode += "-rerun" if manifest.parent is not None else ""
+        mode += f"-nights{manifest.nights}" if manifest.nights else ""
+        mode += "-farewells" if manifest.score_farewells else ""
+        mode += {"on": "", "off": "-unbranched", "retell": "-retold"}[manifest.asked]
+        return f"{manifest.suite.name}{made_up}{span}{mode}-{agent}{label}-seed{manifest.seed}"
+
+
+def _folder_part(text: str) -> str:
+    """Return a text as a part of a folder's name. A hash stands for the end of a long one, and follows one that is not ASCII, so that
+    no two such texts have the same part."""
+    plain = normalize("NFKD", text).encode("ascii", "ignore").decode()
+    part = re.sub(r"[^A-Za-z0-9.]+", "-", plain).strip("-.")
+    if text.isascii() and len(part) <= MAX_PART:
+        return part
+    return f"{part[: MAX_PART - 9].rstrip('-.')}-{sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}".lstrip("-")
+
+
+def made_of(agent: AgentSpec) -> dict[str, Any]:
+    """Return the fields of a manifest that tell a run from all others, when it is made, and of which code its agent is."""
+    file = source(agent)
+    return {"run_nonce": token_hex(16), "created": now(), "agent_commit": commit_of(file) if file is not None else None}
+
+
+def plan(settings: RunSettings, out: Path) -> Plan:
+    """Create a run's tests, or take those of its definitions, and check everything that can be checked beforehand.
+
+    The settings are the user's own: what they name is run, called and read.
+
+    Raises InputError for invalid settings, and if no test fits in the span.
+    """
+    check_room()
+    spec = resolved_spec(AgentSpec.parse(settings.agent))
+    with inspected(spec) as agent:
+        planned = _planned_for(spec, settings, out)
+        check_branches(planned, agent)
+        return planned
+
+
+def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
+    if settings.judge is not None:
+        check_model(settings.judge)
+    definitions = read_definitions(settings.definitions) if settings.definitions else None
+    if definitions is not None and settings.placement == "early":
+        raise InputError("--placement early only works with generated tests; leave it out, because definitions place their own lines")
+    settings = settings.model_copy(
+        update={
+            "suite": settings.suite.counted_in(settings.tokenizer),
+            "agent": str(spec),
+            "judge": str(resolved_spec(AgentSpec.parse(settings.judge))) if settings.judge is not None else None,
+            "filler": resolved(settings.filler) if settings.filler else None,
+            "definitions": definitions.folder if definitions else None,
+            "placement": "uniform" if definitions else settings.placement,
+        }
+    )
+    _check_unicode(settings)
+    setting = _setting(settings, "all")
+    tests: list[Test] = []
+    candidates, left_out = tests_for(settings.suite, settings.seed, settings.span, settings.placement, definitions)
+    for test in candidates:
+        reason = setting.left_out(test)
+        if reason is None:
+            tests.append(test)
+        else:
+            left_out.append(reason)
+    if settings.nights and (settings.isolated or all(test.script.alone for test in tests)):
+        raise InputError("--nights: every test has a conversation to itself, with no span for nights to fall in; leave it out")
+    if not tests:
+        raise InputError(f"no test of suite {settings.suite.name} fits in a span of {settings.span:,} tokens: {left_out[0]}")
+    starts_at = min([settings.starts_at, *(date for test in tests for date in test.script.dates())])
+    settings = settings.model_copy(update={"starts_at": starts_at})
+    conversations = conversations_of(tests, settings)
+    nonce = token_hex(32)
+    manifest = Manifest(
+        **dict(settings),
+        filler_sha256=digest(settings.filler) if settings.filler else None,
+        definitions_sha256=definitions.sha256 if definitions else None,
+        data={name: content_digest(path) for name, path in settings.suite.paths().items()},
+        conversations=_planned(conversations),
+        experiments=experiments_of(conversations, settings),
+        left_out=left_out,
+        late=_late(settings.suite) if settings.placement == "early" else [],
+        nonce=nonce,
+        commitment=commit(nonce, settings.seed, (test.definition() for test in tests)),
+        versions=versions(),
+        **made_of(spec),
+    )
+    vouch(manifest)
+    return Plan(manifest, conversations, agent_for(manifest, spec), out)
+
+
+def _check_environment(manifest: Manifest) -> None:
+    """Raise InputError if the environment now sets an option of the agent or the judge that it did not set when the run began."""
+    for spec in (AgentSpec.parse(text) for text in (manifest.agent, manifest.judge) if text is not None):
+        now = resolved_spec(spec)
+        if more := [f"{name}={value}" for name, value in now.options.items() if name not in spec.options]:
+            raise InputError(f"the run was begun with {spec}; the environment now adds {', '.join(more)}: unset the variable that names it")
+
+
+def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
+    """Plan a run again from its manifest, for `agent`.
+
+    Raises InputError for a run of 0.2, if this version of longspan generates different tests, for an imported run, and for anything
+    in the manifest that the user has not allowed (see `gate`).
+    """
+    check_room()
+    if manifest.format == 1:
+        made = manifest.versions.get("longspan", "0.2")
+        raise InputError(
+            f"the run was made by longspan {made}, in which the conversation followed the agent's replies: it cannot be resumed, replayed "
+            "or played again by this version; `longspan score`, `view`, `compare` and `export` read it"
+        )
+    if manifest.imported is not None:
+        raise InputError(
+            f"the run was imported from {manifest.imported.file}: it cannot be resumed or played with another agent; "
+            "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"
+        )
+    clear(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
+    if agent == manifest.agent:
+        _check_environment(manifest)
+    _check_unicode(manifest)
+    tests = tests_of(manifest)
+    ids = [plan.id for group in manifest.conversations.values() for plan in group]
+    if any(id not in tests for id in ids):
+        raise InputError("the manifest lists tests that its suite does not have: it was changed or needs another version of longspan")
+    check_filler(manifest)
+    definitions = (tests[id].definition() for id in dict.fromkeys(ids))
+    if commit(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
+        _check_data(manifest)
+        raise InputError(
+            "the manifest's tests are not those that the run was created with: a scenario, its data or the manifest has changed, "
+            f"or the run needs longspan {manifest.versions.get('longspan')}, which created it"
+        )
+    conversations = {id: [tests[plan.id] for plan in group] for id, group in manifest.conversations.items()}
+    return Plan(manifest, conversations, agent_for(manifest, AgentSpec.parse(agent)), out)
+
+
+def plan_some(manifest: Manifest, chosen: Collection[str], out: Path, parent: str) -> Plan:
+    """Plan a new run of some of a run's tests, by id, from its manifest. Questions about a history come with what tells it.
+
+    `parent`: the name of the run's folder. Raises InputError as `replan` does.
+    """
+    whole = replan(manifest, manifest.agent, out)
+    told = {id: {planned.trunk for planned in group if planned.id in chosen} for id, group in manifest.conversations.items()}
+    for branch, trunk in manifest.trunks.items():
+        told[trunk] |= told[branch]
+    kept = {
+        id: [planned for planned in group if (planned.id in told[id] if planned.tells else planned.id in chosen)]
+        for id, group in manifest.conversations.items()
+    }
+    kept = {id: group for id, group in kept.items() if group}
+    tests = {id: [test for test in whole.tests[id] if test.id in {planned.id for planned in group}] for id, group in kept.items()}
+    nonce = token_hex(32)
+    definitions = {test.id: test.definition() for group in tests.values() for test in group}
+    new = {
+        "conversations": kept,
+        "experiments": {},
+        "twins": 0,
+        "lesion": None,
+        "nonce": nonce,
+        "commitment": commit(nonce, manifest.seed, definitions.values()),
+        "versions": versions(),
+        "parent": parent,
+        **made_of(AgentSpec.parse(manifest.agent)),
+    }
+    made = Manifest(**{name: getattr(manifest, name) for name in Manifest.model_fields} | new)
+    vouch(made)  # what replan has cleared
+    return Plan(made, tests, whole.agent, out)
+
+
+def check_branches(plan: Plan, agent: Agent) -> None:
+    """Raise InputError if an agent cannot be asked several questions from the same state, or brought to where an experiment begins. Some
+    tell only once they are started."""
+    _check_experiments(plan, agent)
+    if has_snapshots(agent) or rewinds(agent):
+        return
+    for trunk, branches in Counter(plan.manifest.trunks.values()).items():
+        if branches > 1:
+            count = Tokenizer(plan.manifest.tokenizer).count
+            tokens = sum(segment.tokens for test in plan.tests[trunk] for segment in test.script.segments(count, "uniform"))
+            raise InputError(
+                f"agent {plan.agent} has {lacking(agent)}, so that the {branches:,} questions about {trunk} "
+                "cannot each be asked from the same state: --branch off asks them one after another, where one may give away another's "
+                f"answer; --branch retell tells the {tokens:,} tokens again for each"
+            )
+
+
+def _check_experiments(plan: Plan, agent: Agent) -> None:
+    kinds = {experiment.kind for experiment in plan.manifest.experiments.values()}
+    if observes(agent) or not kinds or (kinds == {"twin"} and has_snapshots(agent)):
+        return
+    need, option = ("observe, nor save and load", "--twins") if kinds == {"twin"} else ("observe", "--lesion")
+    raise InputError(
+        f"agent {plan.agent} has no {need}, so that the turns before a test's branch could only be sent to it again, for it to answer: "
+        f"give it {need.replace('nor', 'or')}, or leave out {option}"
+    )
+
+
+def agent_for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
+    """Return an agent as it is made for a run (see `Plan`)."""
+    return agent.unless_given(timestamps="false") if manifest.alone else agent
+
+
+def check_filler(manifest: Manifest) -> None:
+    """Raise InputError if the filler's file is not the one that the run was created with. The user must have allowed it (see `gate`)."""
+    if manifest.filler is not None and digest(manifest.filler) != manifest.filler_sha256:
+        raise InputError(f"filler {manifest.filler}: not the file that the run was created with")
+
+
+def _check_data(manifest: Manifest) -> None:
+    """Raise InputError if a file or folder with data is not as it was when the run was created."""
+    for name, path in manifest.suite.paths().items():
+        if name in manifest.data and (now := content_digest(path)) != (then := manifest.data[name]):
+            raise InputError(f"{name} {path}: changed since the run was created (SHA-256 {then[:12]} then, {now[:12]} now); restore it")
+
+
+def _check_unicode(settings: RunSettings) -> None:
+    """Raise InputError for text that is not valid Unicode, such as a file's name: no manifest can have it."""
+    for field, value in settings.model_dump().items():
+        text = json.dumps(value, default=str, ensure_ascii=False)
+        if found := LONE_SURROGATE.search(text):
+            got = text[: found.start()].rpartition('"')[2] + text[found.start() :].partition('"')[0]
+            raise InputError(f"{field}: must be valid Unicode, got {got!r:.200}; if it is a file's name, rename the file")
+
+
+def _planned(conversations: Mapping[str, Sequence[Test]]) -> dict[str, list[PlannedTest]]:
+    """Return the plan of each conversation's tests."""
+    trunks = {test.trunk for group in conversations.values() for test in group}
+
+    def planned(test: Test) -> PlannedTest:
+        scenario, script = test.scenario, test.script
+        return PlannedTest(
+            id=test.id,
+            scenario=scenario.name,
+            skills=list(scenario.skills),
+            chance=scenario.chance(script.facts),
+            alone=script.alone,
+            trunk=test.trunk,
+            tells=test.id in trunks,
+            tags=list(script.tags),
+            counts=script.counts,
+            recorded=script.recorded,
+        )
+
+    return {id: list(map(planned, group)) for id, group in conversations.items()}
+
+
+def _late(suite: Suite) -> list[str]:
+    """Return the names of the scenarios that do not allow early placement."""
+    return [name for name, parameters in suite.scenarios.items() if not make_scenario(name, parameters).early]
+
+
+def setting_of(manifest: Manifest, conversation: str) -> Setting:
+    """Return the setting of one conversation of a run. Raises InputError for what the user has not allowed (see `gate`)."""
+    clear(manifest, "sources")
+    experiment = manifest.experiments.get(conversation)
+    like = experiment.conversation if experiment is not None else conversation
+    alone = any(planned.alone for planned in manifest.conversations[like])
+    pinned = frozenset(each.test for each in manifest.experiments.values() if each.kind == "twin" and each.conversation == like)
+    return _setting(manifest, conversation, alone=alone, branched=like in manifest.trunks.values(), pinned=pinned)
+
+
+def _setting(
+    settings: RunSettings, id: str, *, alone: bool = False, branched: bool = False, pinned: frozenset[str] = frozenset()
+) -> Setting:
+    tokenizer = Tokenizer(settings.tokenizer)
+    source: Source = Trivia(settings.filler, seed=settings.seed) if settings.filler else Talk(settings.seed)
+    return Setting(
+        id=id,
+        run=settings.run_name if isinstance(settings, Manifest) else None,
+        span=settings.span,
+        placement=settings.placement,
+        isolated=settings.isolated,
+        alone=alone,
+        branched=branched,
+        pinned=pinned,
+        tokenizer=tokenizer,
+        filler=Filler(source, tokenizer, max_tokens=settings.filler_size),
+        starts_at=settings.starts_at,
+        pace=timedelta(seconds=settings.pace_s),
+        nights=settings.nights,
+        score_farewells=settings.score_farewells,
+    )

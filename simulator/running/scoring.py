@@ -1,0 +1,117 @@
+"""Scoring a run: grades its events, and writes the grades, the results and the report to its folder."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+from longspan.simulator.archive.run_folder import RESULT, RunFolder
+from longspan.simulator.base.errors import DamageError, JournalError
+from longspan.simulator.files.packed import open_journal
+from longspan.simulator.files.reading import write_json
+from longspan.simulator.grading.grades import Gradebook, Result, TestResult
+from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.journal.events import Event
+from longspan.simulator.journal.transcript import Change
+from longspan.simulator.report import Reading, write_report
+
+__all__ = ["Scoring", "score"]
+
+
+@final
+class Scoring:
+    """Collects a run's results and report from its events, as they are played or read. Each event is processed once.
+
+    With `before_damage`, a damaged journal is read up to its damage, without the branches that go on from its end, and the results say
+    so.
+    """
+
+    def __init__(self, run: RunFolder, *, before_damage: bool = False) -> None:
+        self._before_damage = before_damage
+        self.gradebook = Gradebook(run.manifest)
+        self.worker = GradingWorker(self.gradebook)
+        self._run = run
+        self._reading = Reading(run)
+
+    def add(self, conversation: str, event: Event) -> Change:
+        """Add a conversation's next event. Raises JournalError if it contradicts those before."""
+        change = self.gradebook.add(conversation, event)
+        if conversation in self._run.manifest.conversations:
+            self._reading.heard(conversation, self.gradebook.transcripts[conversation], change)
+        return change
+
+    def read(self) -> None:
+        """Read the journals that have events not yet added. Raises DamageError for a damaged journal, unless `before_damage`."""
+        manifest = self._run.manifest
+        trunks = {**manifest.trunks, **{id: experiment.conversation for id, experiment in manifest.experiments.items()}}
+        for id in manifest.played:
+            if trunks.get(id) in self.gradebook.damage:  # the sentence about the trunk says so
+                continue
+            transcript = self.gradebook.transcripts.get(id)
+            if transcript is None or transcript.events - transcript.shared != _lines(self._run.journal(id)):
+                self.gradebook.forget(id)
+                if id in manifest.conversations:
+                    self._reading.forget(id)
+                try:
+                    for _ in self._run.fold(id, partial(self.add, id)):
+                        pass
+                except DamageError as error:
+                    if not self._before_damage:
+                        raise
+                    branches = sum(trunk == id for trunk in trunks.values())
+                    left_out = f", and its {branches:,} branch{'es are' if branches > 1 else ' is'} left out" if branches else ""
+                    self.gradebook.damage[id] = f"the journal of {id} is damaged at line {error.line}: it is graded up to there{left_out}"
+
+    def write(self) -> Result:
+        """Grade the run and write its results; see `grade` and `save`."""
+        result = self.grade()
+        self.save(result)
+        return result
+
+    def grade(self) -> Result:
+        """Return the run's results, without writing anything. Raises JournalError for a damaged journal."""
+        self.read()
+        return self.gradebook.result(self._run)
+
+    def save(self, result: Result) -> None:
+        """Write result.json, report.html and, if a grade is new, another round to grades.jsonl.
+
+        Earlier rounds are kept. Raises JournalError for a damaged file or a disk error.
+        """
+        run = self._run
+        known = run.grades()
+        latest = {str(entry.get("id")): {key: value for key, value in entry.items() if key != "round"} for entry in known}
+        grades = [_grade_line(test) for test in result.tests]
+        if any(latest.get(line["id"]) != line for line in grades):
+            number = max((round for entry in known if isinstance(round := entry.get("round"), int)), default=0) + 1
+            run.add_grades([{"round": number} | line for line in grades])
+            for test, fault in self.gradebook.faults.items():
+                run.incident(conversation=fault.conversation, type="grader_error", test=test, error=fault.reason, traceback=fault.traceback)
+        try:
+            write_json(run.path / RESULT, result)
+            write_report(run, result, self._reading)
+        except OSError as error:
+            raise JournalError(
+                f"{run.path}: the results cannot be written: {error.strerror}; `longspan score` writes them again"
+            ) from error
+
+
+def score(run: RunFolder) -> Result:
+    """Score a run from its journals; see `Scoring.write`."""
+    return Scoring(run).write()
+
+
+def _lines(journal: Path) -> int:
+    """Return how many complete lines a journal has, or -1 if it cannot be read."""
+    try:
+        with open_journal(journal) as file:
+            return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 2**20), b""))
+    except OSError:  # reported when it is read
+        return 0 if not journal.exists() else -1
+
+
+def _grade_line(test: TestResult) -> dict[str, Any]:
+    names = {"id", "conversation", "status", "score", "machine_score", "reason", "turns"}
+    line: dict[str, Any] = test.model_dump(mode="json", include=names)
+    return line

@@ -1,0 +1,1 @@
+"""What is tested, seen from the engine: its log, costs, replies, snapshots and traces."""

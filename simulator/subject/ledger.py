@@ -1,0 +1,346 @@
+"""The cost of conversations: each reply is priced as it arrives, and no turn begins that could exceed a limit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import fsum, inf
+from typing import Any, Final, NamedTuple, final
+
+import trio
+from pydantic import BaseModel, ConfigDict
+
+from longspan.simulator.base.errors import AgentError, InputError, StoppedError
+from longspan.simulator.contract.messages import Message, Reply, Usage
+from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount, total
+
+__all__ = [
+    "DROPPED",
+    "MAX_DOLLARS",
+    "MAX_TOKENS",
+    "Account",
+    "Costs",
+    "Ledger",
+    "Rates",
+    "Spending",
+    "Unpriced",
+    "Worst",
+    "amount_of",
+    "check_priced",
+    "known_cost",
+    "models_of",
+    "price",
+    "stated_by",
+    "tally",
+    "total_cost",
+    "used_by",
+]
+
+Costs = dict[str, float | None]
+"""Dollars by part (agent, embedder, judge); None if the price is unknown."""
+
+
+LOCAL: Final = "gguf"
+"""The provider name of models that run in this process, which cost nothing."""
+
+MAX_TOKENS: Final = 10**12
+"""The most tokens that are believed of a reply."""
+
+MAX_DOLLARS: Final = 1_000_000
+"""The most dollars that are believed of a reply."""
+
+DROPPED: Final = "dropped"
+"""The part of a reply that an agent gave to a turn that it was told of, because it does not support `observe`. The reply is dropped."""
+
+
+@final
+class Rates(NamedTuple):
+    """What a model costs by its user's word: dollars per million tokens of input, of input read from a cache, and of output."""
+
+    input: float
+    cached: float
+    output: float
+
+    def cost(self, usage: Usage) -> float:
+        """Return the cost of `usage` in dollars."""
+        fresh = usage.input_tokens - usage.cached_tokens
+        return fsum((fresh * self.input, usage.cached_tokens * self.cached, usage.output_tokens * self.output)) / 1e6
+
+
+@lru_cache(maxsize=1024)
+def price(model: str | Rates, usage: Usage) -> float | None:
+    """Return the cost of `usage` in dollars by rates or by the price list of genai-prices, or None for a model that is not listed.
+
+    `model` is PROVIDER/MODEL, as in a spec: "openai/gpt-4o". With an unlisted provider the price is unknown whatever the model,
+    because providers charge different prices for the same model.
+    """
+    from genai_prices import Usage as PricedUsage
+    from genai_prices import calc_price
+
+    if isinstance(model, Rates):
+        return model.cost(usage)
+    provider, _, name = model.partition("/")
+    if provider == LOCAL:
+        return 0.0
+    priced_usage = PricedUsage(input_tokens=usage.input_tokens, cache_read_tokens=usage.cached_tokens, output_tokens=usage.output_tokens)
+    try:
+        return float(calc_price(priced_usage, name, provider_id=provider).total_price)
+    except (LookupError, ValueError):
+        return None
+
+
+def models_of(agent: object) -> Mapping[str, str | Rates] | None:
+    """Return the models that an agent pays for, by part, as PROVIDER/MODEL or their rates: empty if it is free, None if unknown."""
+    models: Mapping[str, str | Rates] | None = getattr(agent, "models", None)
+    return models
+
+
+def check_priced(agent: object, spec: str) -> None:
+    """Check that the cost of the agent's replies can be known. Raises InputError if a price is unknown, or its models are."""
+    models = models_of(agent)
+    unknown = [str(model) for model in (models or {}).values() if price(model, Usage(1, 0, 1)) is None]
+    if models is None or unknown:
+        problem = f"the price of {', '.join(unknown)} is unknown" if unknown else "its cost is unknown"
+        remedy = "set price_in= and price_out=, or leave out --max-cost" if unknown else "leave out --max-cost"
+        raise InputError(f"--max-cost: agent {spec}: {problem}, so that a limit cannot be enforced; {remedy}")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unpriced:
+    """A call of an agent that cannot say beforehand what it will take. `payer`: the agent, and the kind of call. `depth`: how long the
+    conversation is by then, in characters, since what a reply takes grows with it. `seldom`: most such calls take nothing, as of a
+    memory that adds turns in batches.
+    """
+
+    payer: str
+    depth: int
+    seldom: bool = False
+
+
+Worst = Amount | Unpriced
+"""The most that a call may take, or whose call it is if that is not known."""
+
+
+@final
+@dataclass(slots=True)
+class _Seen:
+    """What calls of a payer have taken at most, in conversations of at most `depth` characters. `alone`: a call is under way that is of
+    a longer one. `problem`: why no more can be paid for."""
+
+    dearest: Amount
+    depth: int = -1
+    alone: bool = False
+    problem: str | None = None
+
+    def is_new(self, call: Unpriced) -> bool:
+        """Return whether no call like it has shown what it takes."""
+        return call.depth > self.depth or (call.seldom and self.dearest == NOTHING)
+
+
+@final
+@dataclass(slots=True)
+class Account:
+    """The bill of one call. `settle` sets its amount."""
+
+    models: Mapping[str, str | Rates] | None
+    amount: Amount | None = None
+
+    def settle(self, used: Mapping[str, Usage], stated: Mapping[str, float] | None = None) -> Costs | None:
+        """Record and return the cost of the usage in dollars by part, or None if no usage is known. What the agent has `stated` counts."""
+        unknown = 0.0 if self.models == {} else None
+        models = self.models or {}
+        costs: Costs = {part: price(models[part], usage) if part in models else unknown for part, usage in used.items()}
+        costs |= stated or {}
+        self.amount = amount_of(used.values(), costs)
+        return costs or None
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Dollars and tokens spent by any number of conversations, under a `limit`.
+
+    What a call may take at worst is reserved before it is made. Of a payer that cannot say, that is the most that one of its calls has
+    taken, and at least `dearest`. Until it has made a call in a conversation as long, one call is made at a time: so together they exceed
+    the limit by what one call takes, at most. Usage with an unknown price is not counted: `require_known` and `require_told` reject it
+    if there is a limit.
+    """
+
+    limit: Amount = UNLIMITED
+    spent: Amount = NOTHING
+    dearest: Amount = NOTHING
+    _reserved: list[Amount] = field(default_factory=list)
+    _seen: dict[str, _Seen] = field(default_factory=dict)
+    _settled: trio.Condition = field(default_factory=trio.Condition)
+
+    @asynccontextmanager
+    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
+        """Reserve what a call may take at worst, and afterwards release what it did not take.
+
+        A call that fails or is cancelled counts as the worst case, because its provider may have charged for it. Raises
+        StoppedError if the limit could be exceeded and no other call is pending.
+        """
+        call = worst if isinstance(worst, Unpriced) else None
+        seen = self._seen_of(call)
+        async with self._settled:
+            while True:
+                if seen.problem is not None:
+                    raise AgentError(seen.problem)
+                reserved = seen.dearest if isinstance(worst, Unpriced) else worst
+                alone = call is not None and seen.is_new(call)
+                problem = self._excess(total([self.spent, *self._reserved, reserved]), reserved)
+                if problem is None and not (alone and seen.alone):
+                    break
+                if not self._reserved:
+                    raise StoppedError(problem)
+                await self._settled.wait()
+            self._reserved.append(reserved)
+            seen.alone |= alone
+        account, done = Account(models), False
+        try:
+            yield account
+            done = True
+        finally:
+            self._reserved.remove(reserved)
+            self.spent = total([self.spent, reserved if account.amount is None else account.amount])
+            seen.alone &= not alone
+            if call is not None and done and account.amount is not None:
+                seen.dearest, seen.depth = seen.dearest.most(account.amount), max(seen.depth, call.depth)
+            with trio.CancelScope(shield=True):
+                async with self._settled:
+                    self._settled.notify_all()
+
+    def _seen_of(self, call: Unpriced | None) -> _Seen:
+        """Return what calls like it have shown. Nothing is kept of those whose worst case is known."""
+        return self._seen.setdefault(call.payer, _Seen(self.dearest)) if call is not None else _Seen(NOTHING)
+
+    def _refuse(self, call: Worst, problem: str) -> AgentError:
+        """Return an error: no more calls like it are paid for."""
+        if isinstance(call, Unpriced):
+            self._seen_of(call).problem = problem
+        return AgentError(problem)
+
+    def _excess(self, reached: Amount, worst: Amount) -> str | None:
+        """Return which limit would be exceeded, and what to do; None if none would be."""
+        if reached.dollars > self.limit.dollars:
+            return (
+                f"the next turn could cost ${worst.dollars:.4f} and exceed the limit of ${self.limit.dollars:.2f}: "
+                f"${self.spent.dollars:.4f} is spent; `longspan resume --max-cost` continues with another limit, resume alone with none"
+            )
+        if reached.tokens > self.limit.tokens:
+            return (
+                f"the next turn could take {worst.tokens:,.0f} tokens and exceed the limit of {self.limit.tokens:,.0f}: "
+                f"{self.spent.tokens:,.0f} are used; `longspan resume --max-tokens-total` continues with another limit, "
+                "resume alone with none"
+            )
+        return None
+
+    def worst(self, agent: Any, message: Message, payer: str = "", depth: int = 0) -> Worst:
+        """Return what a reply may take at worst. Nothing without a limit."""
+        if self.limit == UNLIMITED:
+            return NOTHING
+        known = _worst_case(agent, message)
+        return known if known is not None else NOTHING if models_of(agent) == {} else Unpriced(payer, depth)
+
+    def worst_of(self, agent: Any, work: str, payer: str, depth: int, message: Message | None = None, *, seldom: bool = False) -> Worst:
+        """Return what `work` other than a reply may take, for `message` if there is one. Nothing without a limit."""
+        if self.limit == UNLIMITED or models_of(agent) == {}:
+            return NOTHING
+        known = _worst_case(agent, message, replies=False) if message is not None else None
+        return known if known is not None else Unpriced(f"{payer} {work}", depth, seldom)
+
+    def require_told(self, call: Worst, costs: Costs | None, work: str) -> None:
+        """Check that a call tells the cost of what it used, in which `work` was done. Raises AgentError if a limit cannot be enforced."""
+        unknown = [part for part, cost in (costs or {}).items() if cost is None]
+        if self.limit.dollars < inf and unknown:
+            raise self._refuse(
+                call,
+                f"{work} does not tell the cost of its {', '.join(unknown)}, so that --max-cost cannot be enforced; give cost_usd, or "
+                "usage with a priced model, set price_in= and price_out=, or leave out --max-cost",
+            )
+
+    def require_known(self, call: Worst, used: Mapping[str, Usage], costs: Costs | None) -> None:
+        """Check that a reply tells what is limited. Raises AgentError if a limit cannot be enforced."""
+        if not isinstance(call, Unpriced):
+            return
+        unknown = [part for part, cost in (costs or {}).items() if cost is None]
+        if self.limit.dollars < inf and (costs is None or unknown):
+            of = f" of its {', '.join(unknown)}" if unknown and unknown != ["agent"] else ""
+            raise self._refuse(
+                call,
+                f"the reply does not tell its cost{of}, so that --max-cost cannot be enforced; give cost_usd, or usage with a priced "
+                "model, set price_in= and price_out=, or leave out --max-cost",
+            )
+        if self.limit.tokens < inf and not used:
+            raise self._refuse(call, "the reply has no usage, so that --max-tokens-total cannot be enforced; give usage, or leave it out")
+
+
+def _worst_case(agent: Any, message: Message, *, replies: bool = True) -> Amount | None:
+    """Return what a message may take of an agent that can say, None of others. `replies`: it answers, and does not only note a turn."""
+    worst_case = getattr(agent, "worst_case", None)
+    if not callable(worst_case):
+        return None
+    models = models_of(agent) or {}
+    used: dict[str, Usage] = {part: usage for part, usage in worst_case(message).items() if replies or part != "agent"}
+    return amount_of(used.values(), {part: price(models[part], usage) for part, usage in used.items() if part in models})
+
+
+@final
+class Spending(BaseModel):
+    """The usage and cost of one part (agent, embedder, judge). `cost_usd` is None if some of it has no known price."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+    def plus(self, usage: Mapping[str, int], cost: float | None) -> Spending:
+        """Return the sum with another reply's usage and cost."""
+        return Spending(
+            input_tokens=self.input_tokens + usage.get("input_tokens", 0),
+            cached_tokens=self.cached_tokens + usage.get("cached_tokens", 0),
+            output_tokens=self.output_tokens + usage.get("output_tokens", 0),
+            cost_usd=None if cost is None or self.cost_usd is None else round(self.cost_usd + cost, 9),
+        )
+
+
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """Return the sum of the costs in dollars, or None if one is unknown."""
+    costs = list(costs)
+    return None if None in costs else known_cost(costs)
+
+
+def known_cost(costs: Iterable[float | None]) -> float:
+    """Return the sum of the known costs in dollars."""
+    return fsum(cost for cost in costs if cost is not None)
+
+
+def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dict[str, Spending]:
+    """Sum up entries of (part, usage, dollars) by part."""
+    sums: dict[str, Spending] = {}
+    for part, usage, cost in entries:
+        sums[part] = sums.get(part, Spending()).plus(usage, cost)
+    return sums
+
+
+def amount_of(used: Iterable[Usage], costs: Mapping[str, float | None] | None) -> Amount:
+    """Return the amount of usage and its costs by part, as far as they are known."""
+    return Amount(known_cost((costs or {}).values()), sum(usage.input_tokens + usage.output_tokens for usage in used))
+
+
+def used_by(reply: Reply) -> dict[str, Usage]:
+    """Return the usage of a reply by part."""
+    return ({"agent": reply.usage} if reply.usage else {}) | dict(reply.besides)
+
+
+def stated_by(reply: Reply) -> dict[str, float]:
+    """Return the dollars that an agent says its reply cost, by part. A single figure is for all parts together."""
+    if reply.cost_usd is None:
+        return {}
+    if isinstance(reply.cost_usd, Mapping):
+        return {part: float(cost) for part, cost in reply.cost_usd.items()}
+    return {"agent": float(reply.cost_usd)} | dict.fromkeys(reply.besides, 0.0)

@@ -1,0 +1,180 @@
+"""What models were sent, turn by turn, kept beside their conversation's journal.
+
+A prompt repeats most of the one before it. A message is therefore written once, and then named by its number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import accumulate
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple, final, overload
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from longspan.simulator.base.errors import JournalError, first_problem
+from longspan.simulator.base.keys import redacted
+from longspan.simulator.files.json_lines import JsonLines
+from longspan.simulator.files.owners import Owner
+from longspan.simulator.subject.current_turn import moment
+
+__all__ = ["Prompt", "PromptLog", "PromptMessage", "note_prompt", "read_prompts"]
+
+Number = Annotated[int, Field(ge=0, le=10**9)]
+
+MAX_MESSAGES: Final = 100_000
+"""Messages of a prompt. A file may come from anybody."""
+
+
+@final
+class PromptMessage(NamedTuple):
+    """A message to a model. `role` is that of the model's API, such as `system`, `user` or `assistant`."""
+
+    role: str
+    text: str
+
+
+@final
+class Prompt(NamedTuple):
+    """What a model was sent for a turn, None before the first. `purpose`: `reply`, or what an agent asks its model besides."""
+
+    turn: int | None
+    model: str
+    purpose: str
+    messages: Sequence[PromptMessage]
+
+
+@final
+class _Named(Sequence[PromptMessage]):
+    """The messages of a prompt. They are looked up when they are read, since prompts may name the same ones again and again."""
+
+    def __init__(self, known: Sequence[PromptMessage], stretches: Sequence[tuple[int, int]]) -> None:
+        self._known = known
+        self._stretches = stretches
+        self._ends = list(accumulate(last - first + 1 for first, last in stretches))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, place: int) -> PromptMessage: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[PromptMessage]: ...
+    def __getitem__(self, place: int | slice) -> PromptMessage | list[PromptMessage]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        place = range(len(self))[place]
+        stretch = bisect_right(self._ends, place)
+        return self._known[self._stretches[stretch][1] + 1 - (self._ends[stretch] - place)]
+
+
+@final
+class _Entry(BaseModel):
+    """A line of the file. `new`: messages that get the next numbers. `messages`: the first and the last number of each stretch."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    turn: Number | None
+    sent_at: str | None
+    model: str
+    purpose: str = Field(alias="for")
+    new: list[PromptMessage]
+    messages: list[tuple[Number, Number]]
+
+
+@final
+class PromptLog:
+    """The prompts of one conversation, in a file that need not exist yet; in memory if there is none. `owner`: its run and its id.
+
+    Raises JournalError, as all its methods do, if the file is damaged or another's, or cannot be written.
+    """
+
+    def __init__(self, path: Path | None, owner: Owner | None = None) -> None:
+        self.prompts: list[Prompt] = []
+        self._lines = JsonLines(path, owner) if path is not None else None
+        self._numbers: dict[bytes, int] = {}
+        for prompt in read_prompts(path, owner) if path is not None else ():
+            self._number(prompt.messages)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Within, prompts are added to it (see `note_prompt`)."""
+        token = _log.set(self)
+        try:
+            yield
+        finally:
+            _log.reset(token)
+
+    def add(self, model: str, purpose: str, messages: Sequence[PromptMessage]) -> None:
+        now = moment()
+        if self._lines is None:
+            self.prompts.append(Prompt(now.turn, model, purpose, messages))
+            return
+        known = len(self._numbers)
+        numbers = self._number(messages)
+        new = {number: message for number, message in zip(numbers, messages, strict=True) if number >= known}
+        self._lines.append(
+            {
+                "turn": now.turn,
+                "sent_at": now.sent_at.isoformat() if now.sent_at is not None else None,
+                "model": model,
+                "for": purpose,
+                "new": [[message.role, message.text] for message in new.values()],
+                "messages": _stretches(numbers),
+            }
+        )
+
+    def _number(self, messages: Sequence[PromptMessage]) -> list[int]:
+        """Return the messages' numbers. That of a message depends on the one before it too, so that a conversation's are consecutive."""
+        numbers, before = [], b""
+        for role, text in messages:
+            own = hashlib.blake2b(f"{role}\0{text}".encode("utf-8", "replace"), digest_size=16).digest()
+            numbers.append(self._numbers.setdefault(before + own, len(self._numbers)))
+            before = own
+        return numbers
+
+
+_log: Final[ContextVar[PromptLog | None]] = ContextVar("prompt_log", default=None)
+
+
+def note_prompt(model: str, messages: Iterable[tuple[str, str]], purpose: str = "reply") -> None:
+    """Keep what a model is sent now, pairs of role and text, if the run keeps its prompts. Keys in it are left out."""
+    log = _log.get()
+    if log is not None:
+        log.add(model, purpose, [PromptMessage(role, _kept(text)) for role, text in messages])
+
+
+def read_prompts(path: Path, owner: Owner | None = None) -> Iterator[Prompt]:
+    """Yield the prompts of a conversation's `prompts.jsonl`, in the order in which they were sent; none if it does not exist.
+
+    `owner`: the run and the conversation that it must be of. Raises JournalError if it is damaged, or another's.
+    """
+    known: list[PromptMessage] = []
+    for number, line in enumerate(JsonLines(path, owner).read(), 1):
+        try:
+            entry = _Entry.model_validate(line)
+        except ValidationError as error:
+            raise JournalError(f"{path}, line {number}: not a prompt: {first_problem(error)}") from None
+        known += entry.new
+        size = sum(last - first + 1 for first, last in entry.messages)
+        if size > MAX_MESSAGES or any(not first <= last < len(known) for first, last in entry.messages):
+            raise JournalError(f"{path}, line {number}: not a prompt: it names messages that were never sent; move the file away")
+        yield Prompt(entry.turn, entry.model, entry.purpose, _Named(known, entry.messages))
+
+
+def _kept(text: str) -> str:
+    return redacted(text).encode("utf-8", "replace").decode()
+
+
+def _stretches(numbers: Sequence[int]) -> list[list[int]]:
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return found

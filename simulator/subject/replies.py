@@ -1,0 +1,160 @@
+"""Replies of models, kept in a file by what the models were sent, so that nothing is paid for twice.
+
+Each line has a checksum of its own, so that lines may be merged from several copies of a file, in any order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Final, final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from longspan.simulator.base.errors import DamageError, InputError, JournalError, first_problem
+from longspan.simulator.files.checksums import SEAL_LENGTH, ChecksumError, RunningSum
+from longspan.simulator.files.folders import open_file, read_file
+from longspan.simulator.files.json_lines import cut_torn
+
+__all__ = ["KeptCall", "KeptReply", "Replies", "keeping", "kept_replies", "key_of"]
+
+MAX_BYTES: Final = 2**30
+"""The largest file that is read."""
+
+START: Final = b'{"key": "'
+
+TORN: Final = re.compile(re.escape(START) + rb'[0-9a-f]{0,64}(?:(?<=[0-9a-f]{64})"[^\n]*)?')
+"""A line that is not complete. The beginning of somebody's own file is not taken for one."""
+
+REMEDY: Final = "remove the line: its reply is asked for again"
+
+
+@final
+class KeptCall(BaseModel):
+    """A call of a tool in a reply."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    name: str
+    arguments: str
+
+
+@final
+class KeptReply(BaseModel):
+    """A model's reply, and the tokens that it used.
+
+    `raw`: in the vendor's own form, if it calls tools. `refusal`: why the model refused.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str = Field(pattern=r"^[0-9a-f]{64}$")
+    text: str
+    input_tokens: int = Field(ge=0, le=10**9)
+    cached_tokens: int = Field(ge=0, le=10**9)
+    output_tokens: int = Field(ge=0, le=10**9)
+    calls: list[KeptCall] = []
+    raw: Any = None
+    thinking: str = ""
+    refusal: str | None = None
+
+
+def key_of(sent: object) -> str:
+    """Return the key of what a model is sent, which must be JSON."""
+    return hashlib.sha256(json.dumps(sent, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+@final
+class Replies:
+    """The replies in a file, which need not exist yet. `used` and `added` count what was found in it and what was not.
+
+    Raises InputError if the file cannot be read, DamageError for a line that is not as it was written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.used = self.added = 0
+        if not path.parent.is_dir() or path.is_dir():
+            raise InputError(f"--replies {path}: {'is a folder' if path.is_dir() else f'there is no folder {path.parent}'}; name a file")
+        self._known = {reply.key: reply for reply in _read(path)}
+        if self._known or _is_torn(path):
+            cut_torn(path)
+        elif path.exists() and path.stat().st_size:
+            raise InputError(f"--replies {path}: not a file of replies; name another, which need not exist")
+
+    def find(self, key: str) -> KeptReply | None:
+        """Return the reply to what has a key, or None."""
+        found = self._known.get(key)
+        self.used += found is not None
+        return found
+
+    def add(self, reply: KeptReply) -> None:
+        """Keep a reply. Raises JournalError if it cannot be written."""
+        self._known[reply.key] = reply
+        self.added += 1
+        fields = json.dumps(reply.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)[:-1]
+        try:
+            with open_file(self.path, "ab") as file:
+                file.write(RunningSum().seal(fields.encode("utf-8", "backslashreplace")))
+        except OSError as error:
+            raise JournalError(f"--replies {self.path}: cannot be written: {error.strerror}") from error
+
+    @property
+    def summary(self) -> str:
+        """How many replies were found in the file, in words."""
+        return f"replies {self.path}: {self.used:,} kept ones were used, {self.added:,} new ones were asked for and are kept"
+
+
+def _read(path: Path) -> Iterator[KeptReply]:
+    try:
+        *lines, _ = read_file(path, MAX_BYTES).split(b"\n")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"--replies {path}: cannot be read: {error.strerror}") from error
+    for number, line in enumerate(lines, 1):
+        fields = line[: 1 - SEAL_LENGTH]
+        try:
+            RunningSum().check(line + b"\n", fields)
+            yield KeptReply.model_validate_json(fields + b"}")
+        except ChecksumError as error:
+            raise DamageError(path, number, str(error), REMEDY) from None
+        except ValidationError as error:
+            raise DamageError(path, number, f"not a reply: {first_problem(error)}", REMEDY) from None
+
+
+def _is_torn(path: Path) -> bool:
+    """Return whether a file holds nothing but the beginning of its first line, as a crash leaves it."""
+    try:
+        content = read_file(path, MAX_BYTES)
+    except OSError:
+        return False
+    return TORN.fullmatch(content) is not None or START.startswith(content)
+
+
+_kept: Final[ContextVar[Replies | None]] = ContextVar("replies", default=None)
+
+
+@contextmanager
+def keeping(path: Path | None) -> Iterator[Replies | None]:
+    """Within, replies of models are looked up in a file, and kept there. Does nothing without one."""
+    if path is None:
+        yield None
+        return
+    replies = Replies(path)
+    token = _kept.set(replies)
+    try:
+        yield replies
+    finally:
+        _kept.reset(token)
+
+
+def kept_replies() -> Replies | None:
+    """Return the replies that are kept here, None if none are."""
+    return _kept.get()

@@ -1,0 +1,1 @@
+"""What is played: suites, specs, plugins, manifests and what may run."""

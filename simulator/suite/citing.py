@@ -1,0 +1,36 @@
+"""References in BibTeX: of what a suite's tests are from, and of longspan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from longspan.simulator.base.installed import suites
+from longspan.simulator.suite.suite import Suite, load_suite
+
+__all__ = ["keys_of", "longspan_itself", "references"]
+
+_KEY: Final = re.compile(r"@[A-Za-z]{1,20}\{([A-Za-z0-9_:.+/-]{1,100}),")
+
+
+def references(scenarios: Collection[str], played: Iterable[Suite] = ()) -> list[str]:
+    """Return the references of the suites that scenarios are from: of those that come with longspan, and of `played`."""
+    known = [*played, *map(load_suite, suites())]
+    found = [suite.reference.strip() for suite in known if suite.reference and not suite.scenarios.keys().isdisjoint(scenarios)]
+    return list(dict.fromkeys(found))
+
+
+def longspan_itself(version: str) -> str:
+    """Return the reference of a version of longspan."""
+    return f"""@misc{{longspan,
+  title  = {{longspan: a simulator of one very long conversation that tests the memory of conversational agents}},
+  author = {{{{The longspan authors}}}},
+  year   = {{2026}},
+  note   = {{Version {version}}},
+}}"""
+
+
+def keys_of(reference: str) -> list[str]:
+    """Return the keys by which a text cites the entries of a reference."""
+    return _KEY.findall(reference)

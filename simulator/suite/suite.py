@@ -1,0 +1,268 @@
+"""Suites: scenarios with their parameters, in YAML, and the tests that they generate from a seed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, Final, final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from longspan.simulator.base import plain_yaml
+from longspan.simulator.base.blame import at_line, is_fault
+from longspan.simulator.base.errors import InputError, first_problem, one_line
+from longspan.simulator.base.fields import Span, Whole
+from longspan.simulator.base.installed import SCENARIOS, installed, suites
+from longspan.simulator.base.suggestions import alike, meant
+from longspan.simulator.base.terminal import typed
+from longspan.simulator.contract.scenario import Scenario, Test
+from longspan.simulator.contract.script import Placement, Script
+from longspan.simulator.files.reading import read_packed, resolved
+from longspan.simulator.suite.plugins import make_scenario, path_parameters, scenario_class
+
+__all__ = ["Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "seed_of"]
+
+ID = r"[a-z0-9][a-z0-9_-]{0,40}"
+"""A pattern for test ids within a scenario."""
+
+MAX_BYTES: Final = 1 << 20
+"""The largest YAML file that is read."""
+
+Tests = Annotated[Whole, Field(ge=1, le=10_000)]
+"""A number of tests of a scenario."""
+
+
+@final
+class Suite(BaseModel):
+    """Scenarios by name, with their parameters.
+
+    `tests` is how many tests of each scenario a run plays, `each` the scenarios with a different number, and `span` the default
+    span in tokens. `reference` is BibTeX of what its tests are from; manifests do without.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
+    title: str = ""
+    tests: Tests = 3
+    span: Span = 2000
+    each: dict[str, Tests] = {}
+    reference: str = Field(default="", max_length=10_000, exclude=True)
+    scenarios: dict[str, dict[str, Any]] = Field(min_length=1)
+
+    def changed(self, settings: Sequence[str], data: Sequence[str], only: Sequence[str], tests: int | None) -> Suite:
+        """Return the suite with the changes of a command line.
+
+        `settings`: NAME=VALUE for every scenario that has the parameter, or SCENARIO.NAME=VALUE for one. Values are YAML.
+        `data`: NAME=PATH, where NAME is a scenario with a parameter `data`, or another parameter that takes a path.
+        `only`: the scenarios to play, which may include others than the suite's. Raises InputError.
+        """
+        chosen = {name: self.scenarios.get(name, {}) for name in only} if only else dict(self.scenarios)
+        instances = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
+        for setting in settings:
+            name, value = read_setting(setting)
+            for scenario in _holders(instances, name, setting):
+                chosen[scenario] = chosen[scenario] | {name.rpartition(".")[2]: value}
+        takers = _takers(instances)
+        for pair in data:
+            name, path = _pair(pair, "--data", "NAME=PATH")
+            if name not in takers:
+                raise InputError(f"--data {pair}: no scenario of {self.name} takes data called {name!r:.60}{_data_meant(name, takers)}")
+            for scenario, parameter in takers[name]:
+                chosen[scenario] = chosen[scenario] | {parameter: str(resolved(Path(path)))}
+        return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests, "each": {} if tests else self.each})
+
+    def paths(self) -> dict[str, Path]:
+        """Return the paths that the scenarios' parameters name, by the names of both (`locomo.data`). Raises InputError."""
+        return {
+            f"{scenario}.{name}": Path(parameters[name])
+            for scenario, parameters in self.scenarios.items()
+            for name in sorted(path_parameters(scenario_class(scenario)))
+            if parameters.get(name) is not None
+        }
+
+    def counted_in(self, tokenizer: str) -> Suite:
+        """Return the suite with the parameter `tokenizer` set to the run's in all scenarios that have one. Raises InputError."""
+        chosen = dict(self.scenarios)
+        for name, parameters in self.scenarios.items():
+            if "tokenizer" in scenario_class(name).model_fields:
+                if parameters.get("tokenizer", tokenizer) != tokenizer:
+                    raise InputError(f"scenario {name}: it uses the run's tokenizer, {tokenizer}; use --tokenizer instead of the parameter")
+                chosen[name] = parameters | {"tokenizer": tokenizer}
+        return self.model_copy(update={"scenarios": chosen})
+
+
+def _data_meant(name: str, takers: Iterable[str]) -> str:
+    """Say which data a suite takes, or which other suite takes data of that name."""
+    if name in suites():
+        return f"; did you mean the suite {name}: {typed('longspan', 'run', name)} --data ...?"
+    return meant(name, takers, f"known names: {', '.join(takers) or 'none'}")
+
+
+def load_suite(name: str) -> Suite:
+    """Load a suite that comes with longspan, several joined by +, or one from a YAML file. Raises InputError."""
+    known = suites()
+    names = name.split("+")
+    if len(names) > 1 and all(name in known for name in names):
+        return _joined(name, [load_suite(name) for name in names])
+    path = known.get(name) or Path(name)
+    if name not in known and path.suffix not in (".yaml", ".yml"):
+        if name in installed(SCENARIOS):
+            raise InputError(f"there is no suite {name!r:.60}, but a scenario: {typed('longspan', 'run', '--scenario', name)}")
+        if wrong := [part for part in names if part not in known] if len(names) > 1 else []:
+            near = [part if part in known else "".join(alike(part, known)[:1]) for part in names]
+            likely = f"did you mean {'+'.join(near)}?" if all(near) else f"there are {', '.join(known)}"
+            raise InputError(f"there is no suite {wrong[0]!r:.60}; {likely}")
+        there_are = f"there are {', '.join(known)}, or give a .yaml file"
+        raise InputError(f"there is no suite {name!r:.60}{meant(name, known, there_are)}")
+    content = read_yaml(path, "suite")
+    if not isinstance(content, dict):
+        raise InputError(f"suite {path}: expected the keys {', '.join(Suite.model_fields)}")
+    if content.keys() & {"suites", "agents", "spans", "seeds", "runs"}:
+        raise InputError(f"suite {path}: this is a sweep file; run `{typed('longspan', 'sweep', path)}`")
+    try:
+        return Suite.model_validate(content)
+    except ValidationError as error:
+        known_keys = ", ".join(Suite.model_fields)
+        raise InputError(f"suite {path}: {first_problem(error)}; its keys are {known_keys}") from None
+
+
+def _joined(name: str, joined: Sequence[Suite]) -> Suite:
+    """Join suites: all their scenarios, with as many tests of each as in its own suite, at the first suite's span."""
+    scenarios: dict[str, dict[str, Any]] = {}
+    each: dict[str, int] = {}
+    for suite in joined:
+        new = {scenario: parameters for scenario, parameters in suite.scenarios.items() if scenario not in scenarios}
+        each |= {scenario: suite.each.get(scenario, suite.tests) for scenario in new}
+        scenarios |= new
+    title = " + ".join(suite.title for suite in joined if suite.title)
+    return joined[0].model_copy(update={"name": name.replace("+", "_"), "title": title, "each": each, "scenarios": scenarios})
+
+
+def read_yaml(path: Path, what: str) -> Any:
+    """Read a YAML file. `what` names its expected content in errors. Raises InputError."""
+    try:
+        return plain_yaml.load(read_packed(path, MAX_BYTES))
+    except InputError as error:
+        raise InputError(f"{what} {error}") from error
+    except Exception as error:  # YAML errors, and whatever its constructors raise for invalid values
+        why = "nested too deeply" if isinstance(error, RecursionError) else one_line(error)
+        raise InputError(f"{what} {path}: not YAML: {why}") from error
+
+
+def make_tests(suite: Suite, seed: int, placement: Placement) -> list[Test]:
+    """Create the tests of a run: `suite.tests` rounds of its scenarios, each round in a different order.
+
+    The same suite, seed and placement give the same tests. Raises InputError for an invalid scenario or parameter.
+    """
+    scenarios = scenarios_in(suite)
+    numbers = [suite.each.get(name, suite.tests) for name in suite.scenarios]
+    series = {scenario.name: _series(scenario, number, seed) for scenario, number in zip(scenarios, numbers, strict=True)}
+    random = Random(f"{seed}/order")
+    tests: list[Test] = []
+    for number in range(max(map(len, series.values()))):
+        for scenario in random.sample(scenarios, len(scenarios)):
+            for id, script in series[scenario.name][number : number + 1]:
+                tests.append(make_test(scenario, id, seed, len(tests), script, placement))
+    return tests
+
+
+def _series(scenario: Scenario, tests: int, seed: int) -> list[tuple[str, Script]]:
+    """Return the ids and scripts of a scenario's tests for a run. Raises InputError."""
+    try:
+        series = [(id, script) for id, script in scenario.series(tests, f"{seed}/{scenario.name}")]
+    except InputError:
+        raise
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        where = f"scenario {scenario.name}: making its tests from seed {seed} failed"
+        raise InputError(f"{where}: {one_line(error)}{at_line(error, type(scenario))}") from error
+    ids = [id for id, _ in series]
+    if not ids:
+        raise InputError(f"scenario {scenario.name}: series returned no tests")
+    invalid = next((id for id in ids if not (isinstance(id, str) and re.fullmatch(ID, id)) or ids.count(id) > 1), None)
+    if invalid is not None:
+        rule = "ids must be unique and consist of lower case letters, digits, _ and -"
+        raise InputError(f"scenario {scenario.name}: series returned the test id {invalid!r:.60}; {rule}")
+    return series
+
+
+def scenarios_in(suite: Suite) -> list[Scenario]:
+    """Create the suite's scenarios. Raises InputError for an invalid one, or two with the same name."""
+    scenarios = [make_scenario(name, parameters) for name, parameters in suite.scenarios.items()]
+    names = [scenario.name for scenario in scenarios]
+    if len(set(names)) < len(names):
+        raise InputError(f"suite {suite.name}: two scenarios have the name {next(n for n in names if names.count(n) > 1)}")
+    return scenarios
+
+
+def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script | None = None, placement: Placement = "uniform") -> Test:
+    """Create a scenario's test with this id, and its script unless one is given, with a place in the span for all of it.
+
+    Raises InputError.
+    """
+    test_seed = seed_of(seed, scenario.name, id)
+    try:
+        script = scenario.make(Random(test_seed)) if script is None else script
+        if not isinstance(script, Script):
+            raise TypeError(f"make returned {type(script).__name__} instead of a Script")
+        chance = scenario.chance(script.facts)
+        if not isinstance(chance, int | float) or not 0 <= chance <= 1:
+            raise ValueError(f"chance must be a number in [0, 1], got {chance!r:.40}")
+    except InputError:
+        raise
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        why = f"{one_line(error)}{at_line(error, type(scenario))}"
+        raise InputError(f"scenario {scenario.name}: making a test from seed {test_seed} failed: {why}") from error
+    if script.lines and type(scenario).grade is Scenario.grade and type(scenario).play is Scenario.play:
+        raise InputError(f"scenario {scenario.name}: a scripted scenario must override grade")
+    placed = script.placed(placement, Random(f"{test_seed}/places"))
+    return Test(f"{scenario.name}-{id}", scenario, placed, test_seed, order)
+
+
+def seed_of(seed: int, scenario: str, id: str) -> str:
+    """Return the seed of a scenario's test with this id in a run with this seed."""
+    return f"{seed}/{scenario}/{id}"
+
+
+def _pair(text: str, option: str, shape: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise InputError(f"{option} expects {shape}, got {text!r:.60}")
+    return name, value
+
+
+def _takers(scenarios: Mapping[str, Scenario]) -> dict[str, list[tuple[str, str]]]:
+    """Return the (scenario, parameter) pairs that take a path, by their name in --data."""
+    takers: dict[str, list[tuple[str, str]]] = {}
+    for scenario, instance in scenarios.items():
+        for parameter in sorted(path_parameters(type(instance))):
+            takers.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
+    return takers
+
+
+def _holders(scenarios: Mapping[str, Scenario], name: str, setting: str) -> list[str]:
+    """Return the keys of the scenarios that have the parameter `name`, which may be PARAMETER or SCENARIO.PARAMETER."""
+    scenario_name, _, parameter = name.rpartition(".")
+    holders = [
+        key for key, scenario in scenarios.items() if scenario_name in ("", key, scenario.name) and parameter in type(scenario).model_fields
+    ]
+    if not holders:
+        known = sorted({f"{scenario.name}.{field}" for scenario in scenarios.values() for field in type(scenario).model_fields})
+        near = meant(parameter, sorted({each.rpartition(".")[2] for each in known}), f"there are {', '.join(known)}")
+        raise InputError(f"--set {setting}: there is no parameter {name!r:.60}{near}")
+    return holders
+
+
+def read_setting(setting: str) -> tuple[str, Any]:
+    """Parse a --set into a name and a value, which is YAML or else text. Raises InputError."""
+    name, text = _pair(setting, "--set", "NAME=VALUE")
+    try:
+        return name, plain_yaml.load(text)
+    except Exception:  # as in read_yaml; what is not YAML is text
+        return name, text

@@ -1,0 +1,234 @@
+"""The gate: what a file names is run, called or read only if it is harmless, or if the user has allowed it.
+
+A run's folder may come from a stranger, and so may a sweep's file. A manifest read from a folder is therefore not allowed
+anything that could do harm. `clear` refuses to go on with such a manifest. It is called where things happen: where tests and
+scenarios are made of a manifest, and where its agent or judge is made. So a command that forgets to ask is refused; it cannot
+run what a stranger's folder names. `admit` is how a command asks: it allows what the user has named or trusts.
+
+What was allowed is remembered outside the folder, in the user's own (see `cache`), by a digest of the folder's path and of all
+that the manifest could have run. A change of either asks again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, NoReturn
+from urllib.parse import quote, unquote
+
+from longspan.simulator.base import cache
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.suite.agent_spec import AgentSpec
+from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.plugins import path_parameters, scenario_class
+
+__all__ = ["Named", "Part", "admit", "admit_file", "clear", "is_trusted", "named_in", "remember", "vouch"]
+
+Part = Literal["agent", "judge", "scenarios", "sources"]
+"""What a manifest names: the agent, the judge, the scenarios, and what tests and filler are made from: files and embedders."""
+
+PARTS: Final[tuple[Part, ...]] = ("agent", "judge", "scenarios", "sources")
+
+REFERENCE: Final = ("silent", "stateless", "oracle", "notebook", "human", "given")
+"""Kinds of agent that nothing harmful can be asked of."""
+
+MODELS: Final = ("openai", "anthropic", "google")
+"""Kinds of model that only call their vendor, unless an option names an address. The name of each such option ends in `url`."""
+
+MEMORIES: Final = ("full", "none", "recent", "bm25", "chroma")
+"""Kinds of memory that nothing harmful can be asked of."""
+
+SENT: Final = re.compile(r"key_env|extra_body|header\..*|price_.*", re.DOTALL)
+"""Options of models that name what is sent: another of the user's secrets as the key, or anything at the user's expense, also by
+prices at which `--max-cost` would not stop it."""
+
+PLAIN: Final = re.compile(r"[^/\\:]*")
+"""A parameter's value that is neither an address, nor a path, nor a model."""
+
+MAX_NAME: Final = 500
+"""Characters of a name that an error shows."""
+
+
+class Named(NamedTuple):
+    """Something that a file names and that could do harm: `how` it would be used, and its `name`."""
+
+    how: Literal["run", "call", "send", "use"]
+    name: str
+
+
+WORDING: Final = {
+    "run": ("code to run", "runs"),
+    "call": ("an address to call", "calls"),
+    "send": ("what to send to a model's vendor", "sends"),
+    "use": ("a file or a model to use", "uses"),
+}
+
+
+def danger(spec: str) -> Named | None:
+    """Return what an agent spec names that could do harm, or None.
+
+    That is code to run, an address to call, to which API keys would be sent, what to send to a vendor, or a model's file to load. Of
+    kinds that plugins add, nobody here knows what their options mean: with options, or with a colon in the target, they could do
+    harm.
+    """
+    try:
+        parsed = AgentSpec.parse(spec)
+    except InputError:  # it cannot be made either
+        return Named("run", spec)
+    kind = parsed.kind
+    if kind in ("python", "runnable", "exec", "mcp"):
+        return Named("run", spec)
+    texts = [parsed.target, *parsed.options, *parsed.options.values()]
+    address = any(name.endswith("url") for name in parsed.options) or any("://" in unquote(unquote(text)) for text in texts)
+    if kind in ("http", "https") or address:
+        return Named("call", spec)
+    if kind == "memory":
+        return _danger_of_memory(spec, parsed)
+    if parsed.options.get("embedder", "").startswith("gguf"):
+        return Named("use", spec)
+    if kind == "ltm":
+        kind = re.split("[/:]", parsed.target)[0]
+    if kind in (*REFERENCE, *MODELS):
+        return Named("send", spec) if any(SENT.fullmatch(name) for name in parsed.options) else None
+    if kind == "gguf":
+        return Named("use", spec)
+    return Named("run", spec) if parsed.options or kind != parsed.kind or ":" in parsed.target else None
+
+
+def _danger_of_memory(spec: str, parsed: AgentSpec) -> Named | None:
+    """Return what a memory's spec names that could do harm: what the memory is, or the model that answers, by its options."""
+    kind, _, target = parsed.target.partition(":")
+    if kind.partition("/")[0] in ("http", "https"):
+        return Named("call", spec)
+    if kind not in MEMORIES or target:
+        return Named("run", spec)
+    if parsed.options.get("embedder", "").startswith("gguf"):
+        return Named("use", spec)
+    answerer = parsed.options.get("answerer", "none")
+    prefix = "answerer."
+    options = {name.removeprefix(prefix): value for name, value in parsed.options.items() if name.startswith(prefix)}
+    if answerer in ("none", "words") and not options:
+        return None
+    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in options.items())
+    found = danger(f"{answerer}?{query}" if query else answerer)
+    return None if found is None else Named(found.how, spec)
+
+
+def named_in(manifest: Manifest, parts: Collection[Part] = PARTS) -> list[Named]:
+    """Return what these parts of a manifest name that could do harm, allowed or not."""
+    found: list[Named | None] = []
+    if "agent" in parts:
+        found.append(danger(manifest.agent))
+    if "judge" in parts and manifest.judge is not None:
+        found.append(danger(manifest.judge))
+    if "scenarios" in parts:
+        found += [Named("run", name) for name in manifest.suite.scenarios if ":" in name]
+    if "sources" in parts:
+        found += [Named("use", str(path)) for path in (manifest.filler, manifest.definitions) if path is not None]
+        for name, parameters in manifest.suite.scenarios.items():
+            found += _sources(name, parameters)
+    return [each for each in found if each is not None]
+
+
+def clear(manifest: Manifest, *parts: Part) -> None:
+    """Raise InputError if these parts of a manifest name anything that could do harm and that the user has not allowed."""
+    found = [each for each in named_in(manifest, parts) if each.name not in manifest.allowed]
+    if found and not (manifest.folder and _is_known(_run_key(manifest.folder, manifest))):
+        _refuse(manifest.folder or "the manifest", found)
+
+
+def admit(folder: Path, manifest: Manifest, *, trust: bool = False, given: Iterable[str] = ()) -> None:
+    """Allow what a run's manifest names: all of it if the user trusts it or has trusted it before, else what the user has `given`."""
+    manifest.allow(given)
+    if trust or is_trusted(folder, manifest):
+        vouch(manifest)
+    remember(folder, manifest)
+
+
+def is_trusted(folder: Path, manifest: Manifest) -> bool:
+    """Return whether a run's manifest names nothing that could do harm, or the user has allowed all of it before."""
+    return not named_in(manifest) or _is_known(_run_key(folder, manifest))
+
+
+def vouch(manifest: Manifest) -> None:
+    """Allow all that a manifest names, because it was made from the user's own settings or is equal to one that was."""
+    manifest.allow(each.name for each in named_in(manifest))
+
+
+def remember(folder: Path, manifest: Manifest) -> None:
+    """Remember that the user has allowed all that a run's manifest names, if that is so and there is anything."""
+    names = {each.name for each in named_in(manifest)}
+    if names and names <= manifest.allowed:
+        _remember(_run_key(folder, manifest))
+
+
+def admit_file(file: str | Path, specs: Collection[str], given: Collection[str] = (), *, trust: bool = False) -> None:
+    """Raise InputError if a sweep's or a suite's file names what could do harm, and the user has neither `given` nor trusted it."""
+    found = [each for spec in specs if spec not in given and (each := danger(spec)) is not None]
+    if found:
+        key = _key(file, sorted({each.name for each in found}))
+        if trust:
+            _remember(key)
+        elif not _is_known(key):
+            _refuse(file, found)
+
+
+def _sources(scenario: str, parameters: dict[str, Any]) -> Iterator[Named]:
+    """Yield the files, models and addresses among a scenario's parameters."""
+    texts = [(name, text) for name, value in parameters.items() for text in _texts(value)]
+    paths: set[str] = set()
+    if texts and ":" not in scenario:
+        try:
+            paths = path_parameters(scenario_class(scenario))
+        except InputError:  # it cannot be made either
+            return
+    for name, text in texts:
+        if name in paths or not PLAIN.fullmatch(text):
+            yield Named("call" if "://" in text else "use", text)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from (*_texts(key), *_texts(inner))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _refuse(where: str | Path, found: Collection[Named]) -> NoReturn:
+    what, does = WORDING[min((each.how for each in found), key=list(WORDING).index)]
+    names = ", ".join(dict.fromkeys(_shortened(each.name) for each in found))
+    raise InputError(f"{where} names {what}: {names}; --trust {does} it, if you trust its author")
+
+
+def _shortened(name: str) -> str:
+    """Return a name for an error. If some of it is left out, it says how much, since that could be what matters."""
+    return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}... (and {len(name) - MAX_NAME:,} more characters)"
+
+
+def _run_key(folder: Path, manifest: Manifest) -> bytes:
+    fields = {"agent", "judge", "filler", "filler_sha256", "definitions", "definitions_sha256"}
+    return _key(folder, [manifest.model_dump(mode="json", include=fields), manifest.suite.scenarios])
+
+
+def _key(path: str | Path, names: object) -> bytes:
+    """Return what identifies a file or folder and what it names: JSON of both, or nothing if a number in it is too large for that."""
+    with suppress(ValueError):
+        return json.dumps([str(Path(path).resolve()), names], sort_keys=True, default=str).encode()
+    return b""
+
+
+def _remember(key: bytes) -> None:
+    if key:
+        cache.write(sha256(key).hexdigest(), key, "trusted")
+
+
+def _is_known(key: bytes) -> bool:
+    return bool(key) and cache.read(sha256(key).hexdigest(), "trusted") == key
