@@ -28,7 +28,7 @@ from longspan.simulator.base.errors import InputError, LongspanError, first_prob
 from longspan.simulator.base.sizes import is_size
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.base.terminal import complain
-from longspan.simulator.running.planning import Plan, plan, replan
+from longspan.simulator.running.planning import Plan, plan, repetitions, replan
 from longspan.simulator.running.runner import Listener, Outcome, check_limit, play_runs, spent_so_far
 from longspan.simulator.subject.in_memory_agents import KIND, Given, holding
 from longspan.simulator.subject.ledger import Ledger
@@ -227,6 +227,8 @@ class _New(_Job):
     def prepared(self) -> tuple[list[tuple[Plan, RunFolder]], Ledger]:
         plans = self.plans()
         check_limit(plans, self._limit)
+        for note in repetitions(plans) if self.shown is not None else ():
+            complain(note)
         return [(each, RunFolder.create(each.out, each.name, each.manifest)) for each in plans], Ledger(self._limit)
 
 

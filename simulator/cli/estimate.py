@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.base.terminal import say, say_json
+from longspan.simulator.base.terminal import complain, say, say_json
 from longspan.simulator.cli.options import GridOptions, takes_grid
 
 if TYPE_CHECKING:
@@ -40,10 +40,12 @@ def estimate(
 
     from longspan.simulator.contract.agent import never_asked
     from longspan.simulator.preflight.estimate import estimate as play
-    from longspan.simulator.running.planning import plan
+    from longspan.simulator.running.planning import plan, repetitions
 
     with never_asked():
         plans = [plan(settings, Path()) for settings in options.grid().runs()]
+        for note in repetitions(plans):
+            complain(note)
         estimates = [trio.run(play, planned) for planned in plans]
     if json_:
         say_json([entry.model_dump(mode="json") | {"cost_usd": entry.cost_usd} for entry in estimates])

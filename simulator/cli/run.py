@@ -52,7 +52,7 @@ def run(
 
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.cli.progress import Progress
-    from longspan.simulator.running.planning import plan
+    from longspan.simulator.running.planning import plan, repetitions
     from longspan.simulator.running.runner import play
     from longspan.simulator.subject.replies import keeping
     from longspan.simulator.subject.spending_limit import limit_of
@@ -66,6 +66,8 @@ def run(
     with telling(otel):
         with keeping(replies) as kept:
             plans = [plan(settings, out) for settings in options.grid().runs()]
+            for note in repetitions(plans):
+                complain(note)
             with Progress([] if json_ else plans) as progress:
                 heard = None if json_ else progress.heard
                 outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, limit=limit, seconds=time_limit or inf))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longspan.simulator.base.integers import whole
-from longspan.simulator.base.terminal import say, typed
+from longspan.simulator.base.terminal import complain, say, typed
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def sweep(
     from longspan.simulator.cli.compare import print_contrasts
     from longspan.simulator.cli.run import exit_code, finish
     from longspan.simulator.files.locks import locked
+    from longspan.simulator.running.planning import repetitions
     from longspan.simulator.running.runner import check_limit
     from longspan.simulator.subject.spending_limit import limit_of
     from longspan.simulator.suite.suite import load_suite
@@ -76,6 +77,8 @@ def sweep(
     contrasts = checked(contrasts, [planned.manifest for planned in plans.values()], file, out)
     limit = limit_of(max_cost, max_tokens)
     check_limit(list(plans.values()), limit)
+    for note in repetitions(plans.values()):
+        complain(note)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

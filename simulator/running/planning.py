@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
@@ -32,11 +32,11 @@ from longspan.simulator.suite.definitions import read_definitions, tests_for, te
 from longspan.simulator.suite.manifest import Manifest, PlannedTest, commit, versions
 from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.provenance import commit_of, now
-from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.settings import Conditions, RunSettings
 from longspan.simulator.suite.suite import Suite
 from longspan.simulator.suite.trust import clear, vouch
 
-__all__ = ["Plan", "agent_for", "check_branches", "check_filler", "made_of", "plan", "plan_some", "replan", "setting_of"]
+__all__ = ["Plan", "agent_for", "check_branches", "check_filler", "made_of", "plan", "plan_some", "repetitions", "replan", "setting_of"]
 
 MAX_PART: Final = 90
 """Characters of the agent in the name of a run's folder."""
@@ -157,6 +157,27 @@ def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
     )
     vouch(manifest)
     return Plan(manifest, conversations, agent_for(manifest, spec), out)
+
+
+def repetitions(plans: Iterable[Plan]) -> list[str]:
+    """Return what is to be said to the user of runs that an agent is to play several times over: recorded histories that are told in
+    conversations of their own, which no seed and no span changes."""
+    found: dict[tuple[object, ...], list[Manifest]] = defaultdict(list)
+    for manifest in (each.manifest for each in plans):
+        planned = [test for group in manifest.conversations.values() for test in group]
+        if all(test.alone and test.recorded is not None for test in planned):
+            conditions = manifest.model_dump_json(include={*Conditions.model_fields, "suite", "agent", "pace_s"})
+            found[conditions, *sorted({(test.id, test.recorded) for test in planned})].append(manifest)
+    sentences = []
+    for runs in found.values():
+        known = {test.recorded for group in runs[0].conversations.values() for test in group}
+        what, count = ("history", "it counts") if len(known) == 1 else (f"{len(known):,} histories", "they count")
+        if (times := len(runs)) > 1:
+            sentences.append(
+                f"note: {times:,} runs of {runs[0].agent} tell the same recorded {what} and ask the same questions, whatever the seed or "
+                f"the span: that is paid for {times:,} times, and {count} once; one run is enough, unless its replies vary"
+            )
+    return sentences
 
 
 def _check_environment(manifest: Manifest) -> None:

@@ -192,3 +192,33 @@ def test_a_contrast_that_repetitions_cannot_show_is_refused_before_it_is_played(
     assert code == 2
     assert "1 conversation of oracle and silent cannot show a difference, however large" in said
     assert "6 would do, that is data with 5 more histories, since each counts once, whatever the seed" in said
+
+
+# ---- what is played several times over
+
+
+SEVERAL = "tell the same recorded"
+
+
+def test_runs_that_no_seed_changes_are_told_before_they_are_played(tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:
+    options = ["history", "--data", f"history={log(tmp_path)}", "--out", tmp_path / "runs", "--agent"]
+    code, said = call("run", *options, "silent", "--seed", "0-2", "--agent", "oracle")
+    assert code == 0
+    for agent in ("silent", "oracle"):
+        assert f"note: 3 runs of {agent} {SEVERAL} history and ask the same questions, whatever the seed or the span" in said
+    assert len(list((tmp_path / "runs").iterdir())) == 6, "they may be repeated"
+    assert f"2 runs of silent {SEVERAL} history" in call("estimate", *options[:3], "--agent", "silent", "--seed", "0,1")[1]
+    (tmp_path / "sweep.yaml").write_text(json.dumps({"suites": ["history"], "data": [options[2]], "agents": ["silent"], "seeds": "0-1"}))
+    assert f"2 runs of silent {SEVERAL} history" in call("sweep", tmp_path / "sweep.yaml", "--out", tmp_path / "sweep", "--trust")[1]
+
+
+@pytest.mark.parametrize("more", [["--seed", "0"], ["--seed", "0,1", "--set", "questions=1"]])
+def test_runs_that_differ_are_not_taken_for_repetitions(more: list[str], tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:
+    """One seed, and seeds that draw the questions."""
+    values = [*CAT, *({"question": f"What is my cat called, {number}?", "answer": "Olive"} for number in range(50))]
+    code, said = call("estimate", "history", "--data", f"history={log(tmp_path, values)}", "--agent", "silent", *more)
+    assert code == 0
+    assert SEVERAL not in said
+    assert SEVERAL not in call("estimate", "history", "--set", "tokens=5000", "--tests", "1", "--agent", "silent", "--seed", "0,1")[1], (
+        "made up"
+    )
