@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 from longspan.agents.base import AgentOptions, InputError, Usage
 from longspan.agents.memory.turns import Turn
@@ -64,8 +64,15 @@ class Memory(ABC):
     tells_turns: ClassVar[bool] = True
     """Whether what it finds always has its `turns`. If not, they are guessed by the words of what has none."""
 
+    _made_of: tuple[tuple[Any, ...], dict[str, Any]]
+
     class Options(AgentOptions):
         """No options."""
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        made = super().__new__(cls)
+        made._made_of = arguments, named
+        return made
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
         if target and not self.takes_target:
@@ -142,8 +149,14 @@ class Memory(ABC):
         """Return the bytes of what is kept, None if unknown. The default saves it to find out."""
         return await saved_size(self.save) if self.has_snapshots else None
 
-    async def reset(self) -> None:  # noqa: B027
-        """Forget everything. The default does nothing."""
+    async def reset(self) -> None:
+        """Forget everything. The default closes the memory and makes it anew, of what it was made of."""
+        arguments, named = self._made_of
+        await self.close()
+        vars(self).clear()
+        self._made_of = arguments, named
+        type(self).__init__(self, *arguments, **named)
+        await self.start()
 
     async def save(self, folder: Path) -> None:  # noqa: B027
         """Write everything into `folder`. The default does nothing."""

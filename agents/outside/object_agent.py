@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
+from longspan.agents.base import AgentError, BaseAgent, InputError, Message, Reply, Usage
 from longspan.agents.outside.counts import dropped, priced
 from longspan.agents.outside.in_process import Home, InProcessAgent
 from longspan.agents.outside.protocol import WorkAnswer
@@ -76,7 +76,7 @@ class ObjectAgent(InProcessAgent):
         return took if isinstance(took, Reply) else None
 
     async def reset(self) -> None:
-        if self.has("reset"):
+        if self.has("reset") and getattr(type(self.object), "reset", None) is not BaseAgent.reset:
             await self.call("reset")
         else:
             if self.has("close"):

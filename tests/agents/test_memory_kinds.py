@@ -212,6 +212,48 @@ def test_embeddings_are_counted_and_priced(openai_key: None) -> None:
     trio.run(scenario)
 
 
+FRESH = """
+from longspan import Memory, MemoryItem
+
+class Mine(Memory):
+    opened = 0
+
+    def __init__(self, word="nothing"):
+        super().__init__()
+        self.word, self.kept = word, []
+
+    async def start(self):
+        type(self).opened += 1
+
+    async def close(self):
+        type(self).opened -= 1
+
+    async def add(self, turns, at):
+        self.kept += [turn.text for turn in turns]
+
+    async def search(self, query, k, at):
+        return [MemoryItem(f"{self.word}: {text}") for text in self.kept]
+"""
+
+
+def test_a_class_derived_from_memory_without_reset_is_made_anew(module: Callable[[str], str]) -> None:
+    name = module(FRESH)
+
+    async def conversations() -> None:
+        agent = made(f"python:{name}:Mine?word=said")
+        await agent.start()
+        for number, text in enumerate(("One.", "Two.")):
+            await agent.observe(message(2 * number, text), "")
+            reply = await agent.reply(message(2 * number + 1, "What?"))
+            assert [item["text"] for item in reply.trace["found"]] == [f"said: {text}"]
+            await agent.reset()
+        assert sys.modules[name].Mine.opened == 1
+        await agent.close()
+        assert sys.modules[name].Mine.opened == 0
+
+    trio.run(conversations)
+
+
 BAD = """
 class NoSearch:
     def add(self, turns, at): ...

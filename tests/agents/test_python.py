@@ -335,6 +335,29 @@ class Mine(BaseAgent):
     assert trio.run(_agent(module, source).reply, _message("hello")).text == "hello"
 
 
+def test_a_class_derived_from_base_agent_without_reset_is_made_anew(module: Module) -> None:
+    source = """
+from longspan import BaseAgent, Reply
+class Mine(BaseAgent):
+    def __init__(self):
+        super().__init__()
+        self.asked = 0
+    async def reply(self, message):
+        self.asked += 1
+        return Reply(str(self.asked))
+"""
+
+    async def conversations() -> list[str]:
+        agent = _agent(module, source)
+        said = []
+        for _ in range(2):
+            said += [(await agent.reply(_message("x"))).text for _ in range(2)]
+            await agent.reset()
+        return said
+
+    assert _run(conversations) == ["1", "2", "1", "2"]
+
+
 @pytest.mark.parametrize("waits", ["def reply(self, message): go.wait(20)", "async def reply(self, message): await asyncio.sleep(600)"])
 def test_a_call_that_does_not_return_in_time_ends_the_conversation(module: Module, waits: str) -> None:
     agent = _agent(module, f"import asyncio, threading\ngo = threading.Event()\nclass Mine:\n    {waits}\n", options="?timeout=0.05")
