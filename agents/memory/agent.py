@@ -191,8 +191,10 @@ class AnsweringAgent(BaseAgent):
     async def mark(self) -> None:
         """Add all that was said. From now on, what is said is not added: the memory stays as it is until it is marked again, but for what
         searches change, which `rewind` takes back."""
-        await self._settle()
-        await self._keep_marked()
+        if await self._settle():
+            self._pending.spend(self.memory.used())
+        else:
+            await self._keep_marked()
         self._since = []
 
     async def rewind(self) -> None:
@@ -275,7 +277,8 @@ class AnsweringAgent(BaseAgent):
             self._discard_marked()
         self._marked = self._discard_marked = None
 
-    async def _settle(self) -> None:
+    async def _settle(self) -> bool:
+        """Add all that was said, and wait until it can be found. Return whether the memory was marked so."""
         await self._add([*self._batches.take(), *(self._since or ())])
         self._since = None if self._since is None else []
         if not self._settled:
@@ -283,11 +286,13 @@ class AnsweringAgent(BaseAgent):
             await self.memory.settle()
             self._pending.settle_s += monotonic() - began
             self._settled = True
-        if self.options.probe and isinstance(self.memory, Attributed) and self._unsaid:
-            await self._keep_marked()
-            await self._probe(self.memory)
-            await self._bring_back()
-            self._unsaid = False
+        if not (self.options.probe and isinstance(self.memory, Attributed) and self._unsaid):
+            return False
+        await self._keep_marked()
+        await self._probe(self.memory)
+        await self._bring_back()
+        self._unsaid = False
+        return True
 
     async def _catch_up(self) -> None:
         """Add all that was said before a search."""

@@ -245,7 +245,7 @@ def test_a_class_derived_from_memory_without_reset_is_made_anew(module: Callable
         for number, text in enumerate(("One.", "Two.")):
             await agent.observe(message(2 * number, text), "")
             reply = await agent.reply(message(2 * number + 1, "What?"))
-            assert [item["text"] for item in reply.trace["found"]] == [f"said: {text}"]
+            assert [item["text"] for item in reply.trace["read"]] == [f"said: {text}"]
             await agent.reset()
         assert sys.modules[name].Mine.opened == 1
         await agent.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import pytest
 import trio
@@ -42,7 +42,6 @@ def message(number: int, text: str) -> Message:
     return Message(text, START + timedelta(minutes=number), f"t{number}")
 
 
-@final
 class Late(Memory):
     """Finds a turn once so many others were added after it, or so many seconds later. It drops every `drops`-th turn."""
 
@@ -132,6 +131,33 @@ def test_a_store_that_tells_nothing_is_probed_for_what_it_has_and_its_costs_are_
         assert reply.trace is not None
         assert not reply.trace.keys() & {"written", "added"}, "all of it has been told"
         assert reply.besides == {"memory": Usage(100, 0, 20)}
+
+    trio.run(scenario)
+
+
+def test_marking_a_memory_that_is_probed_saves_it_once_and_tells_what_probing_took_once() -> None:
+    saves: list[int] = []
+
+    class Saved(Late):
+        async def save(self, folder: Path) -> None:
+            saves.append(len(self.kept))
+
+        async def load(self, folder: Path) -> None:
+            """Everything is kept."""
+
+    async def scenario() -> None:
+        agent = around(Saved(), probe="true", k=3)
+        for number in range(4):
+            await agent.observe(message(number, f"Ship {number} carries cargo called c{number} and lamps."), "")
+        await agent.mark()
+        assert saves == [4]
+        told = []
+        for number in range(4, 6):
+            told.append(await agent.reply(message(number, "Which ship carries c2?")))
+            await agent.rewind()
+        assert [reply.besides for reply in told] == [{"memory": Usage(500, 0, 100)}, {"memory": Usage(100, 0, 20)}]
+        await agent.mark()
+        assert saves == [4, 4]
 
     trio.run(scenario)
 
