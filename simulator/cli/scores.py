@@ -212,6 +212,8 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
         console.say(f"data    {sentence}", "dim")
     if more := len(result.data_changes) - MAX_NAMED if len(result.data_changes) > MAX_NAMED else 0:
         console.say(f"data    {more} more changes: in the report", "dim")
+    for sentence in result.faults[:MAX_NAMED]:
+        console.say(sentence, "yellow")
     for sentence in result.damage:
         console.say(sentence, "red")
     console.print(

@@ -70,6 +70,9 @@ NAMED: Final = 5
 UNKNOWN: Final = "the expected answer is unknown; import the run again with --definitions DIR"
 """The reason of an unscored test without facts."""
 
+UNTOLD: Final = {"needed": "all its needles count as needed", "numbers": "what was planted in it is not told"}
+"""What follows where a scenario's method fails, and the grade is kept."""
+
 UNANSWERED: Final = "not answered: the agent only searched its memory"
 """The reason of an unscored test whose questions got no answer."""
 
@@ -159,6 +162,8 @@ class Result(_Frozen):
 
     `data_changes`: what was changed in the data, in sentences (see `Scenario.changed`).
 
+    `faults`: errors of scenarios' code that cost no grade, in sentences.
+
     `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins` and `lesions`
     are what experiments show, None without any: nothing else counts them.
     """
@@ -188,6 +193,7 @@ class Result(_Frozen):
     left_out: list[str]
     damage: list[str] = []
     data_changes: list[str] = []
+    faults: list[str] = []
     refused: int = 0
     leaks: bool = False
     twins: Effect | None = None
@@ -243,7 +249,7 @@ class Result(_Frozen):
 
 @final
 class GraderFault(NamedTuple):
-    """An error of a scenario's grader: the test's conversation, the reason that its grade gives, and the traceback."""
+    """An error of a scenario's code that grades: the test's conversation, what failed and what follows, and the traceback."""
 
     conversation: str
     reason: str
@@ -265,7 +271,8 @@ class Gradebook:
         self.damage: dict[str, str] = {}
         self._fates: dict[str, NeedleFates] = {}
         self._ingestion: dict[str, Ingestion] = {}
-        self.faults: dict[str, GraderFault] = {}
+        self.faults: dict[tuple[str, str], GraderFault] = {}
+        """By test and method."""
         self._grades: dict[tuple[str, str], Grade] = {}
 
     @classmethod
@@ -339,14 +346,27 @@ class Gradebook:
         except BaseException as error:
             if not is_fault(error):
                 raise
-            reason = f"the grader failed: {one_line(error)}{at_line(error, type(self.scenarios.get(test.definition.scenario)))}"
-            self.faults[test.id] = GraderFault(conversation, reason, "".join(format_exception(error)))
-            return Grade(score=None, reason=reason)
+            return Grade(score=None, reason=self._failed(conversation, test, "grade", error))
         if record.unread:
             grade = grade.model_copy(update={"reason": f"{grade.reason}; {record.unread}"})
         if test.unjudged is not None:
             return grade.model_copy(update={"score": None, "reason": f"{grade.reason}; undecided: {test.unjudged}"})
         return grade
+
+    def _failed(self, conversation: str, test: PlayedTest, method: str, error: BaseException) -> str:
+        """Note that a method of a test's scenario raised. Return what to say of it."""
+        what = "the grader failed" if method == "grade" else f"`{method}` of {test.definition.scenario} failed"
+        reason = f"{what}: {one_line(error)}{at_line(error, type(self.scenarios.get(test.definition.scenario)))}"
+        self.faults[test.id, method] = GraderFault(conversation, reason, "".join(format_exception(error)))
+        return reason
+
+    def _told_faults(self) -> list[str]:
+        """Return a sentence for each error that cost no grade: a lost grade says itself why."""
+        tests: dict[str, list[str]] = {}
+        for (test, method), fault in self.faults.items():
+            if method != "grade":
+                tests.setdefault(f"{fault.reason}: {UNTOLD[method]}", []).append(test)
+        return [f"{ids[0]}{f' and {len(ids) - 1:,} more' if len(ids) > 1 else ''}: {said}" for said, ids in tests.items()]
 
     def result(self, run: RunFolder) -> Result:
         """Return the run's results, with its judge's answers and people's corrections.
@@ -402,6 +422,7 @@ class Gradebook:
             left_out=list(manifest.left_out),
             damage=list(self.damage.values()),
             data_changes=self._changed(),
+            faults=self._told_faults(),
             refused=sum(t.refused for t in transcripts),
             leaks=manifest.asked == "off",
             twins=self._effect("twin", tests, answers),
@@ -468,7 +489,7 @@ class Gradebook:
             scenario=planned.scenario,
             skills=planned.skills,
             tags=planned.tags,
-            numbers=_numbers(self.scenarios[planned.scenario], played) if played else {},
+            numbers=self._numbers(conversation, played) if played else {},
             counts=planned.counts,
             status="scored" if correction else status,
             score=correction.score if correction else grade.score,
@@ -499,10 +520,36 @@ class Gradebook:
             asked = list(pairs)
             if turn in questions:  # it has a reply
                 needles = [history[pair.needle_turn] for pair in asked]
-                groups = _needed(self.scenarios[test.definition.scenario], test, questions.index(turn), history[turn].text, needles)
+                groups = self._needed(conversation, test, questions.index(turn), history[turn].text, needles)
                 asked = [_grouped(pair, place, groups) for place, pair in enumerate(asked)]
             found += asked
         return found
+
+    def _needed(self, conversation: str, test: PlayedTest, number: int, question: str, needles: Sequence[Exchange]) -> list[set[int]]:
+        """Return which needles a question of a test needs: all, if that is unknown or the scenario raises."""
+        if test.definition.facts is not None:
+            try:
+                scenario = self.scenarios[test.definition.scenario]
+                return [set(group) for group in scenario.needed(test.definition.facts, number, question, needles)]
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
+                self._failed(conversation, test, "needed", error)
+        return [{place} for place in range(len(needles))]
+
+    def _numbers(self, conversation: str, test: PlayedTest) -> dict[str, float]:
+        """Return what was planted in a test; nothing if that is unknown or the scenario raises."""
+        if test.definition.facts is None:
+            return {}
+        try:
+            numbers = self.scenarios[test.definition.scenario].numbers(test.definition.facts)
+            found = {str(name): float(value) for name, value in numbers.items()}
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            self._failed(conversation, test, "numbers", error)
+            return {}
+        return {name: value for name, value in found.items() if isfinite(value)}
 
     def _after_farewell(self, conversation: str, test: PlayedTest) -> AfterFarewell | None:
         """Return what is still told after a test's farewell, by its grader's rules; None if it was not asked again."""
@@ -538,30 +585,6 @@ def _farewell_metrics(tests: Mapping[str, Sequence[TestResult]]) -> dict[str, fl
         for name, group in sorted(tests.items())
     }
     return {f"{name}: leaked_after_farewell": _rounded(sum(known) / len(known)) for name, known in scores.items() if known}
-
-
-def _numbers(scenario: Scenario, test: PlayedTest) -> dict[str, float]:
-    """Return what was planted in a test; nothing if that is unknown or the scenario raises."""
-    if test.definition.facts is None:
-        return {}
-    try:
-        found = {str(name): float(value) for name, value in scenario.numbers(test.definition.facts).items()}
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        return {}
-    return {name: value for name, value in found.items() if isfinite(value)}
-
-
-def _needed(scenario: Scenario, test: PlayedTest, number: int, question: str, needles: Sequence[Exchange]) -> list[set[int]]:
-    """Return which needles a question of a test needs: all, if that is unknown or the scenario raises."""
-    if test.definition.facts is not None:
-        try:
-            return [set(group) for group in scenario.needed(test.definition.facts, number, question, needles)]
-        except BaseException as error:
-            if not is_fault(error):
-                raise
-    return [{place} for place in range(len(needles))]
 
 
 def _grouped(pair: Evidence, place: int, groups: Sequence[set[int]]) -> Evidence:

@@ -86,7 +86,7 @@ class Scoring:
         if any(latest.get(line["id"]) != line for line in grades):
             number = max((round for entry in known if isinstance(round := entry.get("round"), int)), default=0) + 1
             run.add_grades([{"round": number} | line for line in grades])
-            for test, fault in self.gradebook.faults.items():
+            for (test, _), fault in self.gradebook.faults.items():
                 run.incident(conversation=fault.conversation, type="grader_error", test=test, error=fault.reason, traceback=fault.traceback)
         try:
             write_json(run.path / RESULT, result)

@@ -129,3 +129,47 @@ def test_an_error_in_make_is_told_before_anything_is_written(folder: Path, capsy
     assert told.endswith(f"failed: KeyError: 'make' (broken.py:{RAISED})\n")
     assert told.startswith("longspan: scenario broken: making ")
     assert not (folder / "runs").exists()
+
+
+UNNEEDED = """
+from longspan import Grade, Line, Scenario, Script
+
+class Broken(Scenario):
+    name = "broken"
+    skills = ("recall",)
+    at: str = ""
+
+    def make(self, random):
+        return Script(facts={}, lines=[Line("My cat is called Tom.", needle=True), Line("Who?", asks=True, needs=(0,), ideal="Tom.")])
+
+    def needed(self, facts, number, question, needles):
+        raise LookupError("no such needle")
+
+    def numbers(self, facts):
+        return {"similar": 1 / 0} if self.at == "numbers" else {}
+
+    def grade(self, facts, record):
+        return Grade(score=1.0, reason="it is right")
+"""
+
+
+@pytest.mark.parametrize("at", ["needed", "numbers"])
+def test_an_error_that_costs_no_grade_is_told_with_its_test(folder: Path, capsys: pytest.CaptureFixture[str], at: str) -> None:
+    (folder / "broken.py").write_text(UNNEEDED)
+    assert play(at) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    told = {"needed": "broken-1: `needed` of broken failed: LookupError: no such needle (broken.py:13): all its needles count as needed"}
+    if at == "numbers":
+        why = "ZeroDivisionError: division by zero (broken.py:16)"
+        told["numbers"] = f"broken-1: `numbers` of broken failed: {why}: what was planted in it is not told"
+    for sentence in told.values():
+        assert said.count(sentence) == 1
+    (run,) = folder.glob("runs/*")
+    result = json.loads((run / "result.json").read_text())
+    assert sorted(result["faults"]) == sorted(told.values())
+    (test,) = (test for test in result["tests"] if test["id"] == "broken-1")
+    assert (test["status"], test["score"]) == ("scored", 1.0)
+    assert all(pair["needed"] for pair in test["evidence"])
+    assert {entry["type"] for entry in incidents(folder)} == {"grader_error"}
+    page = (run / "report.html").read_text()
+    assert all(sentence in page for sentence in told.values())
