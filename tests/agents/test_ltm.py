@@ -25,7 +25,8 @@ from longspan.agents.memory.ltm.agent import DryLtm
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.options import LtmOptions
 from longspan.agents.memory.ltm.prompts import ago
-from longspan.simulator.contract.agent import IdealReplyAgent, has_snapshots, never_asked, observes, repeatable
+from longspan.agents.models.core import ContextOverflowError
+from longspan.simulator.contract.agent import IdealReplyAgent, has_snapshots, never_asked, observes, repeatable, replay
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 KEY = "sk-a-key-that-is-nowhere-else"
@@ -293,6 +294,36 @@ def test_replaying_its_turns_restores_its_state(memory: str) -> None:
     play(other, [("And now?", None)], first=70)
     assert first.asked_for("reply")[-1] == second.asked_for("reply")[-1]
     assert [prompt[-1] for prompt in first.asked_for("notes")] == [prompt[-1] for prompt in second.asked_for("notes")]
+
+
+@given(turns=TURNS, memory=st.sampled_from(["semantic", "json", "text"]), max_prompt=st.sampled_from([1_200, 100_000]))
+@settings(max_examples=12)
+def test_what_it_answered_is_shown_to_it_again_without_asking_its_model(
+    turns: Sequence[tuple[str, str | None]], memory: str, max_prompt: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A copy that is shown the turns, with the traces of its replies, is what the agent is, whose prompts were too long or not."""
+    first, second = Thinker(max_prompt=max_prompt), Thinker()
+    one, other = memory_agent(first, memory=memory), memory_agent(second, memory=memory)
+    folder, again = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("other")
+    turns = [*chat(30), *turns, ("And now?", None)]
+
+    async def scenario() -> None:
+        for number, (text, told) in enumerate(turns):
+            if told is not None:
+                await one.observe(message(number, text), told)
+                await other.observe(message(number, text), told)
+            else:
+                try:
+                    reply = await one.reply(message(number, text))
+                except ContextOverflowError:
+                    return  # this one ends the conversation
+                await replay(other, message(number, text), reply)
+        await one.save(folder)
+        await other.save(again)
+
+    trio.run(scenario)
+    assert files(folder) == files(again)
+    assert second.prompts == []
 
 
 @given(turns=TURNS, memory=st.sampled_from(["semantic", "json", "text"]), more=TURNS)

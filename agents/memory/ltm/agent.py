@@ -149,6 +149,21 @@ class MemoryAgent(BaseAgent):
             self._history.add(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply)))
         return self._account()
 
+    async def replay(self, message: Message, reply: Reply) -> Reply | None:
+        """Add a turn that it answered. Its notes are those of the reply's trace, so that nothing is noted, and paid for, twice."""
+        if self._history.find(message.turn_id) is None:
+            told = trace.told(reply.trace)
+            await self._archive(self._history.make_room(self._size(self._display(message))))
+            if self._notes is not None and told.notes is not None:
+                self._notes.restore(told.notes, (), self._history.first_recent)
+            await self.memories.flush()  # the search did that
+            while told.recent.turns < len(self._history.turns) - self._history.first_recent:  # the prompt was too long for the provider
+                await self._archive(self._history.drop_block())
+            if told.calls:
+                self._learn(told.calls[-1].usage.input_tokens, told.prompt_tokens)
+            self._history.add(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply.text)))
+        return self._account()
+
     async def settle(self) -> Reply | None:
         """Embed what is stored. Return what that took."""
         await self.memories.flush()
@@ -297,13 +312,17 @@ class MemoryAgent(BaseAgent):
                 await self._archive(self._history.drop_block())
             else:
                 break
-        self._ratio = min(MAX_RATIO, max(self._ratio, completion.usage.input_tokens / tokens))
+        self._learn(completion.usage.input_tokens, tokens)
         trace_fields |= {
             "prompt_tokens": tokens,
             "recent": self._recent(),
             "read": trace.read(sorted(memories, key=lambda memory: -memory.score)),
         } | traced(completion.thinking)
         return completion.text
+
+    def _learn(self, counted: int, tokens: int) -> None:
+        """Learn by how much the provider's count of a prompt exceeds our own."""
+        self._ratio = min(MAX_RATIO, max(self._ratio, counted / tokens))
 
     def _recent(self) -> dict[str, Any]:
         """Return which turns the prompt showed: how many, and the first one's id."""

@@ -3,18 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.agents.memory.ltm.fragments import Fragment
 from longspan.agents.memory.ltm.memory import ScoredMemory
 
-__all__ = ["read", "shortened", "written"]
+__all__ = ["Told", "read", "shortened", "told", "written"]
 
 MAX_TEXT: Final = 300
 """The maximum characters of a text. The journal has all of it, in the turn it comes from."""
 
 MAX_ITEMS: Final = 20
 """The maximum memories of a turn, and turns of a memory."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+@final
+class _Recent(_Part):
+    turns: int = Field(default=2**53, ge=0)
+
+
+@final
+class _Usage(_Part):
+    input_tokens: int = Field(ge=0)
+
+
+@final
+class _Call(_Part):
+    usage: _Usage
+
+
+@final
+class Told(_Part):
+    """What a trace tells of the state in which a reply left the agent: the notes, if there were new ones, how many turns were recent, the
+    tokens of the prompt as counted here, and the calls, of which the last is the reply's."""
+
+    notes: str | None = None
+    recent: _Recent = _Recent()
+    prompt_tokens: int = Field(default=1, ge=1)
+    calls: list[_Call] = []
+
+
+def told(trace: Mapping[str, Any] | None) -> Told:
+    """Read a trace. That of another agent tells nothing."""
+    try:
+        return Told.model_validate(trace or {})
+    except ValidationError:
+        return Told()
 
 
 def written(fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
