@@ -22,11 +22,8 @@ __all__ = ["cached", "read", "write"]
 
 Kind = Literal["cache", "trusted"]
 
-FOLDERS: Final[dict[Kind, tuple[str, str, str]]] = {
-    "cache": ("LONGSPAN_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
-    "trusted": ("LONGSPAN_STATE_DIR", "XDG_STATE_HOME", ".local/state"),
-}
-"""The environment variables of our own folder and of the folder of all programs, and where the latter is in the user's home."""
+OWN: Final[dict[Kind, str]] = {"cache": "LONGSPAN_CACHE_DIR", "trusted": "LONGSPAN_STATE_DIR"}
+"""The environment variables that name the folders."""
 
 DIGEST: Final = sha256().digest_size
 """Bytes of the checksum at the start of each file."""
@@ -75,12 +72,13 @@ def write(name: str, content: bytes, kind: Kind = "cache") -> None:
 
 def _folder(kind: Kind) -> Path:
     """Return the folder's path. Raises RuntimeError if the user has no home folder."""
-    own, shared, home = FOLDERS[kind]
-    if folder := os.environ.get(own):
+    if folder := os.environ.get(OWN[kind]):
         path = Path(folder)
     else:
-        base = Path(os.environ.get(shared, ""))
-        path = (base if base.is_absolute() else Path.home() / home) / "longspan"
+        from platformdirs.unix import Unix  # the same places on a Mac
+
+        user = Unix("longspan")
+        path = user.user_state_path if kind == "trusted" else user.user_cache_path
     return path / "trusted" if kind == "trusted" else path
 
 

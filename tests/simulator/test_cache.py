@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Callable
@@ -51,6 +52,21 @@ def test_the_folders_place(variables: dict[str, str], expected: str, tmp_path: P
         monkeypatch.setenv(name, value.format(tmp=tmp_path))
     cache.write("ranks", b"content")
     assert (tmp_path / expected / "ranks").is_file()
+
+
+@pytest.mark.parametrize("home", ["", "relative"])
+def test_the_folder_is_never_below_the_current_one(home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files are run: a folder that came with somebody's data must not become the user's own."""
+    for name in ("LONGSPAN_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", home)
+    user = pwd.getpwuid(os.getuid())
+    monkeypatch.setattr(pwd, "getpwuid", lambda id: type(user)((*user[:5], str(tmp_path / "home"), user.pw_shell)))
+    (tmp_path / "current").mkdir()
+    monkeypatch.chdir(tmp_path / "current")
+    cache.write("ranks", b"content")
+    assert (tmp_path / "home/.cache/longspan/ranks").is_file()
+    assert not list((tmp_path / "current").iterdir())
 
 
 @pytest.mark.parametrize(
