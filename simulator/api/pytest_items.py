@@ -19,7 +19,7 @@ from longspan.simulator.base.errors import InputError, LongspanError
 from longspan.simulator.files.locks import locked
 from longspan.simulator.running.planning import Plan
 
-__all__ = ["folder_of", "memory_tests"]
+__all__ = ["MemoryTest", "folder_of", "memory_tests"]
 
 FOLDER: Final = pytest.StashKey[Path]()
 
@@ -78,7 +78,7 @@ class _Suite(pytest.Collector):
 
     def _test(self, plan: Plan, test: str) -> pytest.Item:
         name = f"{plan.agent}::seed{plan.manifest.seed}::{test}"
-        return _MemoryTest.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", plan=plan, test=test)
+        return MemoryTest.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", plan=plan, test=test)
 
     def show(self, plan: Plan, test: str) -> ShownTest:
         """Return a test as it was played. Raises LongspanError if that was impossible."""
@@ -108,17 +108,19 @@ class _Suite(pytest.Collector):
 
 
 @final
-class _MemoryTest(pytest.Item):
-    """A memory test, which passes with the score that is asked for."""
+class MemoryTest(pytest.Item):
+    """A memory test, which passes with the score that is asked for. `seconds`: what the agent took for it, once it was played."""
 
     def __init__(self, *, plan: Plan, test: str, **node: Any) -> None:
         super().__init__(**node)
         self._plan = plan
         self._test = test
         self.parent: _Suite
+        self.seconds: float | None = None
 
     def runtest(self) -> None:
         shown = self.parent.show(self._plan, self._test)
+        self.seconds = shown.seconds
         wanted: float = self.config.getoption("--longspan-at-least")
         if shown.score is None or shown.score < wanted - 1e-9:
             raise _LostError(shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,18 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         from longspan.simulator.api.pytest_items import memory_tests
 
         items += memory_tests(session)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let each memory test have taken what the agent took for it: the suite is played in the first."""
+    report = yield
+    if call.when == "call" and item.config.getoption("--longspan"):
+        from longspan.simulator.api.pytest_items import MemoryTest
+
+        if isinstance(item, MemoryTest) and item.seconds is not None:
+            report.duration = item.seconds
+    return report
 
 
 @pytest.hookimpl(optionalhook=True)

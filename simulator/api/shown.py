@@ -15,7 +15,7 @@ from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.show import print_test
 from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.report.excerpts import Excerpt
-from longspan.simulator.report.junit import failure_text
+from longspan.simulator.report.junit import failure_text, seconds
 from longspan.simulator.report.reading import Reading, Test, Turn
 
 __all__ = ["Said", "ShownTest"]
@@ -98,6 +98,12 @@ class ShownTest:
     def summary(self) -> str:
         """The reason, the needles, and the questions with replies and ideal replies."""
         return visible(failure_text(self._test, self._run.result))
+
+    @property
+    def seconds(self) -> float:
+        """What the agent took for its turns."""
+        conversation = self._test.conversation
+        return seconds(conversation.by_test.get(self.id, ()) if conversation is not None else ())
 
     @cached_property
     def _test(self) -> Test:

@@ -14,7 +14,7 @@ from longspan.simulator.grading.grades import Result, TestResult
 from longspan.simulator.report.excerpts import Excerpt
 from longspan.simulator.report.reading import Reading, Test, Turn
 
-__all__ = ["check_junit", "failure_text", "write_junit"]
+__all__ = ["check_junit", "failure_text", "seconds", "write_junit"]
 
 
 def check_junit(path: Path) -> None:
@@ -38,14 +38,14 @@ def write_junit(path: Path, runs: Sequence[tuple[RunFolder, Result]]) -> None:
 def _add_suite(root: ElementTree.Element, run: RunFolder, result: Result) -> None:
     conversations = Reading.of(run).conversations
     suite = ElementTree.SubElement(root, "testsuite", name=visible(run.path.name), tests=str(len(result.tests)))
-    suite.set("time", _seconds(turn for conversation in conversations.values() for turn in conversation.turns))
+    suite.set("time", f"{seconds(turn for conversation in conversations.values() for turn in conversation.turns):.3f}")
     properties = ElementTree.SubElement(suite, "properties")
     ElementTree.SubElement(properties, "property", name="measure", value=visible(result.measured))
     counts = {"failure": 0, "error": 0, "skipped": 0}
     for test in result.tests:
         case = ElementTree.SubElement(suite, "testcase", classname=visible(f"{result.suite}.{test.scenario}"), name=visible(test.id))
         conversation = conversations.get(test.conversation or "")
-        case.set("time", _seconds(conversation.by_test.get(test.id, ()) if conversation is not None else ()))
+        case.set("time", f"{seconds(conversation.by_test.get(test.id, ()) if conversation is not None else ()):.3f}")
         if (outcome := _outcome(test)) is not None:
             counts[outcome] += 1
             found = ElementTree.SubElement(case, outcome, message=visible(test.reason))
@@ -55,9 +55,9 @@ def _add_suite(root: ElementTree.Element, run: RunFolder, result: Result) -> Non
     suite.set("skipped", str(counts["skipped"]))
 
 
-def _seconds(turns: Iterable[Turn]) -> str:
+def seconds(turns: Iterable[Turn]) -> float:
     """Return what the agent took for turns, as the journal has it."""
-    return f"{sum(max(0.0, turn.seconds or 0.0) for turn in turns):.3f}"
+    return sum(max(0.0, turn.seconds or 0.0) for turn in turns)
 
 
 def _outcome(test: TestResult) -> str | None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import final
+from xml.etree import ElementTree
 
 import pytest
 
@@ -64,6 +65,16 @@ def test_each_memory_test_is_selected_reported_and_run_again(project: Project) -
     assert project.pytest(*ASKED, *agents, "--lf")[0] == {"failed": len(failed), "deselected": 13 - len(failed)}
     lenient = project.pytest(*ASKED, *agents, "--longspan-at-least", "0", "-m", "longspan", "-k", "jokes")
     assert lenient[0] == {"passed": 6, "deselected": 7}
+
+
+def test_each_memory_test_has_the_time_that_the_agent_took_for_it(project: Project) -> None:
+    asked = (*ASKED, "--longspan-agent", "python:bot:Bot", "--longspan-out", "kept", "--junit-xml", "pytest.xml")
+    project.pytest(*asked, "-m", "longspan", "-o", "junit_duration_report=call")
+    results = longspan.load(next((project.path / "kept").glob("*/0")))
+    times = {case.get("name"): case.get("time") for case in ElementTree.parse(project.path / "pytest.xml").iter("testcase")}  # noqa: S314
+    shown = [results.show(test) for test in results.tests["test"]]
+    assert times == {test.id: f"{test.seconds:.3f}" for test in shown}
+    assert len(times) == 6
 
 
 def test_workers_of_xdist_play_a_suite_once(project: Project) -> None:
