@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, final
+from typing import Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, first_problem
-from longspan.simulator.contract.scenario import without_lines
+from longspan.simulator.contract.scenario import Test
 from longspan.simulator.files.checksums import checked
 from longspan.simulator.files.reading import read_packed, write_json
 from longspan.simulator.grading.grades import Gradebook, Result, ScenarioResult, grade_run
@@ -105,14 +105,14 @@ def verify(published: Published, run: RunFolder) -> Iterator[Check]:
     """
     _refuse_import(run)
     manifest = run.manifest
-    definitions = {id: test.definition() for id, test in tests_of(manifest).items()}
+    tests = tests_of(manifest)
     ids = list(dict.fromkeys(plan.id for group in manifest.conversations.values() for plan in group))
-    known = all(id in definitions for id in ids)
-    opened = commit(manifest.nonce, manifest.seed, [definitions[id] for id in ids]) if known else "tests unknown to this version"
+    known = all(id in tests for id in ids)
+    opened = commit(manifest.nonce, manifest.seed, [tests[id].definition() for id in ids]) if known else "tests unknown to this version"
     yield Check("commitment", opened == published.commitment, f"published {published.commitment[:16]}..., the run gives {opened[:16]}...")
     gradebook = Gradebook.of(run)
     played = [test for transcript in gradebook.transcripts.values() for test in transcript.tests.values()]
-    others = [test.id for test in played if not _matches(test, definitions.get(test.id))]
+    others = [test.id for test in played if not _matches(test, tests.get(test.id))]
     finding = f"not as committed to: {', '.join(others)}" if others else f"{len(played)} tests were played as committed to"
     yield Check("tests", not others, finding)
     current = _published(manifest, gradebook.result(run))
@@ -140,14 +140,13 @@ def _published(manifest: Manifest, result: Result) -> Published:
     )
 
 
-def _matches(test: PlayedTest, definition: dict[str, Any] | None) -> bool:
-    """Return whether a test that was played has this definition, and the turns that it told are its lines."""
-    if definition is None:
+def _matches(played: PlayedTest, test: Test | None) -> bool:
+    """Return whether a test was played as it is defined, and the turns that it told are its lines."""
+    if test is None:
         return False
-    if test.tells:
-        lines = [(line["text"], line.get("reply")) for line in definition["lines"]]
-        if lines[: len(test.exchanges)] != [(exchange.text, exchange.reply) for exchange in test.exchanges]:
+    if played.tells:
+        lines = [(line.text, line.reply) for line in test.script.lines]
+        if lines[: len(played.exchanges)] != [(exchange.text, exchange.reply) for exchange in played.exchanges]:
             return False
-    if test.definition.lines_sha256 is not None:
-        definition = without_lines(definition)
-    return {name: getattr(test.definition, name) for name in definition} == definition
+    forms = (test.opening(), test.definition())  # runs of 0.3 have the latter in their journals
+    return any({name: getattr(played.definition, name) for name in form} == form for form in forms)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from random import Random
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from typing import Any, ClassVar, Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,7 +20,10 @@ from longspan.simulator.contract.graded_record import Award, Exchange, Grade, Ma
 from longspan.simulator.contract.script import Line, Script, Segment
 from longspan.simulator.contract.stage import Stage
 
-__all__ = ["Award", "Exchange", "Grade", "Measure", "Record", "Scenario", "Skill", "Test", "description", "measured", "without_lines"]
+__all__ = ["Award", "Exchange", "Grade", "Measure", "Record", "Scenario", "Skill", "Test", "description", "measured"]
+
+LONG: Final = 1_000
+"""Characters of a line from which on its turn alone says it."""
 
 Skill = Literal[
     "recall",
@@ -199,15 +202,23 @@ class Test:
         return definition
 
     def opening(self) -> dict[str, Any]:
-        """Return its definition as its `open` event has it: the turns say the lines of a history that is told."""
+        """Return its definition as its `open` event has it. Digests stand for what the turns say: all lines of a test that tells a history
+        and nothing else, long texts of any other."""
         definition = self.definition()
-        return without_lines(definition) if self.script.tells_alone else definition
+        if self.script.tells_alone:
+            lines = json.dumps(definition["lines"], sort_keys=True, separators=(",", ":"))
+            return definition | {"lines": [], "lines_sha256": _sha256(lines)}
+        return definition | {"lines": [_shortened(line) for line in definition["lines"]]}
 
 
-def without_lines(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the definition of a test that tells a history and nothing else, with a digest of its lines in their place."""
-    lines = json.dumps(definition["lines"], sort_keys=True, separators=(",", ":"))
-    return {**definition, "lines": [], "lines_sha256": hashlib.sha256(lines.encode()).hexdigest()}
+def _shortened(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line with digests in the place of long texts that its turn says."""
+    long = {name for name in ("text", "reply") if len(line.get(name, "")) > LONG}
+    return {f"{name}_sha256" if name in long else name: _sha256(value) if name in long else value for name, value in line.items()}
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _plain(item: Line | Segment) -> dict[str, Any]:

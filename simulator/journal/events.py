@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, final
 
@@ -88,7 +89,8 @@ class Open(_Event):
 
     `trunk`: the test that tells the history that this one asks about. `tags` and `counts` are its script's. What a journal says once is
     not repeated: of a test that tells a history and nothing else, the turns say the `lines`, and the event has `lines_sha256` in their
-    place; what the trunk's event says is not in a branch's (see `besides`).
+    place (of other lines, for a long `text` or `reply`, `text_sha256` or `reply_sha256`); what the trunk's event says is not in a branch's
+    (see `besides`).
     """
 
     type: Literal["open"] = "open"
@@ -134,7 +136,7 @@ class Open(_Event):
         return {
             message.turn: ideal
             for line, message in pairs
-            if line.get("asks") and line.get("text") == message.text and isinstance(ideal := line.get("ideal"), str)
+            if line.get("asks") and _says(line, message.text) and isinstance(ideal := line.get("ideal"), str)
         }
 
 
@@ -319,6 +321,13 @@ def as_json(event: Event) -> bytes:
     if isinstance(event, Open) and event.trunk is not None:
         left_out |= {name for name in ("skills", "parameters") if not getattr(event, name)}
     return _EVENTS.dump_json(event, exclude=left_out)
+
+
+def _says(line: Mapping[str, Any], text: str) -> bool:
+    """Return whether a text is that of a line, which may have a digest of it."""
+    if "text_sha256" in line:
+        return bool(line["text_sha256"] == hashlib.sha256(text.encode()).hexdigest())
+    return line.get("text") == text
 
 
 def _same(one: object, other: object) -> bool:

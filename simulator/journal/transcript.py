@@ -157,7 +157,11 @@ class PlayedTest:
     def told(self) -> bool:
         """Whether it tells a history, or asks about one, in a conversation of the history's own."""
         definition = self.definition
-        return self.tells or definition.trunk is not None or (definition.alone and any("reply" in line for line in definition.lines))
+        return (
+            self.tells
+            or definition.trunk is not None
+            or (definition.alone and any({"reply", "reply_sha256"} & line.keys() for line in definition.lines))
+        )
 
     def certified(self, span: int) -> bool | None:
         """Return whether it kept its span, in charged tokens. A test with a conversation to itself has no span to keep. None for one

@@ -40,6 +40,9 @@ DISTANCES_NOTE: Final = "Graded questions by their evidence distance. Each row h
 MAX_TOLD: Final = 20_000_000
 """Characters of told turns that a page has. Of longer histories it has what tests need: a browser could not open the rest."""
 
+DEFLATED_FROM: Final = 100_000
+"""Characters of turns from which on a page has its conversations deflated: the file is a third as long and opens faster."""
+
 BUFFERED_PIECES: Final = 500
 """Pieces of the rendered template that are written together."""
 
@@ -105,6 +108,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         conversations=conversations,
         branches=with_branches(conversations.values()),
         kept=_kept(conversations, shown),
+        deflated=sum(turn.size for conversation in conversations.values() for turn in conversation.turns) >= DEFLATED_FROM,
         played_in=played_in(shown, conversations),
         interval=score_interval(run.manifest, result.tests),
         failures=failures(run, conversations),

@@ -24,9 +24,6 @@ EXCERPT_CHARS: Final = 800
 TRACE_CHARS: Final = 4_000
 """Characters shown of a trace: every turn may have one."""
 
-DEFLATED_FROM: Final = 100_000
-"""Characters of JSON from which on a page has it deflated: the file is a third as long and opens faster."""
-
 _SCRIPT_ENDING: Final = "<>&\u2028\u2029"
 """Characters that could end a script or start a comment in it, or that older JavaScript treats as line ends."""
 
@@ -83,9 +80,9 @@ def script_json(value: Any) -> Markup:
     return Markup(text)  # noqa: S704
 
 
-def embedded(json: str) -> Markup:
-    """A script element with JSON from `script_json`, for the page's script: as it is, or deflated and in base64 if it is long."""
-    if len(json) < DEFLATED_FROM:
+def embedded(json: str, *, deflated: bool) -> Markup:
+    """A script element with JSON from `script_json`, for the page's script: as it is, or deflated and in base64."""
+    if not deflated:
         return Markup(f'<script type="application/json">{json}</script>')  # noqa: S704
     packing = zlib.compressobj(6, wbits=-15)
     packed = b64encode(packing.compress(json.encode()) + packing.flush()).decode()

@@ -33,7 +33,7 @@ def fold(rows: Iterable[tuple[str, str]]) -> Folded:
     folded = dict(rows)
     if sum(map(len, folded.values())) < FOLDED_FROM:
         return Folded({name: Markup(row) for name, row in folded.items()})  # noqa: S704
-    return Folded({}, embedded(script_list(map(_nodes, folded.values()))))
+    return Folded({}, embedded(script_list(map(_nodes, folded.values())), deflated=True))
 
 
 def _nodes(html: str) -> list[Any]:

@@ -12,7 +12,7 @@ from playwright.sync_api import Page as Tab
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.grading.grades import grade_run
-from longspan.simulator.report import excerpts, folded, write_report
+from longspan.simulator.report import folded, write_report
 from tests.browser import Open
 from tests.report.pages import Page, altered, data_of, played_diaries, question, replying
 
@@ -25,7 +25,7 @@ def test_it_is_read_and_searched_all_the_same(
     number = question(woven)
     run = RunFolder(altered(woven, tmp_path, replying(TEXT, number)))
     plain = data_of(Page(write_report(run, grade_run(run))))
-    monkeypatch.setattr(excerpts, "DEFLATED_FROM", 10)
+    monkeypatch.setattr("longspan.simulator.report.DEFLATED_FROM", 10)
     path = write_report(run, grade_run(run))
     assert 'type="application/json"' not in path.read_text("utf-8")
     assert data_of(Page(path)) == plain
@@ -85,8 +85,7 @@ def test_rows_of_very_many_tests_fold_the_same_as_data(
     expect(visit(path, java_script_enabled=False).page.locator("#no-rows")).to_contain_text("Opening a test needs JavaScript")
     old = browser.new_page()
     old.add_init_script("delete window.DecompressionStream")
-    monkeypatch.setattr(excerpts, "DEFLATED_FROM", 10)
-    old.goto(write_report(run, result).as_uri())
+    old.goto(path.as_uri())
     expect(old.locator("#no-rows")).to_be_visible()
     old.close()
 

@@ -338,9 +338,9 @@ def test_a_run_killed_at_any_event_is_resumed_to_the_same_journals(tmp_path: Pat
         assert resumed.tests == result.tests
 
 
-def made_up(out: Path, questions: int = 8) -> RunFolder:
-    """A made-up history that is told and asked about."""
-    suite = Suite(name="locomo", tests=1, scenarios={"locomo": {"tokens": 5_000, "questions": questions}})
+def made_up(out: Path, questions: int = 8, delivery: str = "told") -> RunFolder:
+    """A made-up history that is told, or shown with each question, and asked about."""
+    suite = Suite(name="locomo", tests=1, scenarios={"locomo": {"tokens": 5_000, "questions": questions, "delivery": delivery}})
     (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=0, agent="notebook"), out)]))
     result_of(outcome)
     return RunFolder(outcome.folder)
@@ -365,6 +365,19 @@ def test_what_is_told_and_what_all_questions_share_is_in_one_journal_once(tmp_pa
         definition = test.opening() if id == trunk else test.definition()
         assert {name: getattr(played[id], name) for name in definition} == definition, "together they say all"
         assert played[id].skills == list(test.scenario.skills)
+
+
+def test_a_long_text_is_in_a_journal_once_whoever_says_it(tmp_path: Path) -> None:
+    """A history that stands in each question: the message says it, and the test's opening has a digest."""
+    run = made_up(tmp_path, questions=2, delivery="context")
+    tests = planned_tests(run.manifest)
+    for id in run.manifest.conversations:
+        (line,) = tests[id].script.lines
+        assert len(line.text) > 10_000
+        assert run.journal(id).stat().st_size < 1.5 * len(line.text)
+        assert past_of(run, 0, id).expected == line.ideal
+    published = publish(run, tmp_path / "published.json")
+    assert [check.name for check in verify(published, run) if not check.holds] == []
 
 
 def test_turns_that_were_not_committed_to_are_told_from_those_that_were(tmp_path: Path) -> None:
@@ -398,6 +411,7 @@ def test_journals_that_say_it_twice_as_earlier_versions_wrote_them_are_read(tmp_
 
     for id in (trunk, *branches):
         change_lines(run.journal(id), partial(whole, id))
+    assert "lines_sha256" not in run.journal(trunk).read_text("utf-8")
     again = RunFolder(run.path)
     assert grade_run(again).tests == expected.tests
     assert again.transcripts()[trunk].tests[trunk].tells

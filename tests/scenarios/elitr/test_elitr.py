@@ -232,7 +232,7 @@ def test_minutes_are_asked_for_and_have_no_score_of_their_own(tmp_path: Path) ->
                 facts = each.definition.facts
                 assert facts is not None
                 first, last = facts["text_lines"]
-                text = "\n".join(line["text"] for line in each.definition.lines[first:last])
+                text = "\n".join(exchange.text for exchange in each.exchanges[first:last])
                 assert facts["source"].startswith("made_dev_")
                 assert text.count("(PERSON") > 20
 
