@@ -329,7 +329,7 @@ def test_every_parameter_of_check_and_option_of_pytest_is_described() -> None:
     cells = first_cells((DOCS / "ci.md").read_text("utf-8"))
     parameters = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
     assert {*inspect.signature(longspan_itself.check).parameters} - {"agent", "settings"} <= parameters
-    plugin = (ROOT / "simulator" / "library" / "pytest_plugin.py").read_text("utf-8")
+    plugin = (ROOT / "simulator" / "api" / "pytest_plugin.py").read_text("utf-8")
     there_are = set(re.findall(r'addoption\(\s*"(--[a-z-]+)"', plugin))
     assert {option for cell in cells for option in re.findall(r"--longspan[a-z-]*", cell)} == there_are != set()
 
