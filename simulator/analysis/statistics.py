@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
-from math import ceil, cos, exp, floor, fsum, inf, lgamma, log2, pi, sin, sqrt, tan
+from math import ceil, cos, floor, fsum, inf, log2, pi, sin, sqrt, tan
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, final
 
@@ -13,6 +13,7 @@ from longspan.simulator.grading.effects import paired_interval
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.random import Generator
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -67,7 +68,7 @@ without (simulated)."""
 SIGNS: Final = 20_000
 """Maximum sign patterns of a permutation test, which is exact if there are no more than that."""
 
-SAMPLES: Final = 1_000
+SAMPLES: Final = 2_000
 """Samples by which the power of the permutation test is found, to about one in a hundred."""
 
 STEPS: Final = 20
@@ -320,40 +321,45 @@ def _blocks(rows: int, width: int) -> Iterable[int]:
     return (min(block, rows - start) for start in range(0, rows, block))
 
 
+@cache
 def shown_in_four_of_five(conversations: int) -> float:
     """Return the fall, in standard deviations of the conversations, that `fall_p` shows at ALPHA with a probability of POWER.
 
-    Differences of conversations are taken to be normal. The standard deviation is that which `stdev` gives on average, so that a fall
-    that is told by a pilot's is neither too small nor too large on average. Of conversations few enough for an exact test it is found
-    with that very test, whose p-values are few; of more, whose test is hardly another than Student's, by that.
+    Differences of conversations are taken to be normal. The standard deviation is that of as many other conversations, a pilot's: since it
+    may be too small by chance, the fall is greater than one would need who knew the true one. Of conversations few enough for an exact
+    test it is found with that very test, whose p-values are few; of more, whose test is hardly another than Student's, by that.
     """
-    freedom = conversations - 1
-    bias = sqrt(2 / freedom) * exp(lgamma(conversations / 2) - lgamma(freedom / 2))  # of `stdev`, for normal values
-    if 2**conversations > SIGNS:
-        return (student(freedom, 1 - 2 * ALPHA) + NormalDist().inv_cdf(POWER)) / sqrt(conversations) / bias
-    return _least_shown(conversations) / bias
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    pilots = random.standard_normal((SAMPLES, conversations)).std(axis=1, ddof=1)
+    least = _least_shown(conversations, random)
+    return float(np.quantile(least[:, None] / pilots, POWER))
 
 
-@cache
-def _least_shown(conversations: int) -> float:
-    """Return the fall that the exact test shows with a probability of POWER, in true standard deviations; infinite if it shows none.
+def _least_shown(conversations: int, random: Generator) -> Floats:
+    """Return, for each of some samples, the least fall that the test shows, in true standard deviations; infinite if it shows none.
 
     A pattern of signs has a sum as high as the observed one if the mean of the conversations that it flips is not positive. So each sample
     has a least fall that is shown: less than ALPHA of all patterns may flip conversations whose mean is below it.
     """
     import numpy as np
 
+    if 2**conversations > SIGNS:
+        drawn = random.standard_normal((SAMPLES, conversations))
+        needed = student(conversations - 1, 1 - 2 * ALPHA) * drawn.std(axis=1, ddof=1) / sqrt(conversations)
+        return np.asarray(needed - drawn.mean(axis=1))
     flipped = (np.arange(1, 2**conversations)[:, None] >> np.arange(conversations) & 1).astype(float)
     others = ceil(ALPHA * 2**conversations) - 2  # patterns besides the observed one that may be as high
     if others < 0:
-        return inf
+        return np.full(SAMPLES, inf)
     flipped /= flipped.sum(axis=1, keepdims=True)
-    random = np.random.default_rng(0)
-    least = [
-        -np.partition(random.standard_normal((block, conversations)) @ flipped.T, others, axis=1)[:, others]
-        for block in [SAMPLES // 20] * 20
-    ]
-    return float(np.quantile(np.concatenate(least), POWER))
+    return np.concatenate(
+        [
+            -np.partition(random.standard_normal((block, conversations)) @ flipped.T, others, axis=1)[:, others]
+            for block in [SAMPLES // 20] * 20
+        ]
+    )
 
 
 def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float] | None:
