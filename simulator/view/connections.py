@@ -1,4 +1,9 @@
-"""Serves connections: those that never sent the token are limited in number, and those without a request in time."""
+"""Serves connections: those that never sent the token are limited in number, and those without a request in time.
+
+Hypercorn's public `serve` and an ASGI middleware would not do, so its connections are served one by one. A middleware sees requests:
+it never meets a connection that sends none, nor can it close one. `serve` shields what it sends, so a client that reads nothing keeps
+it from stopping until the kernel gives up after `UNREAD_S`. tests/view/test_connections.py shows both.
+"""
 
 from __future__ import annotations
 

@@ -83,8 +83,9 @@ class AccessGuard:
     """Passes allowed requests on to `app`, and sets the security headers of every response.
 
     `names`: host names, in addition to addresses, that requests may use. Any other name may belong to another site that makes it
-    resolve to this machine (DNS rebinding). `local`: accept only loopback addresses. `token`: what a client must send once, as
-    `?token=`, and then keeps in a cookie.
+    resolve to this machine (DNS rebinding). Starlette's TrustedHostMiddleware knows lists of names, not "any
+    address of this machine". `local`: accept only loopback addresses. `token`: what a client must send
+    once, as `?token=`, and then keeps in a cookie.
     """
 
     def __init__(self, app: ASGIApp, *, names: frozenset[str], local: bool, token: str) -> None:
